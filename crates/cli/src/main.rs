@@ -1,0 +1,2 @@
+//! The `envoi` command: composition root, the only reader of environment, home and terminal.
+fn main() {}

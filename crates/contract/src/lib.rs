@@ -1,0 +1,1 @@
+//! The five envelopes of a pipeline: strict reader, types, codecs, resolvers.

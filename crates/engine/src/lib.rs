@@ -1,0 +1,1 @@
+//! The one loop: read, decide, commit, reconcile.

@@ -1,0 +1,1 @@
+//! The flow file: YAML with diagnostics to the kernel's checked flow.

@@ -1,0 +1,1 @@
+//! What lasts: the event log, artifacts by digest, projections.

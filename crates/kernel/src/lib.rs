@@ -1,0 +1,1 @@
+//! One run as a pure state machine: events in, state and wants out.

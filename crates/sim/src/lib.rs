@@ -1,0 +1,1 @@
+//! A simulated clock, store and step runner, driven by a seed.

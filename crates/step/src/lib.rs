@@ -1,0 +1,1 @@
+//! How one attempt runs: a command under a supervisor that outlives the engine.
