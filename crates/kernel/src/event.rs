@@ -1,0 +1,373 @@
+//! What happened to a run: one small type an event, in the past tense, as it stands in the journal.
+//!
+//! Owns the vocabulary and its serialised form (version 1). Says nothing of what an event changes: that is
+//! [`crate::Run::apply`]. Everything that a decision computed (results of expressions, waits, ids) is stored here and
+//! never computed again.
+
+use crate::ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId};
+use envoi_contract::{
+    digest::Digest,
+    handoff::Handoff,
+    json::{Object, Value},
+    routing::Signal,
+    skill_report::SkillError,
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// One line of a run's journal. `seq` starts at 0 and has no gaps; `at` never goes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Place in the run.
+    pub seq: Seq,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The run exists; its first visit is open.
+    RunStarted(Box<RunStarted>),
+    /// An attempt may now be started by whoever sees this committed.
+    AttemptStarted(Box<AttemptStarted>),
+    /// An attempt is over, or its end can no longer be known.
+    AttemptSettled(Box<AttemptSettled>),
+    /// Where a visit leads.
+    Routed(Box<Routed>),
+    /// The visit is done and visible; it never runs again.
+    HandoffWritten(Box<HandoffWritten>),
+    /// The run needs a person.
+    InterruptRaised(Box<InterruptRaised>),
+    /// A person decided.
+    InterruptAnswered(InterruptAnswered),
+    /// The question is void, because the run was cancelled.
+    InterruptCancelled(InterruptCancelled),
+    /// Something is due later.
+    TimerSet(TimerSet),
+    /// It was due.
+    TimerFired(TimerFired),
+    /// Nothing further starts; live attempts are being ended.
+    CancelRequested(CancelRequested),
+    /// An ended run goes on.
+    RunReopened(RunReopened),
+    /// The run is over.
+    RunEnded(RunEnded),
+}
+
+/// See [`Event::RunStarted`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run.
+    pub run: RunId,
+    /// The flow's id.
+    pub flow: FlowId,
+    /// The pinned flow's digest.
+    pub flow_digest: Digest,
+    /// Version of the flow language.
+    pub language: u32,
+    /// Declared inputs, defaults filled in.
+    pub inputs: Object,
+    /// Absolute path of the folder in which commands run.
+    pub workspace: String,
+    /// Who started it.
+    pub by: Principal,
+}
+
+/// See [`Event::AttemptStarted`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// What is to be executed.
+    pub command: Command,
+    /// Rendered variables of the flow and the step, later ones win. Secrets are not among them.
+    pub env: Vec<(String, String)>,
+    /// Folder relative to the workspace; `.` for the workspace itself.
+    pub cwd: String,
+    /// Longest duration.
+    pub timeout_ms: Option<u64>,
+    /// Times that the innermost loop has gone back, 0 outside a loop.
+    pub iteration: u64,
+    /// The visit whose hand-off the command is given as the last one.
+    pub handoff: Option<VisitId>,
+    /// The attempt of the critic whose text the command is given as feedback.
+    pub feedback: Option<AttemptId>,
+    /// Identity of the boot in which it was decided; a reboot since then means that it cannot still be running.
+    pub boot_id: String,
+}
+
+/// A command with its templates filled in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Program and arguments; no shell.
+    Exec(Vec<String>),
+    /// For `sh -c`.
+    Shell(String),
+}
+
+/// See [`Event::AttemptSettled`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptSettled {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The verdict (contract 4).
+    pub ok: bool,
+    /// Why not.
+    pub error: Option<SkillError>,
+    /// The step's text, by digest; the file is among the attempt's.
+    pub text: Option<Blob>,
+    /// The skill report, by digest.
+    pub report: Option<Blob>,
+    /// `data` of the report; over 64 KiB `{"$artifact": digest, "size": n}`.
+    pub data: Value,
+    /// `metrics` of the report.
+    pub metrics: Object,
+    /// Files that match `artifacts` and changed.
+    pub files: Vec<FileChange>,
+    /// When the command was started.
+    pub started_at: Timestamp,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// Things a person should know, such as a secret seen in an artifact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Another attempt had already taken its place: recorded, and ignored.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub late: bool,
+    /// Digest of the workspace, for kinds of step that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_digest: Option<Digest>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The command exited.
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// Its number.
+        signal: i32,
+    },
+    /// It outlived its timeout and was ended.
+    TimedOut,
+    /// It was ended because the run was cancelled.
+    Cancelled,
+    /// It could not be started at all.
+    CannotStart {
+        /// What the machine said.
+        reason: String,
+    },
+    /// Nobody knows whether it finished.
+    InDoubt {
+        /// What is known: `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+    },
+}
+
+/// Bytes in the store, by digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// SHA-256.
+    pub digest: Digest,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One file that an attempt changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Relative to the workspace, `/` between segments.
+    pub path: String,
+    /// What was done to it.
+    pub change: Change,
+    /// Its content afterwards; `None` when deleted.
+    pub blob: Option<Blob>,
+}
+
+/// See [`FileChange`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It was not there before.
+    Created,
+    /// Its content differs.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// See [`Event::Routed`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Routed {
+    /// The visit that leads on.
+    pub visit: VisitId,
+    /// The signal; obeyed within bounds.
+    pub signal: Signal,
+    /// What the kernel does with it.
+    pub course: Course,
+    /// Why: the row that fired and those that did not, or the answer.
+    pub audit: Value,
+}
+
+/// What the kernel does after a visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Course {
+    /// Enters this step.
+    Enter(StepId),
+    /// Goes back to this step; counts as an iteration of the loop that the routed step closes.
+    LoopBack(StepId),
+    /// The flow is complete.
+    Complete,
+    /// Waits for a person; the interrupt follows.
+    Hold,
+    /// The run ends; `run_ended` follows.
+    Stop,
+}
+
+/// See [`Event::HandoffWritten`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HandoffWritten {
+    /// The visit that it closes.
+    pub visit: VisitId,
+    /// The hand-off, as it will stand in its file.
+    pub handoff: Handoff,
+}
+
+/// See [`Event::InterruptRaised`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptRaised {
+    /// Its id.
+    pub interrupt: InterruptId,
+    /// Why the run stopped.
+    pub about: About,
+    /// The visit that is concerned.
+    pub visit: VisitId,
+    /// The question, for people.
+    pub question: String,
+    /// What one needs to know to answer.
+    pub evidence: Value,
+}
+
+/// Why a person is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// An attempt was announced and nobody knows how it ended.
+    InDoubt,
+    /// A loop has had its last round.
+    Exhausted,
+    /// Further iteration cannot help.
+    Blocked,
+    /// The signal says that a person is needed.
+    Review,
+}
+
+/// What a person may decide. In doubt: `rerun` or `fail`; otherwise `proceed`, `again` or `stop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// A new attempt of the same visit.
+    Rerun,
+    /// The visit has failed.
+    Fail,
+    /// Go on.
+    Proceed,
+    /// Another round of the loop; refused past a bound.
+    Again,
+    /// The run fails.
+    Stop,
+}
+
+/// See [`Event::InterruptAnswered`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptAnswered {
+    /// Which question.
+    pub interrupt: InterruptId,
+    /// The decision.
+    pub choice: Choice,
+    /// Who decided.
+    pub by: Principal,
+}
+
+/// See [`Event::InterruptCancelled`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptCancelled {
+    /// Which question.
+    pub interrupt: InterruptId,
+}
+
+/// See [`Event::TimerSet`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimerSet {
+    /// Its id.
+    pub timer: TimerId,
+    /// When.
+    pub due: Timestamp,
+    /// The visit whose next attempt waits for it.
+    pub visit: VisitId,
+}
+
+/// See [`Event::TimerFired`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimerFired {
+    /// Which.
+    pub timer: TimerId,
+}
+
+/// See [`Event::CancelRequested`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CancelRequested {
+    /// Who.
+    pub by: Principal,
+}
+
+/// See [`Event::RunReopened`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReopened {
+    /// Who.
+    pub by: Principal,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// The step that gets a new visit.
+    pub step: StepId,
+}
+
+/// See [`Event::RunEnded`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// How.
+    pub status: EndStatus,
+    /// The word of contract 3, such as `completed`.
+    pub terminal_reason: String,
+    /// In a sentence.
+    pub reason: String,
+    /// The step that stopped it; a reopened run gives it a new visit.
+    pub stopped_by: Option<StepId>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStatus {
+    /// Every step that had to be done is done.
+    Succeeded,
+    /// A step, a person or a signal stopped it.
+    Failed,
+    /// A bound was reached.
+    Exhausted,
+    /// A person cancelled it.
+    Cancelled,
+}

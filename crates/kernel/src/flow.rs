@@ -1,0 +1,256 @@
+//! A checked flow: what the steps are and how they lead to one another.
+//!
+//! Owns the shape that the kernel obeys. It does not know YAML, files or spans: crate `flow` reads those, checks every
+//! rule of the language and builds this. A [`Flow`] that exists is taken to be consistent: targets exist, loops are
+//! bounded, expressions parse.
+
+use crate::ids::{FlowId, StepId};
+use envoi_contract::{digest::Digest, json::Value, routing::Kind};
+use std::collections::BTreeMap;
+
+/// A pinned, checked flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Its id, which is also the `flow_key` of its hand-offs.
+    pub id: FlowId,
+    /// For people.
+    pub title: Option<String>,
+    /// Inputs that a run may be given, in the order of the file.
+    pub inputs: Vec<InputDecl>,
+    /// Bounds of the whole run.
+    pub limits: Limits,
+    /// Values that come from outside at each start and are never stored.
+    pub secrets: Vec<Secret>,
+    /// Folder in which commands run, relative to the flow file.
+    pub workspace: String,
+    /// Environment for every step.
+    pub env: Vec<(String, Template)>,
+    /// At least one, in listed order.
+    pub steps: Vec<Step>,
+    /// SHA-256 of the canonical JSON of the text, without defaults.
+    pub digest: Digest,
+}
+
+impl Flow {
+    /// The step of this id.
+    #[must_use]
+    pub fn step(&self, id: &StepId) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == *id)
+    }
+
+    /// The place of a step in the listed order, from 0.
+    #[must_use]
+    pub fn position(&self, id: &StepId) -> Option<usize> {
+        self.steps.iter().position(|step| step.id == *id)
+    }
+
+    /// The step that follows `id` when nothing else is said: `routing.next`, else the next one listed.
+    /// `None` is the end of the run.
+    #[must_use]
+    pub fn after(&self, id: &StepId) -> Option<&Step> {
+        match self.step(id)?.routing.next.as_ref() {
+            Some(Next::End) => None,
+            Some(Next::Step(next)) => self.step(next),
+            None => self.steps.get(self.position(id)?.checked_add(1)?),
+        }
+    }
+}
+
+/// One declared input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputDecl {
+    /// As it is named in `${{ inputs.NAME }}`.
+    pub name: String,
+    /// A JSON Schema of the value (checked by crate `flow` at the start of a run).
+    pub schema: Value,
+    /// Used when the run is given none; without one the input is required.
+    pub default: Option<Value>,
+}
+
+/// Bounds of a run, tested before a start. `None`: unlimited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Attempts started.
+    pub agent_hops: Option<u64>,
+    /// Loop-backs of the whole run.
+    pub iterations: Option<u64>,
+    /// Model calls that reports tell of.
+    pub llm_calls: Option<u64>,
+    /// Milliseconds in which an attempt was live.
+    pub wall_time_ms: Option<u64>,
+    /// Cost that reports tell of.
+    pub cost: Option<crate::ledger::Cost>,
+}
+
+/// Where a secret comes from. Commands see it as the environment variable `name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// The variable that commands see.
+    pub name: String,
+    /// Where the engine reads it at each start.
+    pub source: SecretSource,
+}
+
+/// See [`Secret`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// A variable of the engine's environment (or of the caller that handed the run over).
+    Env(String),
+    /// A file, relative to the flow file; one trailing newline is not part of the value.
+    File(String),
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its id, unique within the flow.
+    pub id: StepId,
+    /// What it does.
+    pub kind: StepKind,
+    /// Name of the skill whose report the command must leave.
+    pub skill: Option<String>,
+    /// False: the visit is skipped.
+    pub condition: Option<Expression>,
+    /// Environment for this step; later than the flow's.
+    pub env: Vec<(String, Template)>,
+    /// Folder relative to the workspace.
+    pub cwd: Option<Template>,
+    /// Longest duration of one attempt.
+    pub timeout_ms: Option<u64>,
+    /// When a failed attempt is tried again.
+    pub retry: Retry,
+    /// Globs of files that are handed over, relative to the workspace.
+    pub artifacts: Vec<String>,
+    /// What its result leads to.
+    pub routing: RoutingPlan,
+    /// What becomes of an attempt whose end is unknown.
+    pub on_in_doubt: InDoubtPolicy,
+    /// Whether the command gets the pipeline envelope as a file.
+    pub envelope: bool,
+}
+
+/// What a step does. One interface for all kinds: more come beside `Run`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepKind {
+    /// A command.
+    Run(CommandPlan),
+}
+
+/// A command before its templates are filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CommandPlan {
+    /// A list: the first is the program; no shell is involved.
+    Exec(Vec<Template>),
+    /// A string: given to `sh -c`.
+    Shell(Template),
+}
+
+/// A string with `${{ … }}` in it, already checked to parse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(pub String);
+
+/// The expression of an `if`, without the `${{ }}`, already checked to parse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression(pub String);
+
+/// How often and how soon a failed attempt is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// Total tries of a visit, from 1.
+    pub attempts: u32,
+    /// Wait before the second try, doubled for each further one.
+    pub backoff_min_ms: u64,
+    /// Longest wait.
+    pub backoff_max_ms: u64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 1, backoff_min_ms: 1_000, backoff_max_ms: 30_000 }
+    }
+}
+
+/// `routing:` of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingPlan {
+    /// How the resolver reads the text.
+    pub kind: Kind,
+    /// Whether the flow file has a `routing` with something to resolve; without it a step just goes on.
+    pub declared: bool,
+    /// The step that a loop goes back to; the step itself if none is named.
+    pub loop_to: Option<StepId>,
+    /// Exit codes that count as executed, and the status each of them states.
+    pub status_from_exit: BTreeMap<i32, String>,
+    /// Statuses that end the loop or pass the gate.
+    pub success_values: Vec<String>,
+    /// Returns per entry into the loop.
+    pub max_iterations: u64,
+    /// Whether another round can help, unless the text says otherwise.
+    pub can_further_iteration_help: bool,
+    /// Where to go on advance, in place of the next listed step.
+    pub next: Option<Next>,
+    /// Steps that a hint in the text may name. Empty: hints do not count.
+    pub branches: Vec<StepId>,
+    /// When the loop has had its last round without success.
+    pub on_exhausted: OnExhausted,
+    /// When further iteration cannot help.
+    pub on_blocked: OnBlocked,
+}
+
+impl Default for RoutingPlan {
+    fn default() -> Self {
+        Self {
+            kind: Kind::Linear,
+            declared: false,
+            loop_to: None,
+            status_from_exit: BTreeMap::new(),
+            success_values: Vec::new(),
+            max_iterations: 3,
+            can_further_iteration_help: true,
+            next: None,
+            branches: Vec::new(),
+            on_exhausted: OnExhausted::Ask,
+            on_blocked: OnBlocked::Ask,
+        }
+    }
+}
+
+/// Target of `routing.next`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// The run is complete.
+    End,
+    /// A later step.
+    Step(StepId),
+}
+
+/// `on_exhausted`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnExhausted {
+    /// A person decides.
+    Ask,
+    /// The run ends as exhausted.
+    Fail,
+    /// The run goes on.
+    Proceed,
+}
+
+/// `on_blocked`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBlocked {
+    /// A person decides.
+    Ask,
+    /// The run fails.
+    Fail,
+}
+
+/// `on_in_doubt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InDoubtPolicy {
+    /// A person decides.
+    Ask,
+    /// A new attempt of the same visit.
+    Rerun,
+    /// The visit has failed.
+    Fail,
+}
