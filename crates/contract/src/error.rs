@@ -28,7 +28,7 @@ pub struct Diagnostic {
     /// What stands there, shortened.
     pub found: String,
     /// What to do; may be empty.
-    pub hint: String,
+    pub hint: &'static str,
 }
 
 impl Diagnostic {
@@ -42,7 +42,7 @@ impl Diagnostic {
             column: None,
             expected: expected.to_owned(),
             found: found.to_owned(),
-            hint: String::new(),
+            hint: "",
         }
     }
 
@@ -56,14 +56,14 @@ impl Diagnostic {
     #[must_use]
     pub fn of_json(code: &'static str, error: json::Error) -> Diagnostic {
         let json::Error { pointer, line, column, expected, found } = error;
-        let hint = "the input is one JSON document in UTF-8 with each member name once".to_owned();
+        let hint = "the input is one JSON document in UTF-8 with each member name once";
         Diagnostic { code, pointer, line: Some(line), column: Some(column), expected, found, hint }
     }
 
     /// The same with advice.
     #[must_use]
-    pub fn with_hint(mut self, hint: &str) -> Diagnostic {
-        hint.clone_into(&mut self.hint);
+    pub fn with_hint(mut self, hint: &'static str) -> Diagnostic {
+        self.hint = hint;
         self
     }
 

@@ -21,6 +21,7 @@ pub use error::{Error, Position};
 pub use locate::locate;
 pub use members::Members;
 pub use number::Number;
+pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};
 
 /// A JSON object: members in the order in which they were read or inserted.

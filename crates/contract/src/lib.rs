@@ -19,7 +19,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod decode;
 pub mod digest;
 pub mod error;
 pub mod json;
+mod labelled;
+pub mod routing;
+pub mod skill_report;
 pub mod time;
