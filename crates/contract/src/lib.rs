@@ -19,9 +19,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod conformance;
 mod decode;
 pub mod digest;
 pub mod error;
+pub mod handoff;
 pub mod json;
 mod labelled;
 pub mod routing;
