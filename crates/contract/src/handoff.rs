@@ -41,6 +41,8 @@ pub const HANDOFF_INVALID: &str = "HANDOFF_INVALID";
 
 /// How a step's execution ended. A critic's verdict is no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
     /// It ran to its end, even if only part of the work was done; the summary says so then.
     Succeeded,

@@ -28,6 +28,8 @@ pub mod handoff;
 pub mod json;
 mod labelled;
 pub mod routing;
+#[cfg(feature = "serde")]
+mod row;
 pub mod skill_report;
 pub mod time;
 mod vocabulary;
