@@ -30,7 +30,7 @@ class InvoiceLine:
 
     @property
     def net_cents(self):
-        return self.list_cents - self.discount_cents - self.coupon_cents
+        return self.list_cents - self.discount_cents + self.coupon_cents
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,6 @@ def split(total, weights):
     lost = [total * weight % whole for weight in weights]
     order = sorted(range(len(weights)), key=lambda place: (-lost[place], place))
     left_over = total - sum(parts)
-    for rank in range(left_over - 1):
+    for rank in range(left_over):
         parts[order[rank]] += 1
     return parts
