@@ -33,8 +33,8 @@ class Notebook:
         """Whether the same edit did not help in an earlier state of the package: try others first."""
         return any(entry["edit"] == edit.label for entry in self._tried.values())
 
-    def note_tried(self, program, edit, verdict, who):
-        self._tried[program] = {"edit": edit.label, "verdict": verdict, **who}
+    def note_tried(self, program, label, verdict, who):
+        self._tried[program] = {"edit": label, "verdict": verdict, **who}
         write(self.folder / "tried.json", json.dumps(self._tried, indent=1))
 
     def changes(self):
@@ -45,7 +45,10 @@ class Notebook:
         return tempfile.TemporaryDirectory(prefix="scratch-", dir=self.folder)
 
     def make(self, change, source):
-        """Write `source` to the file of `change` and note the change; survives being killed anywhere."""
+        """Write `source` to the file of `change` and note the change; survives being killed anywhere.
+
+        That its program was tried is noted last: noted first, a kill in between would lose the repair for ever.
+        """
         pending = {"change": change, "digest": hashlib.sha256(source).hexdigest()}
         write(self.folder / "pending.json", json.dumps(pending))
         write(self._package / change["file"], source)
@@ -59,11 +62,12 @@ class Notebook:
         change = pending["change"]
         written = hashlib.sha256((self._package / change["file"]).read_bytes()).hexdigest()
         changes = self.changes()
-        if written == pending["digest"] and change["id"] not in [each["id"] for each in changes]:
-            write(
-                self.folder / "changes.jsonl",
-                "".join(json.dumps(each) + "\n" for each in [*changes, change]),
-            )
+        if written == pending["digest"]:
+            if change["id"] not in [each["id"] for each in changes]:
+                lines = [json.dumps(each) + "\n" for each in [*changes, change]]
+                write(self.folder / "changes.jsonl", "".join(lines))
+            who = {name: change[name] for name in ("run", "visit", "key")}
+            self.note_tried(change["id"], change["edit"], "kept", who)
         path.unlink()
 
 

@@ -53,9 +53,9 @@ def _search(package, notebook, said, before, who, budget):
                 return _nothing_kept(before, tried)
             tried += 1
             after = _judge(candidate.edit, sources, copy)
-            helps = before.passed < after.passed
-            notebook.note_tried(candidate.program, candidate.edit, "kept" if helps else _reject(before, after), who)
-            if helps:
+            if not before.passed < after.passed:
+                notebook.note_tried(candidate.program, candidate.edit.label, _reject(before, after), who)
+            else:
                 change = _change(candidate, sources, before, after, tried, who)
                 notebook.make(change, candidate.edit.apply(sources[candidate.edit.file]))
                 return _kept(change)
@@ -130,6 +130,7 @@ def _change(candidate, sources, before, after, tried, who):
         "after": new_lines[place],
         "above": lines[max(0, place - CONTEXT) : place],
         "below": lines[place + 1 : place + 1 + CONTEXT],
+        "edit": edit.label,
         "what": edit.what,
         "why": {
             "failing_test": candidate.test,
@@ -158,8 +159,8 @@ def _kept(change):
         f"Changed {_describe(change)}.\n"
         f"  - {change['before'].strip()}\n"
         f"  + {change['after'].strip()}\n"
-        f"Why: {change['why']['failing_test']} runs this line and fails; "
-        f"{change['why']['passing_tests_on_this_line']} passing tests run it too "
+        f"Why: {change['why']['failing_test']} fails and depends on this line; "
+        f"passing tests that do: {change['why']['passing_tests_on_this_line']} "
         f"(suspicion {change['why']['suspicion']}).\n"
         f"Failing tests: {change['failing_before']} before, {change['failing_after']} now, "
         f"{change['tests']} in all. Candidates tried in this visit: {change['tried']}."
