@@ -48,7 +48,7 @@ echo
 echo "Status: $status (exit $code)"
 if [ -s repair.diff ]; then
     echo
-    grep -E '^(---|[-+] )' repair.diff | sed -E 's|^--- .*/(shop/[^ 	]*).*|  \1|; s|^([-+])|    \1|'
+    sed -nE -e 's|^--- .*/(shop/[^[:space:]]*).*|  \1|p;t' -e '/^[+]{3} /d' -e 's|^([-+])|    \1|p' repair.diff
 fi
 echo
 [ ! -f report.html ] || echo "The report:   $work/report.html"

@@ -10,7 +10,7 @@ from repairer import notebook as notebook_module
 from repairer import suite, visit
 from repairer.notebook import Notebook, read_lines
 
-from .packages import TIERS, UNREPAIRABLE_TESTS, critic, environment, make_package, start_repair
+from .packages import TIER_TESTS, TIERS, UNREPAIRABLE_TESTS, critic, environment, make_package, start_repair
 
 
 class InAFolder(unittest.TestCase):
@@ -52,6 +52,13 @@ class OneVisit(InAFolder):
         self.assertEqual(change["after"], "    if quantity >= 10:")
         self.assertEqual(change["tests_fixed"], ["goods.tests.test_tiers.Tiers.test_at"])
         self.assertEqual(change["why"]["failing_test"], "goods.tests.test_tiers.Tiers.test_at")
+
+    def test_what_fixes_one_test_and_breaks_another_is_not_kept(self):
+        opposite = "\n    def test_at_too(self):\n        self.assertEqual(tiers.percent(10), 0)\n"
+        package = make_package(self.folder, tests=TIER_TESTS + opposite)
+        self.assertIn("No candidate left", self.visit(package, 2, budget=100))
+        self.assertEqual((package / "tiers.py").read_text(), TIERS)
+        self.assertIn("breaks 1", [entry["verdict"] for entry in self.tried().values()])
 
     def test_a_green_package_stays_as_it_is(self):
         package = make_package(self.folder, TIERS.replace("> 10", ">= 10"))
