@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
 def service():
     """The address of the running service."""
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/rates"
