@@ -1,4 +1,6 @@
-"""Reads a bug report: a plain text with fields such as `Version: 2.4.1` anywhere in it, the first line being its title."""
+"""Reads a bug report: a plain text with fields such as `Version: 2.4.1` anywhere in it, the first line being its
+title.
+"""
 
 import re
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The step `triage`: `triage.py REPORT` says where a bug report goes, and why.
 
-The rules are few and in this order: what cannot be looked into needs more information; what hurts people now is fixed now;
-all else waits its turn.
+The rules are few and in this order: what cannot be looked into needs more information; what hurts people now is
+fixed now; all else waits its turn.
 """
 
 import sys
@@ -14,7 +14,8 @@ BLOCKING = ("blocker", "critical")
 
 def decide(report):
     """`(step, reason)` for a report."""
-    missing = [what for what, there in (("version", report.field("Version")), ("steps", report.has_steps())) if not there]
+    needed = {"version": report.field("Version"), "steps": report.has_steps()}
+    missing = [what for what, there in needed.items() if not there]
     if missing:
         return "needs-info", f"missing: {', '.join(missing)}"
     if (report.field("Severity") or "").lower() in BLOCKING:

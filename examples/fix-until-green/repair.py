@@ -1,8 +1,8 @@
 """The step `repair`: `repair.py PACKAGE` makes one visit of the repairer and says what it did.
 
-Feedback comes from `$ENVOI_FEEDBACK`; what lasts between visits is in `.repair/` beside the package. The exit code says
-whether the visit was made, not whether the package is repaired: that is for the critic to say. The visit can be killed at
-any time and run again.
+Feedback comes from `$ENVOI_FEEDBACK`; what lasts between visits is in `.repair/` beside the package. The exit code
+says whether the visit was made, not whether the package is repaired: that is for the critic to say. The visit can
+be killed at any time and run again.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The step `rates`, a skill: asks the service once, and reports whether there was an answer.
 
-It always exits 0: the program did its work. Whether the work had a result is said by the report at `$ENVOI_REPORT`, which
-the engine believes more than the exit code.
+It always exits 0: the program did its work. Whether the work had a result is said by the report at `$ENVOI_REPORT`,
+which the engine believes more than the exit code.
 """
 
 import json
@@ -25,7 +25,8 @@ def ask(address):
 def judge(answer):
     """The members of a report that say how it went: a notice is no answer, whatever its HTTP status was."""
     if "rates" not in answer:
-        return {"ok": False, "data": None, "error": {"code": "UPSTREAM_THROTTLED", "message": answer.get("notice", "no rates")}}
+        error = {"code": "UPSTREAM_THROTTLED", "message": answer.get("notice", "no rates")}
+        return {"ok": False, "data": None, "error": error}
     return {"ok": True, "data": {"base": answer["base"], "rates": answer["rates"]}}
 
 

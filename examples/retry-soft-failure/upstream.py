@@ -1,8 +1,9 @@
 """A service that gives exchange rates, and gives them to nobody who asks too often.
 
-It stands in for a real one, on this machine only: a web server on a free port of 127.0.0.1 that lives as long as the step.
-It answers every third request. The two before get what many real services send: HTTP 200, and a polite notice where the
-answer should be. How often it was asked is kept in `.upstream/asked`, as the real one would keep it, on its own side.
+It stands in for a real one, on this machine only: a web server on a free port of 127.0.0.1 that lives as long as
+the step. It answers every third request. The two before get what many real services send: HTTP 200, and a polite
+notice where the answer should be. How often it was asked is kept in `.upstream/asked`, as the real one would keep
+it, on its own side.
 """
 
 import json

@@ -2,8 +2,8 @@
 
 `tried.json`     every program that was judged, by the digest of its sources, so that none is judged twice
 `changes.jsonl`  every change that was kept, one a line
-`pending.json`   the change that is being made: written before the package is touched, so that a visit that was killed in
-                 between is completed by the next one
+`pending.json`   the change that is being made: written before the package is touched, so that a visit that was
+                 killed in between is completed by the next one
 
 Each file is written whole beside its place and renamed: it is the old one or the new one, never half of one.
 """

@@ -1,8 +1,8 @@
 """Runs a package's tests in a process of their own, and says how each of them went.
 
-A candidate may loop, eat memory or break the import of everything: the process is bounded in CPU time and memory (not in
-wall time, which would make the result depend on how busy the machine is), and a run that does not end by itself counts as
-one in which no test passed.
+A candidate may loop, eat memory or break the import of everything: the process is bounded in CPU time and memory
+(not in wall time, which would make the result depend on how busy the machine is), and a run that does not end by
+itself counts as one in which no test passed.
 """
 
 import json

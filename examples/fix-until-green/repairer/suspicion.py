@@ -1,8 +1,8 @@
 """Ranks lines by how much the tests speak against them.
 
-Ochiai's measure: with `ef` failing and `ep` passing tests that ran a line, out of `f` failing ones, its suspicion is
-`ef / sqrt(f * (ef + ep))`. A package can have several defects at once, so each ranking looks at one failing test and the
-passing ones: what other failing tests run says little about this one.
+Ochiai's measure: with `ef` failing and `ep` passing tests that ran a line, out of `f` failing ones, its suspicion
+is `ef / sqrt(f * (ef + ep))`. A package can have several defects at once, so each ranking looks at one failing test
+and the passing ones: what other failing tests run says little about this one.
 """
 
 import ast

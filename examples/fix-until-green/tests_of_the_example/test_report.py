@@ -13,7 +13,12 @@ EVIL = '<script>alert("&")</script>'
 HANDOFF = {
     "step_id": "critic",
     "status": "succeeded",
-    "routing_signal": {"decision": "advance", "reason": "Loop target reached " + EVIL, "confidence": 0.9, "needs_human": False},
+    "routing_signal": {
+        "decision": "advance",
+        "reason": "Loop target reached " + EVIL,
+        "confidence": 0.9,
+        "needs_human": False,
+    },
 }
 
 
