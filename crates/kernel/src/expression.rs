@@ -247,6 +247,7 @@ fn convert_number(number: &Number) -> minijinja::Value {
 fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinja::Error> {
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => out.push_str("null"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::String => out.push_str(&Value::from(value.as_str().unwrap_or_default()).compact()),
         ValueKind::Seq | ValueKind::Iterable => {
             out.push('[');
