@@ -8,6 +8,7 @@
 mod blobs;
 mod durable;
 mod error;
+pub mod files;
 mod journal;
 mod layout;
 mod lease;
