@@ -14,6 +14,7 @@ mod layout;
 mod lease;
 mod projection;
 mod reader;
+mod repair;
 mod rows;
 mod schema;
 mod sql;
@@ -28,6 +29,7 @@ pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
 pub use lease::{Holder, Lease, LeaseError, Taken};
 pub use reader::{Loaded, Reader};
+pub use repair::{RepairError, RepairReport, repair};
 pub use rows::{
     Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
     RunStatus,

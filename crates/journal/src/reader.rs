@@ -211,6 +211,11 @@ impl Reader {
         }
     }
 
+    /// The digests of all content in the database.
+    pub(crate) fn inline_digests(&self) -> Result<Vec<Digest>, ReadError> {
+        self.rows("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")
+    }
+
     fn inline(&self, digest: &Digest) -> Result<Option<Vec<u8>>, BlobError> {
         let read = || {
             let mut statement = self.conn.prepare_cached("SELECT bytes FROM blobs WHERE digest = ?1")?;

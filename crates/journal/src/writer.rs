@@ -18,7 +18,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-pub(crate) use batch::take_epoch;
+pub(crate) use batch::{commit_error, take_epoch};
 
 /// Events of one run that become durable together, and what belongs to them.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     pub(crate) fn start(db: &Path, epoch: Epoch) -> Result<Self, CommitError> {
-        let conn = schema::connect(db).map_err(batch::commit_error)?;
+        let conn = schema::connect(db).map_err(commit_error)?;
         let transactions = Transactions::new(conn, epoch);
         let (requests, queue) = mpsc::channel();
         let thread = thread::Builder::new()

@@ -299,7 +299,7 @@ fn insert_snapshot(conn: &Connection, run: RunKey, snapshot: &Snapshot) -> rusql
 }
 
 /// What the database said, in the words of this crate.
-pub(super) fn commit_error(error: rusqlite::Error) -> CommitError {
+pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => CommitError::Full { source: cause(error) },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
