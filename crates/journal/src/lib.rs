@@ -6,6 +6,7 @@
 //! kernel's, when a snapshot is due is the engine's.
 
 mod blobs;
+pub mod conformance;
 mod durable;
 mod error;
 pub mod files;
