@@ -367,13 +367,12 @@ mod tests {
         let (place, writer, _) = lived();
         let run = run("a");
         let blobs = vec![(Digest::of(b"x"), b"x".to_vec())];
-        let turns: [&[(&str, Option<&[u8]>)]; 3] =
+        type Change = (&'static str, Option<&'static [u8]>);
+        let turns: [&[Change]; 3] =
             [&[("d", Some(b"x"))], &[("d/e", Some(b"x")), ("d", None)], &[("d", Some(b"x")), ("d/e", None)]];
-        let mut seq = 7;
-        for turn in turns {
+        for (seq, turn) in (7..).zip(turns) {
             let commit = Commit { blobs: blobs.clone(), ..commit(&run, seq, [settled("repair", 3, turn)]) };
             project_after(&place, &writer, commit);
-            seq += 1;
         }
         assert_eq!(fs::read(place.store.layout().artifact_place(&run, &flow(), "d")).unwrap(), b"x");
     }

@@ -78,6 +78,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         language: 1,
         inputs: Object::default(),
         workspace: "/w".to_owned(),
+        run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
     }))
 }
@@ -123,7 +124,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
 }
 
 pub(crate) fn handoff(name: &str, nth: u32, summary: &str) -> Event {
-    let handoff: Handoff = serde_json::from_value(json!({
+    let handoff = json!({
         "step_id": name,
         "flow_key": "fix",
         "run_id": "run_a",
@@ -136,8 +137,8 @@ pub(crate) fn handoff(name: &str, nth: u32, summary: &str) -> Event {
         "status": "succeeded",
         "error": null,
         "duration_ms": 5,
-    }))
-    .unwrap();
+    });
+    let handoff = Handoff::decode(handoff.to_string().as_bytes()).unwrap();
     Event::HandoffWritten(Box::new(HandoffWritten { visit: visit(name, nth), handoff }))
 }
 

@@ -45,6 +45,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         language: 1,
         inputs: Object::default(),
         workspace: "/".to_owned(),
+        run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
     })))
 }

@@ -76,7 +76,7 @@ fn fold(conn: &Connection, run: RunKey, record: Record) -> rusqlite::Result<()> 
 fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
     let mut all = Rows::new();
     for (table, key) in projection::TABLES {
-        let mut statement = conn.prepare(&format!("SELECT {key} FROM {table}"))?;
+        let statement = conn.prepare(&format!("SELECT {key} FROM {table}"))?;
         let keys = statement.column_count();
         let mut statement = conn.prepare(&format!("SELECT {key}, * FROM {table}"))?;
         let columns = statement.column_count();
