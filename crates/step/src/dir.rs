@@ -153,10 +153,11 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
     }
 }
 
-/// Whether the file open as `fd` is the lock file of `dir`.
-pub(crate) fn is_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
+/// Whether the file open as `fd` is the lock file of `dir` and has its lock; takes it if nobody has.
+pub(crate) fn holds_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    let open = rustix::fs::fstat(fd)?;
+    let open = rustix::fs::fstat(&fd)?;
     let named = fs::metadata(dir.lock())?;
-    Ok((open.st_dev, open.st_ino) == (named.dev(), named.ino()))
+    let is_it = (open.st_dev, open.st_ino) == (named.dev(), named.ino());
+    Ok(is_it && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
 }

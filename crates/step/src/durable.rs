@@ -34,12 +34,17 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put(path, bytes)?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// As [`replace`], for a name that something later in the same folder makes durable.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = temp_beside(path);
     let mut file = File::create(&temp)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&temp, path)?;
-    path.parent().map_or(Ok(()), sync_dir)
+    fs::rename(&temp, path)
 }
 
 /// Puts `bytes` at `path` if nothing is there: false if something was. Whole for every reader, but not synced.

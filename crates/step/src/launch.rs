@@ -20,15 +20,22 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// This very program, even if its file has been replaced or removed since it was started.
+    /// This very program; on Linux even if its file has been replaced or removed since it was started.
     pub fn own(args: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { exe: PathBuf::from("/proc/self/exe"), args: args.into_iter().map(Into::into).collect() }
+        let exe = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe().unwrap_or_default()
+        };
+        Self { exe, args: args.into_iter().map(Into::into).collect() }
     }
 
     /// Starts a supervisor for `spec` in `dir`, which exists; returns once it has been sent the whole order.
     ///
     /// The lock goes to the supervisor: the caller's copy is closed in any case, and the lock is free again when the
-    /// supervisor is gone. After an error nothing was run, and the lock can be taken again.
+    /// supervisor is gone. After an error nothing was run, and the lock can be taken again. After success the
+    /// supervisor may still go without having started anything (killed at once, a full disk): then it is
+    /// [`crate::Probe::NotStarted`] again, and `supervisor.log` may say why; do not repeat it without limit.
     ///
     /// # Errors
     /// [`SpawnError`] says what failed.

@@ -42,6 +42,8 @@ pub struct Evidence {
     pub ran_ms: Option<u64>,
     /// The end of stdout, or of stderr if there is no stdout: masked, at most 4 KiB.
     pub output_tail: String,
+    /// The end of `supervisor.log`: usually empty, else why the supervisor gave up.
+    pub supervisor_said: String,
     /// Artifacts that differ from before the command; none if that is not known.
     pub files_changed: Vec<FileChange>,
 }
@@ -137,7 +139,8 @@ pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
     let started_at_ms = read_started(dir).ok().flatten().map(|started| started.started_at_ms);
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
     let files_changed = Before::read(dir).and_then(|before| before.changes_since()).unwrap_or_default();
-    Evidence { doubt, started_at_ms, ran_ms, output_tail: output_tail(dir), files_changed }
+    let supervisor_said = readable_end(&dir.supervisor_log()).unwrap_or_default();
+    Evidence { doubt, started_at_ms, ran_ms, output_tail: output_tail(dir), supervisor_said, files_changed }
 }
 
 fn output_tail(dir: &AttemptDir) -> String {

@@ -30,7 +30,7 @@ use self::signals::Signals;
 /// What went wrong stands on standard error.
 pub fn run_supervisor() -> ExitCode {
     match supervise() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
@@ -44,8 +44,8 @@ enum SuperviseError {
     /// The engine died, or changed its mind, while it sent the order. Nothing was run.
     #[error("the order is not whole: {bytes} bytes, broken at line {line} column {column}")]
     NotWhole { bytes: usize, line: usize, column: usize },
-    /// Standard output is something else than this attempt's lock. Nothing was run.
-    #[error("standard output is not the lock of this attempt")]
+    /// Standard output is something else than this attempt's lock, or another process holds that. Nothing was run.
+    #[error("standard output does not hold the lock of this attempt")]
     NotTheLock,
     /// Another supervisor was here before. Nothing was run.
     #[error("the attempt was started before")]
@@ -66,12 +66,19 @@ impl<T> Doing<T> for io::Result<T> {
     }
 }
 
-fn supervise() -> Result<(), SuperviseError> {
+fn supervise() -> Result<ExitCode, SuperviseError> {
     let signals = Signals::install().doing("cannot listen to signals")?;
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
-    Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets }.run(&signals)
+    let attempt = Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets };
+    Ok(match attempt.run(&signals) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            attempt.log(&error.to_string());
+            ExitCode::FAILURE
+        }
+    })
 }
 
 /// A session of its own, so that no terminal ends it, and every orphan below it as its child.
@@ -103,10 +110,7 @@ struct Attempt {
 impl Attempt {
     fn run(&self, signals: &Signals) -> Result<(), SuperviseError> {
         self.check_claim()?;
-        let before = Before::take(&self.spec);
-        if let Ok(before) = &before {
-            before.write(&self.dir).doing("cannot write `before.json`")?;
-        }
+        let before = self.look_before();
         self.publish()?;
         let ended = match &before {
             // Whoever wrote the wish before `started.json` stood could not signal us.
@@ -117,9 +121,16 @@ impl Attempt {
         self.settle(&ended, before.as_ref().ok()).doing("cannot settle the attempt")
     }
 
+    /// Records the workspace as it is; an error is a reason not to start.
+    fn look_before(&self) -> Result<Before, String> {
+        let before = Before::take(&self.spec)?;
+        before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
+        Ok(before)
+    }
+
     /// Nothing is ever started twice: only who holds the lock may look, and only the first to look may start.
     fn check_claim(&self) -> Result<(), SuperviseError> {
-        if !dir::is_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
+        if !dir::holds_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
             return Err(SuperviseError::NotTheLock);
         }
         if self.dir.started().try_exists().doing("cannot look for `started.json`")? {

@@ -17,6 +17,8 @@ use crate::stream::StreamFile;
 /// How it went; the streams are on disk.
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
+    /// Whether there was a process at all; without one, nothing that has changed since was its doing.
+    pub(super) ran: bool,
     pub(super) started_at_ms: u64,
     pub(super) duration_ms: u64,
     pub(super) stdout_bytes: u64,
@@ -28,6 +30,7 @@ impl Ended {
     pub(super) fn without_start(outcome: Outcome) -> Self {
         Self {
             outcome,
+            ran: false,
             started_at_ms: now_ms(),
             duration_ms: 0,
             stdout_bytes: 0,
@@ -40,8 +43,13 @@ impl Ended {
 impl Attempt {
     /// Runs the command to its end. An error leaves the attempt in doubt.
     pub(super) fn run_command(&self, signals: &Signals) -> io::Result<Ended> {
-        let mut stdout = StreamFile::create(self.dir.stdout(), self.spec.stream_cap_bytes, &self.secrets)?;
-        let mut stderr = StreamFile::create(self.dir.stderr(), self.spec.stream_cap_bytes, &self.secrets)?;
+        let [mut stdout, mut stderr] = match self.streams() {
+            Ok(streams) => streams,
+            Err(error) => {
+                let reason = format!("there is no place for its output: {error}");
+                return Ok(Ended::without_start(self.cannot_start(&reason, false)));
+            }
+        };
         let (started_at_ms, started) = (now_ms(), Instant::now());
         let mut child = match self.start() {
             Ok(child) => child,
@@ -57,7 +65,12 @@ impl Attempt {
         watch.drain()?;
         let leftovers = watch.end_leftovers()?;
         let [stdout_bytes, stderr_bytes] = [stdout, stderr].map(|stream| self.finish(stream));
-        Ok(Ended { outcome, started_at_ms, duration_ms, stdout_bytes, stderr_bytes, leftovers })
+        Ok(Ended { outcome, ran: true, started_at_ms, duration_ms, stdout_bytes, stderr_bytes, leftovers })
+    }
+
+    fn streams(&self) -> io::Result<[StreamFile<'_>; 2]> {
+        let create = |path| StreamFile::create(path, self.spec.stream_cap_bytes, &self.secrets);
+        Ok([create(self.dir.stdout())?, create(self.dir.stderr())?])
     }
 
     fn start(&self) -> io::Result<Child> {

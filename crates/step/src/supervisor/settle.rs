@@ -17,9 +17,9 @@ const STDERR_TAIL_BYTES: u64 = 4 * 1024;
 
 impl Attempt {
     pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
-        let exit = self.exit(ended, before)?;
-        // The names of all that was written, then the record that promises them.
-        durable::sync_dir(self.dir.path())?;
+        let exit = self.exit(ended, before.filter(|_| ended.ran))?;
+        // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
+        // here, the record's digests tell whether all of it has arrived.
         durable::replace(&self.dir.exit(), &serde_json::to_vec(&exit)?)
     }
 
@@ -61,7 +61,7 @@ impl Attempt {
             None => text::of_file(&self.dir.stdout(), &self.secrets, self.spec.text_cap_bytes)?
                 .unwrap_or_default(),
         };
-        durable::replace(&self.dir.text(), text.as_bytes())?;
+        durable::put(&self.dir.text(), text.as_bytes())?;
         report::file_ref(&self.dir.text())
     }
 
@@ -90,7 +90,7 @@ impl Attempt {
 /// Refers to the file of a stream; an empty one stands for a command that never ran.
 fn stream(path: &Path, total_bytes: u64) -> io::Result<Stream> {
     if !path.try_exists()? {
-        durable::replace(path, &[])?;
+        durable::put(path, &[])?;
     }
     Ok(Stream { total_bytes, file: report::file_ref(path)? })
 }

@@ -24,6 +24,9 @@ use crate::stream::StreamFile;
 /// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
 const PIPES_END: Duration = Duration::from_secs(1);
 
+/// How long after the grace a child is awaited that is in no list and so cannot be ended, before it is left.
+const UNSEEN: Duration = Duration::from_secs(5);
+
 /// How often to look for what is left while it is being ended: not all of it is ours to reap.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -67,6 +70,19 @@ struct Ending {
     why: Outcome,
     kill_at: Instant,
     killed: bool,
+}
+
+/// Left processes by what came of ending them.
+#[derive(Default)]
+struct Told {
+    ending: BTreeSet<(i32, u64)>,
+    refused: BTreeSet<(i32, u64)>,
+}
+
+impl Told {
+    fn count(&self) -> u32 {
+        u32::try_from(self.ending.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// A running command.
@@ -149,26 +165,33 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// Ends every process of the attempt that is left, and says how many there were: TERM, the grace, then KILL.
     pub(super) fn end_leftovers(&mut self) -> io::Result<u32> {
         let kill_at = Instant::now() + Duration::from_millis(self.attempt.spec.grace_ms);
-        let (mut told, mut refused) = (BTreeSet::new(), BTreeSet::new());
+        let mut told = Told::default();
         loop {
-            let left: Vec<Process> =
-                self.others()?.into_iter().filter(|it| !refused.contains(&it.key())).collect();
+            let mut left = self.others()?;
+            left.retain(|process| !told.refused.contains(&process.key()));
             self.reap();
-            if left.is_empty() && (!self.any_child || !refused.is_empty()) {
-                return Ok(u32::try_from(told.len()).unwrap_or(u32::MAX));
+            let out_of_reach = !told.refused.is_empty() || Instant::now() > kill_at + UNSEEN;
+            if left.is_empty() && (!self.any_child || out_of_reach) {
+                return Ok(told.count());
             }
             let kill = Instant::now() >= kill_at;
             for process in left {
-                let is_new = told.insert(process.key());
-                let signal = if kill { Signal::KILL } else { Signal::TERM };
-                if (kill || is_new) && processes::signal(&process, signal)? == Sent::Refused {
-                    told.remove(&process.key());
-                    refused.insert(process.key());
-                    self.attempt.log(&format!("process {} cannot be ended: not permitted", process.id));
-                }
+                self.tell_to_end(&process, kill, &mut told)?;
             }
             self.turn(Some(Instant::now() + LOOK_AGAIN))?;
         }
+    }
+
+    /// TERM once, KILL as often as it takes.
+    fn tell_to_end(&self, process: &Process, kill: bool, told: &mut Told) -> io::Result<()> {
+        let is_new = told.ending.insert(process.key());
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        if (kill || is_new) && processes::signal(process, signal)? == Sent::Refused {
+            told.ending.remove(&process.key());
+            told.refused.insert(process.key());
+            self.attempt.log(&format!("process {} cannot be ended: not permitted", process.id));
+        }
+        Ok(())
     }
 
     /// Waits for something to happen, and sees to it.

@@ -1,8 +1,10 @@
 //! Commands that do not end by themselves, or not all of them.
 
+use std::os::unix::process::ExitStatusExt;
+
 use envoi_step::{Cancelled, Outcome, cancel};
 
-use crate::stage::{Stage, assert_gone, kill, lives, read, wait_for};
+use crate::stage::{ATTEMPT, Stage, assert_gone, kill, lives, read, wait_for};
 
 pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
     let stage = Stage::new();
@@ -41,6 +43,21 @@ pub(crate) fn a_daemon_that_hides_is_ended_with_the_command() {
     let exit = stage.run(&spec);
     assert_eq!((exit.outcome, exit.ended_leftovers), (Outcome::Exited { code: 0 }, 1));
     assert_gone(&stage.told("daemon"));
+}
+
+pub(crate) fn a_process_is_known_by_its_environment_wherever_it_came_from() {
+    let stage = Stage::new();
+    let spec = stage.shell("true");
+    let sleeper = |base: &std::path::Path| {
+        let mut command = std::process::Command::new("sleep");
+        command.arg("600").env("ENVOI_ATTEMPT", ATTEMPT).env("ENVOI_RUN_BASE", base).spawn().unwrap()
+    };
+    let (mut ours, mut other) = (sleeper(&stage.run_base()), sleeper(&stage.workspace()));
+    assert_eq!(stage.run(&spec).ended_leftovers, 1);
+    assert_eq!(ours.wait().unwrap().signal(), Some(15));
+    assert!(other.try_wait().unwrap().is_none(), "another run's attempt of the same name lives on");
+    other.kill().unwrap();
+    other.wait().unwrap();
 }
 
 pub(crate) fn a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt() {

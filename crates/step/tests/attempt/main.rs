@@ -43,10 +43,12 @@ fn trials() -> Vec<Trial> {
             a_signal_is_told_from_an_exit_code,
             what_cannot_start_says_why,
             the_environment_is_exactly_the_given_one,
-            a_supervisor_settles_though_its_engine_is_killed;
+            a_supervisor_settles_though_its_engine_is_killed,
+            a_program_that_was_replaced_still_starts_supervisors;
         ending:
             a_leader_that_ignores_term_is_killed_after_the_grace,
             a_daemon_that_hides_is_ended_with_the_command,
+            a_process_is_known_by_its_environment_wherever_it_came_from,
             a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt,
             a_cancel_ends_a_running_command,
             a_cancel_before_the_start_runs_nothing,
@@ -65,6 +67,7 @@ fn trials() -> Vec<Trial> {
         recovery:
             nothing_is_started_twice,
             a_broken_order_runs_nothing,
+            a_supervisor_without_the_lock_runs_nothing,
             what_never_started_is_started_with_the_very_lock_of_the_probe,
             a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive,
             a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,

@@ -72,10 +72,20 @@ pub(crate) fn the_environment_is_exactly_the_given_one() {
 pub(crate) fn a_supervisor_settles_though_its_engine_is_killed() {
     let stage = Stage::new();
     let spec = stage.shell("echo begun > begun; while [ ! -e go ]; do sleep 0.01; done; echo done");
-    start_by_an_engine_that_dies(&stage, &spec);
+    start_by_an_engine_that_dies(&std::env::current_exe().unwrap(), &stage, &spec);
     stage.told("begun");
     std::fs::write(stage.workspace().join("go"), "").unwrap();
     wait_until_free(&stage.dir).unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
     assert_eq!(read(&stage.dir.text()), "done\n");
+}
+
+pub(crate) fn a_program_that_was_replaced_still_starts_supervisors() {
+    let stage = Stage::new();
+    let program = stage.run_base().join("engine");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    start_by_an_engine_that_dies(&program, &stage, &stage.shell("echo done"));
+    assert!(!program.exists(), "it removes itself before it starts anything");
+    wait_until_free(&stage.dir).unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
 }

@@ -37,6 +37,18 @@ pub(crate) fn a_broken_order_runs_nothing() {
     assert!(stage.workspace().join("ran").exists(), "a whole one runs");
 }
 
+pub(crate) fn a_supervisor_without_the_lock_runs_nothing() {
+    let stage = Stage::new();
+    let order = serde_json::json!({ "dir": stage.dir.path(), "spec": stage.shell("touch ran") }).to_string();
+    let lock = stage.dir.try_lock().unwrap();
+    send(&stage, order.as_bytes());
+    assert!(!stage.dir.started().exists() && !stage.workspace().join("ran").exists());
+    assert!(read(&stage.dir.supervisor_log()).contains("does not hold the lock"));
+    drop(lock);
+    send(&stage, order.as_bytes());
+    assert!(stage.workspace().join("ran").exists());
+}
+
 /// Starts a supervisor by hand, with these bytes as its order.
 fn send(stage: &Stage, order: &[u8]) {
     let lock = fs::OpenOptions::new().create(true).append(true).open(stage.dir.lock()).unwrap();

@@ -137,20 +137,25 @@ pub(crate) fn kill(id: u32, signal: &str) {
     assert!(status.success());
 }
 
-/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON>`.
+/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON>`. A copy
+/// of this program removes itself first.
 pub(crate) fn short_lived_engine() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
+    let program = std::env::current_exe().unwrap();
+    if program.ends_with("engine") {
+        fs::remove_file(program).unwrap();
+    }
     let dir = AttemptDir::new(&words[2]);
     let spec: Spec = serde_json::from_str(&words[3]).unwrap();
     let lock = dir.try_lock().unwrap().unwrap();
-    let _supervisor = launcher().spawn(&dir, &spec, lock).unwrap();
+    let _supervisor = Launcher::own(["__attempt"]).spawn(&dir, &spec, lock).unwrap();
     kill(std::process::id(), "KILL");
     unreachable!("killed");
 }
 
 /// Lets an engine start `spec` and die.
-pub(crate) fn start_by_an_engine_that_dies(stage: &Stage, spec: &Spec) {
-    let status = std::process::Command::new(std::env::current_exe().unwrap())
+pub(crate) fn start_by_an_engine_that_dies(program: &Path, stage: &Stage, spec: &Spec) {
+    let status = std::process::Command::new(program)
         .arg("__engine")
         .arg(stage.dir.path())
         .arg(serde_json::to_string(spec).unwrap())
