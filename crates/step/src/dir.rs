@@ -123,6 +123,11 @@ impl LockFile {
     pub(crate) fn into_file(self) -> File {
         self.file
     }
+
+    /// Frees a lock that was never given away, also for a child of another thread that is between fork and exec.
+    pub(crate) fn free(self) -> io::Result<()> {
+        Ok(flock(&self.file, FlockOperation::Unlock)?)
+    }
 }
 
 /// Blocks until nobody holds the lock of the attempt, and does not keep it.
@@ -137,7 +142,9 @@ pub fn wait_until_free(dir: &AttemptDir) -> io::Result<()> {
         opened => opened?,
     };
     // Shared, so that many can wait for one attempt without waiting for each other.
-    Ok(rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared))?)
+    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared))?;
+    // Closing would be enough, were it not for a child of another thread between fork and exec, which has it open too.
+    Ok(flock(&file, FlockOperation::Unlock)?)
 }
 
 /// Whether somebody holds the lock right now.
@@ -147,7 +154,7 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
         opened => opened?,
     };
     match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(false),
+        Ok(()) => Ok(flock(&file, FlockOperation::Unlock).map(|()| false)?),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
         Err(errno) => Err(errno.into()),
     }

@@ -89,19 +89,29 @@ pub fn probe(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> Res
 fn look(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> io::Result<Probe> {
     dir.create()?;
     let Some(lock) = dir.try_lock()? else { return Ok(Probe::Running) };
+    match read_records(dir, started_in_boot, current_boot)? {
+        Some(found) => {
+            lock.free()?;
+            Ok(found)
+        }
+        None => Ok(Probe::NotStarted(lock)),
+    }
+}
+
+/// What the folder says while the lock is ours; none if nothing was started.
+fn read_records(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> io::Result<Option<Probe>> {
     if let Some(bytes) = read_if_there(dir)? {
-        return Ok(match acceptable(dir, &bytes, current_boot)? {
+        return Ok(Some(match acceptable(dir, &bytes, current_boot)? {
             Ok(exit) => Probe::Settled(Box::new(exit)),
             Err(doubt) => Probe::Lost(evidence(dir, doubt)),
-        });
+        }));
     }
-    if dir.started().try_exists()? {
-        return Ok(Probe::Lost(evidence(dir, Doubt::SupervisorGone)));
-    }
-    if started_in_boot != current_boot {
-        return Ok(Probe::Lost(evidence(dir, Doubt::Rebooted)));
-    }
-    Ok(Probe::NotStarted(lock))
+    let doubt = match dir.started().try_exists()? {
+        true => Doubt::SupervisorGone,
+        false if started_in_boot != current_boot => Doubt::Rebooted,
+        false => return Ok(None),
+    };
+    Ok(Some(Probe::Lost(evidence(dir, doubt))))
 }
 
 fn read_if_there(dir: &AttemptDir) -> io::Result<Option<Vec<u8>>> {

@@ -2,7 +2,7 @@
 
 use envoi_step::{Outcome, wait_until_free};
 
-use crate::stage::{Stage, exec, read, start_by_an_engine_that_dies};
+use crate::stage::{Stage, exec, read, shell, start_by_an_engine_that_dies};
 
 pub(crate) fn a_command_settles_with_its_exit_code() {
     for code in [0, 1, 255] {
@@ -36,11 +36,11 @@ pub(crate) fn what_cannot_start_says_why() {
     ];
     for (argv, not_found, reason) in rows {
         let stage = Stage::new();
-        std::fs::write(stage.workspace().join("plain"), "text").unwrap();
-        let script = stage.workspace().join("script");
-        std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
-        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&script, executable).unwrap();
+        let folder = stage.workspace();
+        shell(&format!(
+            "cd {}; echo > plain; echo '#!/no/such/interpreter' > script; chmod +x script",
+            folder.display()
+        ));
         let exit = stage.run(&stage.spec(exec(argv)));
         assert_eq!(
             exit.outcome,
@@ -83,7 +83,9 @@ pub(crate) fn a_supervisor_settles_though_its_engine_is_killed() {
 pub(crate) fn a_program_that_was_replaced_still_starts_supervisors() {
     let stage = Stage::new();
     let program = stage.run_base().join("engine");
-    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By another process: a program that this one has open for writing, even in a child that is about to become
+    // something else, cannot be started.
+    shell(&format!("cp {} {}", std::env::current_exe().unwrap().display(), program.display()));
     start_by_an_engine_that_dies(&program, &stage, &stage.shell("echo done"));
     assert!(!program.exists(), "it removes itself before it starts anything");
     wait_until_free(&stage.dir).unwrap();

@@ -45,6 +45,7 @@ pub(crate) fn a_supervisor_without_the_lock_runs_nothing() {
     assert!(!stage.dir.started().exists() && !stage.workspace().join("ran").exists());
     assert!(read(&stage.dir.supervisor_log()).contains("does not hold the lock"));
     drop(lock);
+    wait_until_free(&stage.dir).unwrap();
     send(&stage, order.as_bytes());
     assert!(stage.workspace().join("ran").exists());
 }

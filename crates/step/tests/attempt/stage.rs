@@ -108,6 +108,11 @@ pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
+/// Does something in another process.
+pub(crate) fn shell(script: &str) {
+    assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+}
+
 /// Looks again and again until there is an answer; gives up after half a minute.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
