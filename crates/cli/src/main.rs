@@ -1,2 +1,62 @@
 //! The `envoi` command: composition root, the only reader of environment, home and terminal.
-fn main() {}
+//!
+//! stdout is data, stderr is talk. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
+//! with a code, a message, a hint and an exit code, and is said in one place.
+
+mod args;
+mod background;
+mod command;
+mod engine_room;
+mod failure;
+mod home;
+mod narrate;
+mod output;
+mod select;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if matches!(cli.command, Command::Attempt) {
+        return envoi_step::run_supervisor();
+    }
+    output::die_quietly_on_a_closed_pipe();
+    let json = cli.json;
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.say(json);
+            ExitCode::from(failure.exit_code)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let home = home::Home::new(cli.home, cli.json);
+    match cli.command {
+        Command::Init { dir } => command::init::init(&dir, cli.json),
+        Command::Run(args) => command::run::run(&home, &args),
+        Command::Resume(args) => command::resume::resume(&home, &args),
+        Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
+        Command::Show { run, envelope, events, handoff } => {
+            let view = command::show::View::of(envelope, events, handoff);
+            command::show::show(&home, run.as_deref(), &view)
+        }
+        Command::Logs { run, step, stderr } => command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr),
+        Command::Cancel { run } => command::cancel::cancel(&home, &run),
+        Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),
+        Command::Check { flows } => command::check::check(&flows, cli.json),
+        Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
+        Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
+        Command::Conformance { files } => command::conformance::conformance(&files, cli.json),
+        Command::Repair => command::repair::repair(&home),
+        Command::Doctor => command::doctor::doctor(&home),
+        Command::Explain { code } => command::explain::explain(&code),
+        Command::Completions { shell } => command::completions::completions(shell),
+        Command::Engine { jobs } => background::be_the_engine(&home, jobs),
+        Command::Attempt => Ok(0),
+    }
+}

@@ -1,1 +1,31 @@
 //! The five envelopes of a pipeline: strict reader, types, codecs, resolvers.
+//!
+//! Everything that crosses a boundary in a pipeline is one of five typed envelopes; this crate owns their exact meaning.
+//! It does no IO, reads no clock, no environment and no source of chance: times and ids arrive as values, and the same
+//! input gives the same bytes on every machine. It does not know how a step is run, how a run is kept, or who asks.
+//!
+//! | module | boundary |
+//! |---|---|
+//! | [`routing`] | hand-off to control flow: one decision with a reason and a confidence |
+//! | [`handoff`] | step to next step: what happened, where the files are, where to go |
+//! | [`envelope`] | the run itself: the state of the whole pipeline |
+//! | [`skill_report`] | skill or tool to engine: did it really work, whatever the exit code says |
+//!
+//! Below them stand [`json`] (the strict reader and writer), [`time`], [`digest`] and [`error`].
+#![no_std]
+
+extern crate alloc;
+
+#[cfg(test)]
+extern crate std;
+
+pub mod conformance;
+mod decode;
+pub mod digest;
+pub mod error;
+pub mod handoff;
+pub mod json;
+mod labelled;
+pub mod routing;
+pub mod skill_report;
+pub mod time;

@@ -1,1 +1,24 @@
 //! The one loop: read, decide, commit, reconcile.
+//!
+//! [`Engine`] is the loop, free of threads, clocks and disks: they are arguments. [`Host`] puts it to work: a thread, the
+//! journal's writer, real commands under supervisors, and a socket through which other processes hand their runs over. No
+//! decision about a run is made here (crate `kernel`), and nothing is formatted for people (crate `cli`).
+
+mod active;
+mod desk;
+mod engine;
+mod followers;
+mod host;
+mod message;
+mod processes;
+mod runner;
+
+pub mod protocol;
+
+pub use desk::{Desk, load_run};
+pub use engine::{Engine, World};
+pub use followers::{Followers, Shower};
+pub use host::{Client, ClientError, Host, HostError, Settings, now};
+pub use message::{Adopt, Ask, Begin, EngineError, Message, Reply};
+pub use processes::{Processes, is_allowed};
+pub use runner::{Caller, Clock, Job, Log, Observer, Runner, Settlement};

@@ -58,6 +58,28 @@ pub enum Event {
     RunEnded(RunEnded),
 }
 
+impl Event {
+    /// Its type, as it is written.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::RunStarted(_) => "run_started",
+            Event::AttemptStarted(_) => "attempt_started",
+            Event::AttemptSettled(_) => "attempt_settled",
+            Event::Routed(_) => "routed",
+            Event::HandoffWritten(_) => "handoff_written",
+            Event::InterruptRaised(_) => "interrupt_raised",
+            Event::InterruptAnswered(_) => "interrupt_answered",
+            Event::InterruptCancelled(_) => "interrupt_cancelled",
+            Event::TimerSet(_) => "timer_set",
+            Event::TimerFired(_) => "timer_fired",
+            Event::CancelRequested(_) => "cancel_requested",
+            Event::RunReopened(_) => "run_reopened",
+            Event::RunEnded(_) => "run_ended",
+        }
+    }
+}
+
 /// See [`Event::RunStarted`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStarted {
@@ -73,6 +95,8 @@ pub struct RunStarted {
     pub inputs: Object,
     /// Absolute path of the folder in which commands run.
     pub workspace: String,
+    /// Absolute path of the run's own folder (RUN_BASE).
+    pub run_base: String,
     /// Who started it.
     pub by: Principal,
 }

@@ -6,8 +6,7 @@
 
 use envoi_contract::json::{Number, Object, Value};
 use minijinja::{
-    AutoEscape, Environment, ErrorKind, UndefinedBehavior,
-    syntax::SyntaxConfig,
+    Environment, ErrorKind, UndefinedBehavior,
     value::{Object as DynamicObject, ValueKind},
 };
 use std::{fmt, sync::Arc};
@@ -26,26 +25,69 @@ pub struct EvaluationError {
     pub reason: String,
 }
 
-/// The expression language: delimiters, strict undefined values, fuel, no escaping, no loaders.
+/// The expression language: strict undefined values, fuel, no templates, no loaders.
 ///
 /// The same for checking (crate `flow`) and for evaluating.
 #[must_use]
 pub fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
-    if let Ok(syntax) = SyntaxConfig::builder()
-        .variable_delimiters("${{", "}}")
-        .block_delimiters("${%", "%}")
-        .comment_delimiters("${#", "#}")
-        .build()
-    {
-        environment.set_syntax(syntax);
-    }
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_keep_trailing_newline(true);
     environment.set_fuel(Some(FUEL));
-    environment.set_formatter(write_value);
     environment
+}
+
+/// A piece of a string with `${{ … }}` in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segment<'a> {
+    /// Stands for itself. `$`, `${NAME}` and `{{` are text.
+    Text(&'a str),
+    /// The source between `${{` and `}}`.
+    Expression(&'a str),
+    /// `${{` without its `}}`: the rest of the string.
+    Unclosed(&'a str),
+}
+
+/// The pieces of `template`, in order. A `}}` inside a quoted string of an expression does not end it.
+#[must_use]
+pub fn segments(template: &str) -> Vec<Segment<'_>> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some((text, after)) = rest.split_once("${{") {
+        if !text.is_empty() {
+            found.push(Segment::Text(text));
+        }
+        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end)) else {
+            found.push(Segment::Unclosed(after));
+            return found;
+        };
+        found.push(Segment::Expression(expression));
+        rest = remaining;
+    }
+    if !rest.is_empty() {
+        found.push(Segment::Text(rest));
+    }
+    found
+}
+
+/// What stands before and after the `}}` at `end`.
+fn split_around(text: &str, end: usize) -> Option<(&str, &str)> {
+    Some((text.get(..end)?, text.get(end.checked_add(2)?..)?))
+}
+
+fn end_of_expression(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (place, byte) in text.bytes().enumerate() {
+        match (quote, byte) {
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), _) if byte == open => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => return Some(place),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The values that expressions see: `inputs`, `steps` and `run`.
@@ -66,10 +108,59 @@ impl Scope {
     /// # Errors
     /// An undefined name, a wrong type, or more work than the fuel allows.
     pub fn render(&self, template: &str) -> Result<String, EvaluationError> {
-        if !template.contains("${") {
-            return Ok(template.to_owned());
+        let mut out = String::with_capacity(template.len());
+        for segment in segments(template) {
+            match segment {
+                Segment::Text(text) => out.push_str(text),
+                Segment::Expression(source) => out.push_str(&self.text(source)?),
+                Segment::Unclosed(source) => return Err(unclosed(source)),
+            }
         }
-        environment().render_str(template, self.root.clone()).map_err(|error| failed(template, &error))
+        Ok(out)
+    }
+
+    /// Makes a shell script of `template`: each expression becomes a reference to a variable, so that a value is never
+    /// read as shell code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
+    ///
+    /// # Errors
+    /// As [`Scope::render`].
+    pub fn render_script(&self, template: &str) -> Result<(String, Vec<(String, String)>), EvaluationError> {
+        let mut script = String::with_capacity(template.len());
+        let mut variables = Vec::new();
+        for segment in segments(template) {
+            match segment {
+                Segment::Text(text) => script.push_str(text),
+                Segment::Expression(source) => {
+                    let name = format!("ENVOI_VALUE_{}", variables.len().saturating_add(1));
+                    script.push_str(&format!("${{{name}}}"));
+                    variables.push((name, self.text(source)?));
+                }
+                Segment::Unclosed(source) => return Err(unclosed(source)),
+            }
+        }
+        Ok((script, variables))
+    }
+
+    fn text(&self, source: &str) -> Result<String, EvaluationError> {
+        let mut out = String::new();
+        let value = self.value(source)?;
+        match value.as_str() {
+            Some(text) => out.push_str(text),
+            None => write_json(&value, &mut out).map_err(|error| failed(source, &error))?,
+        }
+        Ok(out)
+    }
+
+    fn value(&self, source: &str) -> Result<minijinja::Value, EvaluationError> {
+        let environment = environment();
+        let value = environment
+            .compile_expression(source)
+            .and_then(|compiled| compiled.eval(self.root.clone()))
+            .map_err(|error| failed(source, &error))?;
+        if value.is_undefined() {
+            return Err(EvaluationError { expression: source.trim().to_owned(), reason: "it is not defined".to_owned() });
+        }
+        Ok(value)
     }
 
     /// Whether the expression of an `if` holds: false, 0, empty and null are false.
@@ -77,12 +168,12 @@ impl Scope {
     /// # Errors
     /// As [`Scope::render`].
     pub fn holds(&self, expression: &str) -> Result<bool, EvaluationError> {
-        environment()
-            .compile_expression(expression)
-            .and_then(|compiled| compiled.eval(self.root.clone()))
-            .map(|value| value.is_true())
-            .map_err(|error| failed(expression, &error))
+        Ok(self.value(expression)?.is_true())
     }
+}
+
+fn unclosed(source: &str) -> EvaluationError {
+    EvaluationError { expression: source.to_owned(), reason: "`${{` has no `}}`".to_owned() }
 }
 
 fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
@@ -90,7 +181,7 @@ fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
         ErrorKind::OutOfFuel => "it takes too much work".to_owned(),
         _ => error.to_string(),
     };
-    EvaluationError { expression: expression.to_owned(), reason }
+    EvaluationError { expression: expression.trim().to_owned(), reason }
 }
 
 /// A number that a 64-bit value cannot hold exactly; it prints the token it was read from.
@@ -125,19 +216,6 @@ fn convert_number(number: &Number) -> minijinja::Value {
             _ => minijinja::Value::from_object(ExactNumber(number.clone())),
         },
     }
-}
-
-fn write_value(
-    output: &mut minijinja::Output<'_>,
-    state: &minijinja::State<'_, '_>,
-    value: &minijinja::Value,
-) -> Result<(), minijinja::Error> {
-    if value.is_undefined() || value.kind() == ValueKind::String {
-        return minijinja::escape_formatter(output, state, value);
-    }
-    let mut text = String::new();
-    write_json(value, &mut text)?;
-    output.write_str(&text).map_err(minijinja::Error::from)
 }
 
 fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinja::Error> {
@@ -209,9 +287,24 @@ mod tests {
 
     #[test]
     fn a_runaway_expression_ends() {
-        let scope = scope(r#"{"inputs":{}}"#);
-        let bomb = "${% for a in range(9999) %}${% for b in range(9999) %}x${% endfor %}${% endfor %}";
-        assert!(scope.render(bomb).is_err());
+        let scope = scope(r#"{"inputs":{"l":[1,2,3]}}"#);
+        let bomb = format!("${{{{ {} }}}}", vec!["inputs.l"; 100_000].join(" ~ "));
+        assert!(scope.render(&bomb).is_err());
+    }
+
+    #[test]
+    fn a_value_is_never_shell_code() {
+        let scope = scope(r#"{"inputs":{"s":"$(rm -rf ~); '\"'"}}"#);
+        let (script, variables) = scope.render_script("echo \"${{ inputs.s }}\" ${#HOME}").unwrap();
+        assert_eq!(script, "echo \"${ENVOI_VALUE_1}\" ${#HOME}");
+        assert_eq!(variables, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~); '\"'".to_owned())]);
+    }
+
+    #[test]
+    fn braces_inside_a_quoted_string_do_not_end_an_expression() {
+        let scope = scope("{}");
+        assert_eq!(scope.render("a ${{ 'x}}y' }} b").as_deref(), Ok("a x}}y b"));
+        assert!(scope.render("a ${{ 'x").is_err());
     }
 
     #[test]

@@ -1,1 +1,38 @@
 //! One run as a pure state machine: events in, state and wants out.
+//!
+//! Owns every decision about what happens next. Does no IO, reads no clock, makes no random choice and starts no thread: time
+//! arrives with the input, ids are derived. Living through a run and recovering it share [`Run::apply`]. It does not know
+//! how a step is executed (`step`), what lasts (`journal`), or how a flow is written (`flow`).
+
+mod advance;
+mod answer;
+mod bounds;
+mod cancel;
+mod conclude;
+mod control;
+mod draft;
+mod loops;
+mod projection;
+mod render;
+mod reopen;
+mod retry;
+mod route;
+mod run;
+mod settle;
+mod start;
+mod status;
+mod timer;
+
+pub mod event;
+pub mod expression;
+pub mod flow;
+pub mod ids;
+pub mod input;
+pub mod ledger;
+
+pub use control::ApplyError;
+pub use event::{Event, Record};
+pub use flow::Flow;
+pub use input::{Input, Refusal, Wants};
+pub use run::{ReplayError, Run};
+pub use status::Status;

@@ -1,0 +1,84 @@
+//! Where the store is, who asks, and what commands may see: all that comes from the environment.
+
+use crate::failure::Failure;
+use envoi_engine::{is_allowed, protocol::CallerWire};
+use envoi_flow::Loaded;
+use envoi_journal::{Layout, Reader, Store};
+use envoi_kernel::{flow::SecretSource, ids::Principal};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// See the module.
+pub(crate) struct Home {
+    given: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+impl Home {
+    pub(crate) fn new(given: Option<PathBuf>, json: bool) -> Self {
+        Self { given: given.or_else(|| env::var_os("ENVOI_HOME").map(PathBuf::from)), json }
+    }
+
+    /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
+    pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
+        let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
+        if let Some(given) = &self.given {
+            return Ok(here.join(given));
+        }
+        let nearest = here.ancestors().map(|folder| folder.join(".envoi")).find(|candidate| candidate.is_dir());
+        Ok(nearest.unwrap_or_else(|| here.join(".envoi")))
+    }
+
+    /// The store, made where it is missing.
+    pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
+        let dir = self.dir()?;
+        let store = Store::open(Layout::new(&dir)).map_err(|error| {
+            Failure::store(format!("the store `{}`: {error}", dir.display())).hint("`envoi doctor` looks closer")
+        })?;
+        Ok(Arc::new(store))
+    }
+
+    /// The store for reading; a store that is not there has no runs, and is not made for that.
+    pub(crate) fn reader(&self) -> Result<(Arc<Store>, Reader), Failure> {
+        let dir = self.dir()?;
+        if !dir.join("envoi.db").is_file() {
+            let message = format!("there is no store at `{}`", dir.display());
+            return Err(Failure::new(crate::failure::BAD_INPUT, "NO_STORE", message)
+                .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"));
+        }
+        let store = self.open()?;
+        let reader = store.reader().map_err(Failure::store)?;
+        Ok((store, reader))
+    }
+}
+
+/// Who gives the command.
+pub(crate) fn principal() -> Principal {
+    let name = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
+    Principal { tenant: "local".to_owned(), actor: name }
+}
+
+/// What the run's commands may see of this environment, and the variables that the flow's secrets name.
+pub(crate) fn caller(loaded: &Loaded, flow_dir: &Path) -> CallerWire {
+    let unicode = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env = unicode.filter(|(name, _)| is_allowed(name)).collect();
+    let named = loaded.flow.secrets.iter().filter_map(|secret| match &secret.source {
+        SecretSource::Env(variable) => Some((variable.clone(), env::var(variable).ok()?)),
+        SecretSource::File(_) => None,
+    });
+    CallerWire { env, secrets: named.collect(), flow_dir: flow_dir.to_owned() }
+}
+
+/// A folder for the engine's socket whose path is short.
+pub(crate) fn socket_dir() -> PathBuf {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
+    runtime.unwrap_or_else(env::temp_dir)
+}
+
+/// Attempts at once unless told: twice the cores.
+pub(crate) fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get().saturating_mul(2))
+}

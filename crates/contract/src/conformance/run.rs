@@ -1,0 +1,81 @@
+//! Calls what a case names.
+
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::Got;
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+use crate::skill_report::{Observed, SkillError, judge};
+use crate::{handoff, routing};
+
+/// Runs a case; `None` if it is not understood.
+pub(super) fn run(case: &Value) -> Option<Got> {
+    match case.get("op")?.as_str()? {
+        "route.resolve" => Some(settle(resolve(&argument(case)?))),
+        "route.convert" => convert(case.get("input")?),
+        "handoff.write" => Some(settle(write(&argument(case)?))),
+        "skill.judge" => skill_judge(case.get("input")?).map(Got::Value),
+        _ => None,
+    }
+}
+
+/// The bytes that a decoder is given.
+fn argument(case: &Value) -> Option<Vec<u8>> {
+    match case.get("input_text") {
+        Some(text) => text.as_str().map(|text| text.as_bytes().to_vec()),
+        None => case.get("input").map(|input| input.compact().into_bytes()),
+    }
+}
+
+fn settle(result: Result<Value, Diagnostic>) -> Got {
+    match result {
+        Ok(value) => Got::Value(value),
+        Err(refusal) => Got::Refused { code: refusal.code, reason: refusal.to_string() },
+    }
+}
+
+fn resolve(bytes: &[u8]) -> Result<Value, Diagnostic> {
+    let input = routing::decode_input(bytes)?;
+    routing::resolve(&input).map(|resolution| resolution.signal.resolver())
+}
+
+fn convert(input: &Value) -> Option<Got> {
+    let current_flow = input.get("current_flow").and_then(Value::as_str);
+    let orchestrator = match input.get("to")?.as_str()? {
+        "orchestrator" => true,
+        "resolver" => false,
+        _ => return None,
+    };
+    let converted = routing::Signal::decode(input.get("signal")?)
+        .map(|signal| if orchestrator { signal.orchestrator(current_flow) } else { signal.resolver() });
+    Some(settle(converted))
+}
+
+fn write(bytes: &[u8]) -> Result<Value, Diagnostic> {
+    handoff::write(handoff::decode_draft(bytes)?).map(|handoff| handoff.to_value())
+}
+
+fn skill_judge(input: &Value) -> Option<Value> {
+    let flag = |name| input.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let verdict = judge(&Observed {
+        exit: code(input.get("exit"))?,
+        signal: code(input.get("signal"))?,
+        timed_out: flag("timed_out"),
+        cancelled: flag("cancelled"),
+        stderr: input.get("stderr").and_then(Value::as_str).unwrap_or_default(),
+        report_text: input.get("report_text").and_then(Value::as_str).map(str::as_bytes),
+        declared: flag("declared"),
+    });
+    let error = verdict.error.as_ref().map_or(Value::Null, SkillError::to_value);
+    Some(Value::Object(Object::from([("ok", Value::from(verdict.ok)), ("error", error)])))
+}
+
+/// An exit code or signal; absent and null are none. `None` if it is something else.
+fn code(value: Option<&Value>) -> Option<Option<i32>> {
+    match value {
+        None | Some(Value::Null) => Some(None),
+        Some(Value::Number(number)) => number.as_str().parse().ok().map(Some),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,203 @@
+//! Takes the members of an object one by one, with the same refusals in every contract; what is left is unknown.
+//!
+//! It knows types, not meanings: each contract says which members it has.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::error::Diagnostic;
+use crate::json::{Members, Object, Value, escape_segment};
+
+/// The members of an object that are not taken yet.
+pub(crate) struct Fields {
+    code: &'static str,
+    /// Pointer of the object.
+    place: String,
+    slots: Vec<(String, Option<Value>)>,
+    /// Where the next member probably stands: those who write in our order are read without searching.
+    likely: usize,
+}
+
+impl Fields {
+    /// The members of `value`, which must be an object.
+    pub(crate) fn of(value: &Value, code: &'static str) -> Result<Fields, Diagnostic> {
+        match value {
+            Value::Object(object) => Ok(Fields::of_object(object.clone(), code)),
+            other => Err(Diagnostic::of_value(code, "", "an object", other)),
+        }
+    }
+
+    pub(crate) fn of_object(object: Object, code: &'static str) -> Fields {
+        let slots = object.into_iter().map(|(name, value)| (name, Some(value))).collect();
+        Fields { code, place: String::new(), slots, likely: 0 }
+    }
+
+    /// The same, for an object that stands at `place` in its document.
+    pub(crate) fn within(mut self, place: &str) -> Fields {
+        place.clone_into(&mut self.place);
+        self
+    }
+
+    /// Takes the member `name`.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        let at = self.find(name)?;
+        self.likely = at + 1;
+        self.slots.get_mut(at)?.1.take()
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        if self.slots.get(self.likely).is_some_and(|(key, _)| key == name) {
+            return Some(self.likely);
+        }
+        self.slots.iter().position(|(key, _)| key == name)
+    }
+
+    /// The pointer of the member `name`.
+    pub(crate) fn pointer(&self, name: &str) -> String {
+        format!("{}/{}", self.place, escape_segment(name))
+    }
+
+    /// A refusal of the member `name`.
+    pub(crate) fn wrong(&self, name: &str, expected: &str, found: &Value) -> Diagnostic {
+        Diagnostic::of_value(self.code, &self.pointer(name), expected, found)
+    }
+
+    /// A refusal because there is no member `name`.
+    pub(crate) fn missing(&self, name: &str) -> Diagnostic {
+        Diagnostic::new(self.code, &self.place, &format!("a member `{name}`"), "none")
+    }
+
+    /// A string that must be there.
+    pub(crate) fn required_string(&mut self, name: &str) -> Result<String, Diagnostic> {
+        match self.take(name) {
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.wrong(name, "a string", &other)),
+            None => Err(self.missing(name)),
+        }
+    }
+
+    /// A string; null is absent.
+    pub(crate) fn string(&mut self, name: &str) -> Result<Option<String>, Diagnostic> {
+        self.take(name).map_or(Ok(None), |value| null_or_string(self, name, value))
+    }
+
+    /// A string that is empty when absent.
+    pub(crate) fn string_or_default(&mut self, name: &str) -> Result<String, Diagnostic> {
+        match self.take(name) {
+            None => Ok(String::new()),
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.wrong(name, "a string", &other)),
+        }
+    }
+
+    /// A truth value that is false when absent.
+    pub(crate) fn bool(&mut self, name: &str) -> Result<bool, Diagnostic> {
+        self.bool_or(name, false)
+    }
+
+    /// A truth value with its default.
+    pub(crate) fn bool_or(&mut self, name: &str, default: bool) -> Result<bool, Diagnostic> {
+        match self.take(name) {
+            None => Ok(default),
+            Some(Value::Bool(truth)) => Ok(truth),
+            Some(other) => Err(self.wrong(name, "true or false", &other)),
+        }
+    }
+
+    /// An integer in 0 to 2^53 - 1 with its default.
+    pub(crate) fn u53_or(&mut self, name: &str, default: u64) -> Result<u64, Diagnostic> {
+        match self.take(name) {
+            None => Ok(default),
+            Some(value) => value
+                .as_u53()
+                .ok_or_else(|| self.wrong(name, "an integer from 0 to 9007199254740991", &value)),
+        }
+    }
+
+    /// A list of strings; empty when absent.
+    pub(crate) fn strings(&mut self, name: &str) -> Result<Vec<String>, Diagnostic> {
+        let Some(value) = self.take(name) else { return Ok(Vec::new()) };
+        let Value::Array(elements) = value else { return Err(self.wrong(name, "a list of strings", &value)) };
+        let place = self.pointer(name);
+        elements
+            .into_iter()
+            .enumerate()
+            .map(|(index, element)| self.element(&place, index, element))
+            .collect()
+    }
+
+    fn element(&self, place: &str, index: usize, element: Value) -> Result<String, Diagnostic> {
+        match element {
+            Value::String(text) => Ok(text),
+            other => Err(Diagnostic::of_value(self.code, &format!("{place}/{index}"), "a string", &other)),
+        }
+    }
+
+    /// An object; empty when absent.
+    pub(crate) fn object(&mut self, name: &str) -> Result<Object, Diagnostic> {
+        match self.take(name) {
+            None => Ok(Object::new()),
+            Some(Value::Object(object)) => Ok(object),
+            Some(other) => Err(self.wrong(name, "an object", &other)),
+        }
+    }
+
+    /// A map whose values are all of one type; empty when absent.
+    pub(crate) fn map_of<V>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: fn(Value) -> Result<V, Value>,
+    ) -> Result<Members<V>, Diagnostic> {
+        let object = self.object(name)?;
+        let place = self.pointer(name);
+        let mut members = Vec::with_capacity(object.len());
+        for (key, value) in object {
+            match read(value) {
+                Ok(value) => members.push((key, value)),
+                Err(other) => {
+                    let pointer = format!("{place}/{}", escape_segment(&key));
+                    return Err(Diagnostic::of_value(self.code, &pointer, expected, &other));
+                }
+            }
+        }
+        Ok(Members::from_distinct(members))
+    }
+
+    /// What nobody took, in the order read.
+    pub(crate) fn rest(self) -> Object {
+        let left = self.slots.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        Object::from_distinct(left.collect())
+    }
+}
+
+/// A string or null.
+pub(crate) fn null_or_string(
+    fields: &Fields,
+    name: &str,
+    value: Value,
+) -> Result<Option<String>, Diagnostic> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        other => Err(fields.wrong(name, "a string or null", &other)),
+    }
+}
+
+/// An object with its known members first, then the unknown ones; a known name is never written twice.
+pub(crate) fn with_unknown(known: Object, unknown: &Object) -> Value {
+    if unknown.is_empty() {
+        return Value::Object(known);
+    }
+    let known_count = known.len();
+    let mut members: Vec<(String, Value)> = known.into_iter().collect();
+    for (name, value) in unknown {
+        let clashes = members.iter().take(known_count).any(|(key, _)| key == name);
+        if !clashes {
+            members.push((name.to_owned(), value.clone()));
+        }
+    }
+    Value::Object(Object::from_distinct(members))
+}

@@ -1,0 +1,96 @@
+//! SHA-256 of bytes, in the one form in which it is shown: `sha256:<64 hexadecimal digits>`.
+
+use alloc::string::String;
+use core::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// A digest that was computed elsewhere, for instance while streaming.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Reads `sha256:` and 64 hexadecimal digits in lower case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Digest> {
+        let digits = text.strip_prefix("sha256:")?.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 64 {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = match pair {
+                [high, low] => nibble(*high)? << 4 | nibble(*low)?,
+                _ => return None,
+            };
+        }
+        Some(Digest(bytes))
+    }
+
+    /// The 64 digits alone.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+        nibbles.filter_map(|nibble| char::from_digit(u32::from(nibble), 16)).collect()
+    }
+}
+
+const fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn the_digest_of_nothing_is_the_known_one() {
+        let shown = Digest::of(b"").to_string();
+        assert_eq!(shown, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(Digest::parse(&shown), Some(Digest::of(b"")));
+    }
+
+    #[test]
+    fn only_the_shown_form_is_read() {
+        let hex = Digest::of(b"x").hex();
+        for wrong in [
+            "",
+            "sha256:",
+            &hex,
+            &std::format!("sha256:{}", hex.to_uppercase()),
+            &std::format!("sha256:{hex}0"),
+        ] {
+            assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        }
+    }
+}

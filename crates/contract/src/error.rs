@@ -1,0 +1,122 @@
+//! The refusal that every decoder and writer of the contracts gives: a code, a place, and what to do.
+//!
+//! It does not decide what is refused; each contract does, beside its own rules.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+use crate::json::{self, Value};
+
+/// How many Unicode scalars of a found value a diagnostic shows.
+const FOUND_LIMIT: usize = 60;
+
+/// A value that a contract refuses: where it stands, what was expected, what was found, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The contract's code, such as `ROUTING_INVALID`; stable, for programs.
+    pub code: &'static str,
+    /// JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document.
+    pub pointer: String,
+    /// Line of the value, from 1, when the text is known.
+    pub line: Option<u32>,
+    /// Column of the value, from 1, in Unicode scalars, when the text is known.
+    pub column: Option<u32>,
+    /// What may stand there.
+    pub expected: String,
+    /// What stands there, shortened.
+    pub found: String,
+    /// What to do; may be empty.
+    pub hint: &'static str,
+}
+
+impl Diagnostic {
+    /// A refusal of the value at `pointer`.
+    #[must_use]
+    pub fn new(code: &'static str, pointer: &str, expected: &str, found: &str) -> Diagnostic {
+        Diagnostic {
+            code,
+            pointer: pointer.to_owned(),
+            line: None,
+            column: None,
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            hint: "",
+        }
+    }
+
+    /// A refusal of `value`, which stands at `pointer`.
+    #[must_use]
+    pub fn of_value(code: &'static str, pointer: &str, expected: &str, value: &Value) -> Diagnostic {
+        Diagnostic::new(code, pointer, expected, &describe(value))
+    }
+
+    /// A refusal of a document that is no JSON at all.
+    #[must_use]
+    pub fn of_json(code: &'static str, error: json::Error) -> Diagnostic {
+        let json::Error { pointer, line, column, expected, found } = error;
+        let hint = "the input is one JSON document in UTF-8 with each member name once";
+        Diagnostic { code, pointer, line: Some(line), column: Some(column), expected, found, hint }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: &'static str) -> Diagnostic {
+        self.hint = hint;
+        self
+    }
+
+    /// The same, seen from the document in which the refused one stands at `prefix`, under that document's `code`.
+    #[must_use]
+    pub fn under(mut self, code: &'static str, prefix: &str) -> Diagnostic {
+        self.code = code;
+        self.pointer.insert_str(0, prefix);
+        self
+    }
+
+    /// The same with line and column, found again in the document `bytes`.
+    #[must_use]
+    pub fn located(mut self, bytes: &[u8]) -> Diagnostic {
+        if self.line.is_none()
+            && let Some(place) = json::locate(bytes, &self.pointer)
+        {
+            self.line = Some(place.line);
+            self.column = Some(place.column);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic { code, pointer, line, column, expected, found, hint } = self;
+        f.write_str(code)?;
+        if !pointer.is_empty() {
+            write!(f, " at `{pointer}`")?;
+        }
+        if let (Some(line), Some(column)) = (line, column) {
+            write!(f, " (line {line}, column {column})")?;
+        }
+        write!(f, ": expected {expected}, found {found}")?;
+        if hint.is_empty() { Ok(()) } else { write!(f, "; {hint}") }
+    }
+}
+
+impl core::error::Error for Diagnostic {}
+
+/// A value, short enough for a message.
+pub(crate) fn describe(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => value.kind().to_owned(),
+        scalar => shorten(&scalar.compact(), FOUND_LIMIT),
+    }
+}
+
+/// `text` in backticks, cut after `limit` Unicode scalars.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or(text)),
+        None => format!("`{text}`"),
+    }
+}

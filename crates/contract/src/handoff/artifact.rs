@@ -1,0 +1,22 @@
+//! Paths of artifacts: relative to the run's directory and never out of it.
+
+use alloc::string::String;
+
+use crate::json::Value;
+
+/// Reads a path from a hand-off; gives back what is none.
+pub(super) fn read_path(value: Value) -> Result<String, Value> {
+    match value {
+        Value::String(path) if is_inside(&path) => Ok(path),
+        other => Err(other),
+    }
+}
+
+/// Whether a path stays inside the directory it is relative to: not absolute, no `..`, no empty segment, no backslash, no
+/// NUL.
+pub(super) fn is_inside(path: &str) -> bool {
+    let drive = matches!(path.as_bytes(), [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
+    !drive
+        && !path.contains(['\\', '\0'])
+        && path.split('/').all(|segment| !segment.is_empty() && segment != "..")
+}

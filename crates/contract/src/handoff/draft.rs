@@ -1,0 +1,216 @@
+//! The writer's input: JSON with the members of a hand-off plus `output`, or the seed's labelled text.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Extras, HANDOFF_INVALID, Status, signal, status};
+use crate::decode::Fields;
+use crate::error::Diagnostic;
+use crate::json::{Members, Object, Value};
+use crate::labelled::{self, Labels};
+use crate::routing::Signal;
+
+/// Files of a step, as they are given to the writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Artifacts {
+    /// Names; each stands in the flow's folder.
+    Names(Vec<String>),
+    /// Names and their paths relative to the run's directory.
+    Paths(Members<String>),
+}
+
+impl Default for Artifacts {
+    fn default() -> Artifacts {
+        Artifacts::Paths(Members::new())
+    }
+}
+
+/// The engine's word on which step this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The step.
+    pub step_id: String,
+    /// Its flow.
+    pub flow_key: String,
+    /// Its run.
+    pub run_id: String,
+}
+
+/// Everything the writer may be told; all but the identity and the status can be left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// The engine's identity; it overrules the three members that follow, and a difference is recorded.
+    pub identity: Option<Identity>,
+    /// The step.
+    pub step_id: Option<String>,
+    /// Its flow.
+    pub flow_key: Option<String>,
+    /// Its run.
+    pub run_id: Option<String>,
+    /// Where to go; `None` means the default signal.
+    pub routing_signal: Option<Signal>,
+    /// The summary, if somebody made one.
+    pub summary: Option<String>,
+    /// The step's text, from which a summary is made otherwise.
+    pub output: Option<String>,
+    /// The step's files.
+    pub artifacts: Artifacts,
+    /// How the execution ended; must be there.
+    pub status: Option<Status>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// How long it took, at most 2^53 - 1.
+    pub duration_ms: u64,
+    /// When the hand-off is made, RFC 3339 with offset.
+    pub timestamp: Option<String>,
+    /// When the step began, RFC 3339 with offset.
+    pub started_at: Option<String>,
+    /// What changed in the workspace.
+    pub file_changes: Value,
+    /// Digest of the prompt.
+    pub prompt_hash: Option<String>,
+    /// Whether a verification passed.
+    pub verification_passed: Option<bool>,
+    /// What a verification found.
+    pub verification_details: Value,
+    /// Why the routing signal is what it is.
+    pub routing_audit: Value,
+    /// What the step took for granted.
+    pub assumptions_made: Value,
+    /// What the step decided.
+    pub decisions_made: Value,
+    /// Members that this contract does not know, in the order read; they are written into the hand-off.
+    pub unknown: Object,
+}
+
+/// Reads a writer's input: JSON, or lines such as `Step ID: "…"`, `Output: "…"`, `Duration: 45000 ms`.
+///
+/// # Errors
+/// `HANDOFF_INVALID` with the place, for what is neither, wrong types and unknown words. What a hand-off must have is
+/// checked by [`super::write()`].
+pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
+    let value = if labelled::is_json(bytes) {
+        Value::parse(bytes).map_err(|error| Diagnostic::of_json(HANDOFF_INVALID, error))?
+    } else {
+        from_labels(bytes)?
+    };
+    decode_value(&value).map_err(|refusal| refusal.located(bytes))
+}
+
+fn decode_value(value: &Value) -> Result<Draft, Diagnostic> {
+    let mut fields = Fields::of(value, HANDOFF_INVALID)?;
+    let [step_id, flow_key, run_id] =
+        [fields.string("step_id")?, fields.string("flow_key")?, fields.string("run_id")?];
+    let routing_signal = signal(&mut fields)?;
+    let (summary, output) = (fields.string("summary")?, fields.string("output")?);
+    let artifacts = artifacts(&mut fields)?;
+    let status = status(&mut fields)?;
+    let error = fields.string("error")?;
+    let duration_ms = fields.u53_or("duration_ms", 0)?;
+    let (timestamp, started_at) = (fields.string("timestamp")?, fields.string("started_at")?);
+    let extras = Extras::take(&mut fields)?;
+    Ok(Draft {
+        identity: None,
+        step_id,
+        flow_key,
+        run_id,
+        routing_signal,
+        summary,
+        output,
+        artifacts,
+        status,
+        error,
+        duration_ms,
+        timestamp,
+        started_at,
+        file_changes: extras.file_changes,
+        prompt_hash: extras.prompt_hash,
+        verification_passed: extras.verification_passed,
+        verification_details: extras.verification_details,
+        routing_audit: extras.routing_audit,
+        assumptions_made: extras.assumptions_made,
+        decisions_made: extras.decisions_made,
+        unknown: fields.rest(),
+    })
+}
+
+fn artifacts(fields: &mut Fields) -> Result<Artifacts, Diagnostic> {
+    let Some(value) = fields.take("artifacts") else { return Ok(Artifacts::default()) };
+    let mut only = Fields::of_object(Object::from([("artifacts", value.clone())]), HANDOFF_INVALID);
+    match value {
+        Value::Null => Ok(Artifacts::default()),
+        Value::Array(_) => only.strings("artifacts").map(Artifacts::Names),
+        Value::Object(_) => only.map_of("artifacts", "a path", as_string).map(Artifacts::Paths),
+        other => Err(fields.wrong("artifacts", "a map of names to paths, or a list of names", &other)),
+    }
+}
+
+fn as_string(value: Value) -> Result<String, Value> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(other),
+    }
+}
+
+/// The labels of the seed, and one for each other member a person may want to give.
+const LABELS: Labels = Labels {
+    code: HANDOFF_INVALID,
+    names: &[
+        "Step ID",
+        "Flow key",
+        "Run ID",
+        "Output",
+        "Summary",
+        "Status",
+        "Error",
+        "Duration",
+        "Artifacts",
+        "Routing",
+        "Timestamp",
+        "Started at",
+    ],
+    free_text: &["Output", "Summary", "Error"],
+};
+
+/// Turns the labelled text into the JSON form.
+fn from_labels(bytes: &[u8]) -> Result<Value, Diagnostic> {
+    let mut draft = Object::new();
+    for (label, text) in LABELS.read(bytes)? {
+        let (name, value) = match label {
+            "Step ID" => ("step_id", Value::from(text)),
+            "Flow key" => ("flow_key", Value::from(text)),
+            "Run ID" => ("run_id", Value::from(text)),
+            "Output" => ("output", Value::from(text)),
+            "Summary" => ("summary", Value::from(text)),
+            "Error" => ("error", labelled::word(&text)),
+            "Duration" => ("duration_ms", duration(&text)),
+            "Artifacts" => ("artifacts", labelled::list(&text)),
+            "Routing" => ("routing_signal", routing_from(&text)),
+            "Timestamp" => ("timestamp", labelled::word(&text)),
+            "Started at" => ("started_at", labelled::word(&text)),
+            _ => ("status", Value::from(text)),
+        };
+        draft.insert(name, value);
+    }
+    Ok(Value::Object(draft))
+}
+
+/// `45000 ms` or `45000`.
+fn duration(text: &str) -> Value {
+    let number = text.strip_suffix("ms").map_or(text, str::trim_ascii_end);
+    labelled::scalar(number)
+}
+
+fn routing_from(text: &str) -> Value {
+    if matches!(labelled::word(text), Value::Null) || text.eq_ignore_ascii_case("none") {
+        return Value::Null;
+    }
+    let member = |(name, value): (String, String)| {
+        let value = match name.as_str() {
+            "confidence" | "needs_human" => labelled::scalar(&value),
+            _ => labelled::word(&value),
+        };
+        (name, value)
+    };
+    Value::Object(labelled::pairs(text).into_iter().map(member).collect())
+}

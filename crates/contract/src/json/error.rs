@@ -1,0 +1,63 @@
+//! Why bytes are not a document, and where.
+
+use alloc::string::String;
+use core::fmt;
+
+/// A place in a text: 1-based, the column in Unicode scalars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1; lines end at `\n`.
+    pub line: u32,
+    /// Column, from 1, counted in Unicode scalars (in bytes where the text is not UTF-8).
+    pub column: u32,
+}
+
+impl Position {
+    /// The place of the byte `offset` in `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8], offset: usize) -> Position {
+        let before = bytes.get(..offset).unwrap_or(bytes);
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before.get(line_start..).map_or(0, count_scalars) + 1;
+        Position { line: saturate(line), column: saturate(column) }
+    }
+}
+
+fn count_scalars(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
+}
+
+fn saturate(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Bytes that are not one strict JSON document.
+///
+/// The cure is in the document: what stands at the place is not what JSON, or rule 0 of the contracts, allows there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// JSON Pointer of the value that was being read.
+    pub pointer: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in Unicode scalars.
+    pub column: u32,
+    /// What may stand there.
+    pub expected: String,
+    /// What stands there, shortened.
+    pub found: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Error { pointer, line, column, expected, found } = self;
+        write!(f, "line {line}, column {column}")?;
+        if !pointer.is_empty() {
+            write!(f, ", at `{pointer}`")?;
+        }
+        write!(f, ": expected {expected}, found {found}")
+    }
+}
+
+impl core::error::Error for Error {}

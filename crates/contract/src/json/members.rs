@@ -1,0 +1,159 @@
+//! A map that keeps the order in which its members came.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::{self, Vec};
+use core::slice;
+
+/// Named values in the order in which they were read or inserted, each name once.
+///
+/// Lookup and insertion look at each member, which suits the objects of the contracts; reading a document and collecting
+/// from an iterator index the names and stay below quadratic cost however many there are. Equality includes the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Members<V>(Vec<(String, V)>);
+
+impl<V> Members<V> {
+    /// A map without members.
+    #[must_use]
+    pub const fn new() -> Members<V> {
+        Members(Vec::new())
+    }
+
+    /// Takes members whose names the caller knows to differ.
+    pub(crate) fn from_distinct(members: Vec<(String, V)>) -> Members<V> {
+        Members(members)
+    }
+
+    /// The value of the member `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&V> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// The value of the member `name`, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
+        self.0.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// Replaces the member `name` where it stands, or appends it. Returns the value that it had.
+    pub fn insert(&mut self, name: impl Into<String>, value: V) -> Option<V> {
+        let name = name.into();
+        if let Some(slot) = self.get_mut(&name) {
+            return Some(core::mem::replace(slot, value));
+        }
+        self.0.push((name, value));
+        None
+    }
+
+    /// Removes the member `name`; the others keep their order. Returns the value that it had.
+    pub fn remove(&mut self, name: &str) -> Option<V> {
+        let at = self.0.iter().position(|(key, _)| key == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    /// Whether there is a member `name`.
+    #[must_use]
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> Iter<'_, V> {
+        Iter(self.0.iter())
+    }
+
+    /// The names in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The values in the order of their names.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
+    /// How many members there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<V> Default for Members<V> {
+    fn default() -> Members<V> {
+        Members::new()
+    }
+}
+
+/// A name that comes again replaces the value where it first stood.
+impl<K: Into<String>, V> FromIterator<(K, V)> for Members<V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Members<V> {
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut kept: Vec<(String, V)> = Vec::new();
+        for (name, value) in members {
+            let name = name.into();
+            match places.get(&name).and_then(|at| kept.get_mut(*at)) {
+                Some(slot) => slot.1 = value,
+                None => {
+                    places.insert(name.clone(), kept.len());
+                    kept.push((name, value));
+                }
+            }
+        }
+        Members(kept)
+    }
+}
+
+impl<K: Into<String>, V, const N: usize> From<[(K, V); N]> for Members<V> {
+    fn from(members: [(K, V); N]) -> Members<V> {
+        members.into_iter().collect()
+    }
+}
+
+impl<V> IntoIterator for Members<V> {
+    type Item = (String, V);
+    type IntoIter = vec::IntoIter<(String, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a, V> IntoIterator for &'a Members<V> {
+    type Item = (&'a str, &'a V);
+    type IntoIter = Iter<'a, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The members of a [`Members`] in order.
+#[derive(Clone, Debug)]
+pub struct Iter<'a, V>(slice::Iter<'a, (String, V)>);
+
+impl<'a, V> Iterator for Iter<'a, V> {
+    type Item = (&'a str, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(name, value)| (name.as_str(), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<V> ExactSizeIterator for Iter<'_, V> {}
+
+impl<V> DoubleEndedIterator for Iter<'_, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(name, value)| (name.as_str(), value))
+    }
+}

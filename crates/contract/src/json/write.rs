@@ -1,0 +1,125 @@
+//! Writes values: minimal escapes, two spaces or none, the same bytes on every machine.
+
+use alloc::string::String;
+
+use super::{Members, Value};
+
+/// Appends `value` on one line.
+pub(super) fn compact(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                compact(element, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => compact_object(members, out),
+        scalar => write_scalar(scalar, out),
+    }
+}
+
+fn compact_object(members: &Members<Value>, out: &mut String) {
+    out.push('{');
+    for (index, (name, value)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(name, out);
+        out.push(':');
+        compact(value, out);
+    }
+    out.push('}');
+}
+
+/// Appends `value` with its inner lines indented by `depth + 1` steps.
+pub(super) fn pretty(value: &Value, depth: usize, out: &mut String) {
+    match value {
+        Value::Array(elements) if !elements.is_empty() => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                next_line(index > 0, depth + 1, out);
+                pretty(element, depth + 1, out);
+            }
+            next_line(false, depth, out);
+            out.push(']');
+        }
+        Value::Object(members) if !members.is_empty() => {
+            out.push('{');
+            for (index, (name, member)) in members.iter().enumerate() {
+                next_line(index > 0, depth + 1, out);
+                write_string(name, out);
+                out.push_str(": ");
+                pretty(member, depth + 1, out);
+            }
+            next_line(false, depth, out);
+            out.push('}');
+        }
+        scalar_or_empty => compact(scalar_or_empty, out),
+    }
+}
+
+fn next_line(comma: bool, depth: usize, out: &mut String) {
+    if comma {
+        out.push(',');
+    }
+    out.push('\n');
+    for _ in 0..depth {
+        out.push_str("  ");
+    }
+}
+
+fn write_scalar(value: &Value, out: &mut String) {
+    match value {
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(number) => out.push_str(number.as_str()),
+        Value::String(text) => write_string(text, out),
+        Value::Null | Value::Array(_) | Value::Object(_) => out.push_str("null"),
+    }
+}
+
+/// Appends `text` in quotes, escaping only what JSON demands.
+pub(super) fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(needs_escape) {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut scalars = tail.chars();
+        if let Some(special) = scalars.next() {
+            write_escape(special, out);
+        }
+        rest = scalars.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+const fn needs_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+fn write_escape(special: char, out: &mut String) {
+    let short = match special {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\n' => "\\n",
+        '\r' => "\\r",
+        '\t' => "\\t",
+        '\u{8}' => "\\b",
+        '\u{c}' => "\\f",
+        control => {
+            out.push_str("\\u00");
+            let code = u32::from(control);
+            for shift in [4, 0] {
+                out.extend(char::from_digit((code >> shift) & 0xF, 16));
+            }
+            return;
+        }
+    };
+    out.push_str(short);
+}

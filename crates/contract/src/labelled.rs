@@ -1,0 +1,192 @@
+//! The labelled text of the seeds: `Label: value` lines, `name=value` pairs, `[a, b]` lists.
+//!
+//! Turns text into the JSON form; what the members mean is checked there, once for both.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::error::Diagnostic;
+use crate::json::{MAX_BYTES, Number, Position, Value};
+
+/// Whether an input is meant as JSON: its first byte that is not white space begins a container.
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// Which labels a text may have.
+pub(crate) struct Labels {
+    pub(crate) code: &'static str,
+    /// As shown; read in any case.
+    pub(crate) names: &'static [&'static str],
+    /// Those whose value goes on over the following lines until the next label.
+    pub(crate) free_text: &'static [&'static str],
+}
+
+impl Labels {
+    /// The labels and their values, unquoted, in order.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<(&'static str, String)>, Diagnostic> {
+        let text = self.text(bytes)?;
+        let mut entries: Vec<(&'static str, String)> = Vec::new();
+        let mut lines = text.split_inclusive('\n');
+        let mut offset = 0;
+        while let Some(line) = lines.next() {
+            let start = offset;
+            offset += line.len();
+            if let Some((label, value)) = self.labelled(line) {
+                if entries.iter().any(|(earlier, _)| *earlier == label) {
+                    return Err(self.refusal(
+                        bytes,
+                        start,
+                        "each label once",
+                        &format!("a second `{label}`"),
+                    ));
+                }
+                let value = match opened_quote(value) {
+                    Some(opened) => quoted(opened, &mut lines, &mut offset),
+                    None => value.trim_ascii().to_owned(),
+                };
+                entries.push((label, value));
+            } else if !line.trim_ascii().is_empty() {
+                self.go_on(&mut entries, line).ok_or_else(|| {
+                    let expected = format!("one of the labels {}", self.names.join(", "));
+                    let found = crate::error::shorten(line.trim_ascii(), 40);
+                    self.refusal(bytes, start, &expected, &found)
+                })?;
+            } else {
+                self.go_on(&mut entries, line);
+            }
+        }
+        for (_, value) in &mut entries {
+            value.truncate(value.trim_ascii_end().len());
+        }
+        Ok(entries)
+    }
+
+    fn text<'a>(&self, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
+        if bytes.len() > MAX_BYTES {
+            let found = format!("{} bytes", bytes.len());
+            return Err(Diagnostic::new(self.code, "", "an input of at most 16 MiB", &found));
+        }
+        let text = core::str::from_utf8(bytes)
+            .map_err(|cause| self.refusal(bytes, cause.valid_up_to(), "UTF-8 text", "another byte"))?;
+        if text.trim_ascii().is_empty() {
+            return Err(self.refusal(bytes, 0, "a JSON object or labelled text", "nothing"));
+        }
+        Ok(text)
+    }
+
+    fn refusal(&self, bytes: &[u8], offset: usize, expected: &str, found: &str) -> Diagnostic {
+        let Position { line, column } = Position::of(bytes, offset);
+        let place = Diagnostic::new(self.code, "", expected, found);
+        Diagnostic { line: Some(line), column: Some(column), ..place }
+            .with_hint("give a JSON object, or lines of the form `Label: value`")
+    }
+
+    fn labelled<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
+        let (label, value) = line.split_once(':')?;
+        let known = self.names.iter().find(|name| name.eq_ignore_ascii_case(label.trim_ascii()))?;
+        Some((known, value))
+    }
+
+    /// Appends a line to the free text that was begun, if one was.
+    fn go_on(&self, entries: &mut [(&'static str, String)], line: &str) -> Option<()> {
+        let (label, value) = entries.last_mut()?;
+        self.free_text.contains(label).then_some(())?;
+        value.push('\n');
+        value.push_str(line.trim_end_matches(['\n', '\r']));
+        Some(())
+    }
+}
+
+/// What follows an opening quote.
+fn opened_quote(value: &str) -> Option<&str> {
+    value.trim_ascii_start().strip_prefix('"')
+}
+
+/// A quoted value that ends with a quote at the end of a line, this one or a later one; unclosed, all the rest.
+fn quoted<'a>(opened: &str, lines: &mut impl Iterator<Item = &'a str>, offset: &mut usize) -> String {
+    let mut text = opened.to_owned();
+    loop {
+        if let Some(inner) = text.trim_ascii_end().strip_suffix('"') {
+            return unescaped(inner);
+        }
+        let Some(line) = lines.next() else { return text.trim_ascii_end().to_owned() };
+        *offset += line.len();
+        text.push_str(line);
+    }
+}
+
+/// The text itself, unless it has escapes and is a JSON string.
+fn unescaped(inner: &str) -> String {
+    if !inner.contains('\\') {
+        return inner.to_owned();
+    }
+    match Value::parse_str(&format!("\"{inner}\"")) {
+        Ok(Value::String(text)) => text,
+        _ => inner.to_owned(),
+    }
+}
+
+/// `name=value, name=value`; commas inside brackets, and pieces without a `=`, belong to the value before.
+pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for piece in split_outside_brackets(text) {
+        match (piece.split_once('='), pairs.last_mut()) {
+            (Some((name, value)), _) if is_name(name.trim_ascii()) => {
+                pairs.push((name.trim_ascii().to_owned(), value.trim_ascii().to_owned()));
+            }
+            (_, Some((_, value))) => {
+                value.push(',');
+                value.push_str(piece.trim_ascii_end());
+            }
+            _ => pairs.push((piece.trim_ascii().to_owned(), String::new())),
+        }
+    }
+    pairs
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |scalar| {
+        match scalar {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        scalar == ',' && depth == 0
+    })
+    .filter(|piece| !piece.trim_ascii().is_empty())
+}
+
+/// `a, b` or `[a, b]`, quotes optional.
+pub(crate) fn list(text: &str) -> Value {
+    let text = text.trim_ascii();
+    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let items = inner.split(',').map(|item| unquoted(item.trim_ascii())).filter(|item| !item.is_empty());
+    Value::Array(items.map(Value::from).collect())
+}
+
+/// A number, a truth value or null if it reads as one, else the text.
+pub(crate) fn scalar(text: &str) -> Value {
+    match text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => Number::parse(text).map_or_else(|| word(text), Value::Number),
+    }
+}
+
+/// Text, or null where it says so or says nothing.
+pub(crate) fn word(text: &str) -> Value {
+    if text.is_empty() || text == "null" { Value::Null } else { Value::from(unquoted(text)) }
+}
+
+fn unquoted(text: &str) -> &str {
+    let within = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    within('"').or_else(|| within('\'')).unwrap_or(text)
+}

@@ -1,0 +1,39 @@
+//! From a step's hand-off text to one decision about what happens next (contract 1).
+//!
+//! Owns the signal with its two wire forms, the resolver's input, the reading of the text and the decision table. It does
+//! not obey: bounds, retries and people are the run's business.
+//!
+//! ```
+//! use envoi_contract::routing;
+//!
+//! let input = routing::decode_input(
+//!     br#"{"handoff_text": "Review done. Status: UNVERIFIED",
+//!          "routing": {"routing_kind": "microloop", "loop_target": "VERIFIED"}}"#,
+//! )?;
+//! let resolution = routing::resolve(&input)?;
+//! assert_eq!(resolution.signal.decision, routing::Decision::Loop);
+//! assert_eq!(resolution.signal.reason, "Loop target not reached (iteration 0 of 3)");
+//! # Ok::<(), envoi_contract::error::Diagnostic>(())
+//! ```
+
+mod hint;
+mod input;
+mod label;
+mod resolve;
+mod signal;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use text::summary_lines;
+
+pub use input::{Input, Kind, Routing, decode_input};
+pub use resolve::{Audit, Resolution, resolve};
+pub use signal::{Decision, Route, Signal};
+
+/// Code of a refused resolver input.
+pub const ROUTING_INVALID: &str = "ROUTING_INVALID";
+
+/// Code of a refused signal.
+pub const ROUTING_SIGNAL_INVALID: &str = "ROUTING_SIGNAL_INVALID";

@@ -1,0 +1,396 @@
+//! The decision table: the first row that holds decides, and the audit says why the others did not.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::hint::Hint;
+use super::input::{Input, Kind, Routing};
+use super::label::{self, Stated};
+use super::signal::{Decision, Route, Signal};
+use super::text::{Findings, Reading, status};
+use crate::digest::Digest;
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+
+/// Why a signal is what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// The row of the decision table (CONTRACTS 1.4) that fired.
+    pub row: &'static str,
+    /// What made it fire.
+    pub fired_because: String,
+    /// The rows before it, each with the reason why it did not fire.
+    pub passed_over: Vec<(&'static str, Cow<'static, str>)>,
+    /// Row 1b held as well: the hint that named an unknown step.
+    pub unknown_hint: Option<String>,
+    /// SHA-256 of the whole input, as compact JSON in the order of its members.
+    pub input_digest: Digest,
+}
+
+impl Audit {
+    /// The audit as it is kept in a hand-off: `row, fired_because, passed_over, unknown_hint?, input_digest`.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let passed: Object =
+            self.passed_over.iter().map(|(row, why)| (*row, Value::from(why.as_ref()))).collect();
+        let mut members = Object::from([
+            ("row", Value::from(self.row)),
+            ("fired_because", Value::from(self.fired_because.as_str())),
+            ("passed_over", Value::Object(passed)),
+        ]);
+        if let Some(hint) = &self.unknown_hint {
+            members.insert("unknown_hint", Value::from(hint.as_str()));
+        }
+        members.insert("input_digest", Value::from(self.input_digest.to_string()));
+        Value::Object(members)
+    }
+}
+
+/// A signal and why it is that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// What happens next.
+    pub signal: Signal,
+    /// Why.
+    pub audit: Audit,
+}
+
+/// Turns a hand-off text and its routing configuration into one decision. The same input gives the same signal.
+///
+/// # Errors
+/// `ROUTING_INVALID` if the routing is a microloop that nothing could end, or waits for an empty status.
+pub fn resolve(input: &Input) -> Result<Resolution, Diagnostic> {
+    if let Some(routing) = &input.routing {
+        routing.check()?;
+    }
+    let reading = Reading::of(&input.handoff_text);
+    let mut findings = reading.findings(input.hints);
+    if let Some(stated) = &input.stated {
+        findings.statuses = alloc::vec![Stated { negated: false, word: stated.clone() }];
+    } else if let Some(reported) = &input.reported {
+        findings.statuses.extend(status(label::value(reported)));
+    }
+    let table = Table { input, reading: &reading, findings: &findings, passed: Vec::new() };
+    Ok(table.decide())
+}
+
+/// What is known about the status the step was waited for.
+enum Outcome {
+    /// A status was read.
+    Read { success: bool, inferred: bool, shown: String },
+    /// Labelled statuses differ.
+    Conflict(String),
+    /// No status, or none that is clear.
+    Unclear,
+}
+
+/// The row that fired.
+struct Fired {
+    row: &'static str,
+    because: String,
+    signal: Signal,
+}
+
+impl Fired {
+    fn new(row: &'static str, because: impl Into<String>, signal: Signal) -> Fired {
+        Fired { row, because: because.into(), signal }
+    }
+}
+
+/// The table, with the rows that did not hold so far.
+struct Table<'a> {
+    input: &'a Input,
+    reading: &'a Reading<'a>,
+    findings: &'a Findings,
+    passed: Vec<(&'static str, Cow<'static, str>)>,
+}
+
+impl Table<'_> {
+    fn decide(mut self) -> Resolution {
+        let hints = self.distinct_hints();
+        let (fired, unknown) = match hints.as_slice() {
+            [] => {
+                self.pass("1", "no hint in the text");
+                self.pass("1a", "no hint in the text");
+                self.pass("1b", "no hint in the text");
+                (self.without_hint(), None)
+            }
+            [hint] if self.is_unknown(hint) => {
+                self.pass("1", "the step that the hint names is unknown");
+                self.pass("1a", "only one hint");
+                (self.without_hint(), Some(hint.step_id.clone()))
+            }
+            [hint] => (self.follow(hint), None),
+            several => {
+                self.pass("1", "more than one hint");
+                (conflicting_hints(several), None)
+            }
+        };
+        self.close(fired, unknown)
+    }
+
+    fn close(self, fired: Fired, unknown_hint: Option<String>) -> Resolution {
+        let Fired { row, because, mut signal } = fired;
+        if let Some(step) = &unknown_hint {
+            signal.reason.push_str(&format!("; unknown step '{step}'"));
+            signal.needs_human = true;
+        }
+        let input_digest = Digest::of(self.input.to_value().compact().as_bytes());
+        let audit =
+            Audit { row, fired_because: because, passed_over: self.passed, unknown_hint, input_digest };
+        Resolution { signal, audit }
+    }
+
+    fn pass(&mut self, row: &'static str, why: impl Into<Cow<'static, str>>) {
+        self.passed.push((row, why.into()));
+    }
+
+    /// The hints that differ, with a flow only where it is another one.
+    fn distinct_hints(&self) -> Vec<Hint> {
+        let mut distinct: Vec<Hint> = Vec::new();
+        for hint in &self.findings.hints {
+            let mut hint = hint.clone();
+            if hint.flow == self.input.flow {
+                hint.flow = None;
+            }
+            if !distinct.contains(&hint) {
+                distinct.push(hint);
+            }
+        }
+        distinct
+    }
+
+    fn is_unknown(&self, hint: &Hint) -> bool {
+        self.input.steps.as_ref().is_some_and(|steps| !steps.contains(&hint.step_id))
+    }
+
+    /// Row 1.
+    #[expect(clippy::unused_self, reason = "reads as a row of the table")]
+    fn follow(&self, hint: &Hint) -> Fired {
+        let step = &hint.step_id;
+        let reason = format!("Explicit routing hint: step '{step}'");
+        let because = format!("the text asks to go to {}", hint.shown());
+        let mut signal = Signal::new(Decision::Branch, reason, "1.0");
+        signal.next_step_id = Some(step.clone());
+        signal.route = Some(Route { flow: hint.flow.clone(), step_id: step.clone() });
+        Fired::new("1", because, signal)
+    }
+
+    /// Rows 2 to 8.
+    fn without_hint(&mut self) -> Fired {
+        let input = self.input;
+        let Some(routing) = &input.routing else {
+            let signal = Signal::new(Decision::Advance, "No routing configuration", "0.7");
+            return Fired::new("2", "nothing is configured", signal);
+        };
+        self.pass("2", "routing is configured");
+        if routing.kind == Kind::Branch {
+            for row in ["3", "4", "5", "6"] {
+                self.pass(row, "a branch waits for no status");
+            }
+            let signal = needing_human(Signal::new(Decision::Advance, "No routing hint", "0.7"));
+            return Fired::new("7", "a branch without a hint", signal);
+        }
+        self.by_status(routing)
+    }
+
+    /// Rows 3 to 8 of a linear step or a microloop.
+    fn by_status(&mut self, routing: &Routing) -> Fired {
+        let expected = expected_values(routing);
+        if expected.is_empty() {
+            for row in ["3", "4", "5", "6"] {
+                self.pass(row, "no status is waited for");
+            }
+            return linear_complete();
+        }
+        match self.outcome(&expected) {
+            Outcome::Read { success: true, inferred, shown } => {
+                let because = format!("the status {shown} is a success value{}", how(inferred));
+                Fired::new(
+                    "3",
+                    because,
+                    Signal::new(Decision::Advance, "Loop target reached", sure(inferred)),
+                )
+            }
+            Outcome::Read { success: false, inferred, shown } => {
+                self.pass("3", format!("the status {shown} is no success value{}", how(inferred)));
+                self.not_reached(routing, inferred)
+            }
+            unread => {
+                for row in ["3", "4", "5", "6"] {
+                    self.pass(row, "no clear status was read");
+                }
+                self.unclear(routing, &unread)
+            }
+        }
+    }
+
+    /// Rows 4 to 7, for a status that is no success.
+    fn not_reached(&mut self, routing: &Routing, inferred: bool) -> Fired {
+        let (iteration, max) = (self.input.iteration, routing.max_iterations);
+        if iteration >= max {
+            let target = target(routing);
+            let reason = format!("Max iterations ({max}) exhausted without {target}");
+            let signal = needing_human(Signal::new(Decision::Loop, reason, sure(inferred)));
+            return Fired::new("4", format!("iteration {iteration} is the last of {max}"), signal);
+        }
+        self.pass("4", "iterations are left");
+        if self.findings.denies_help || !routing.can_further_iteration_help {
+            let source = if self.findings.denies_help { "the text" } else { "the configuration" };
+            let signal = Signal::new(Decision::Terminate, "Further iteration cannot help", sure(inferred));
+            return Fired::new("5", format!("{source} says so"), needing_human(signal));
+        }
+        self.pass("5", "further iteration can help");
+        if routing.kind == Kind::Microloop || routing.loop_target.is_some() {
+            let reason = format!("Loop target not reached (iteration {iteration} of {max})");
+            let because = "the status is no success and iterations are left";
+            return Fired::new("6", because, Signal::new(Decision::Loop, reason, sure(inferred)));
+        }
+        self.pass("6", "a linear step without a loop target");
+        linear_complete()
+    }
+
+    /// Rows 7 and 8, for a status that is unclear or conflicting.
+    fn unclear(&mut self, routing: &Routing, outcome: &Outcome) -> Fired {
+        if routing.kind == Kind::Linear && routing.loop_target.is_none() {
+            return linear_complete();
+        }
+        self.pass("7", "a status is waited for");
+        let (reason, because) = match outcome {
+            Outcome::Conflict(shown) => {
+                (format!("Conflicting statuses: {shown}"), "labelled statuses differ")
+            }
+            _ => ("Handoff does not state a status".to_string(), "no clear status was read"),
+        };
+        Fired::new("8", because, needing_human(Signal::new(Decision::Advance, reason, "0.7")))
+    }
+
+    fn outcome(&self, expected: &[&str]) -> Outcome {
+        let statuses = &self.findings.statuses;
+        let Some(last) = statuses.last() else { return self.inferred(expected) };
+        if statuses.iter().all(|status| status.agrees_with(last)) {
+            let success = !last.negated && is_among(&last.word, expected);
+            return Outcome::Read { success, inferred: false, shown: last.shown() };
+        }
+        let mut distinct: Vec<&Stated> = Vec::new();
+        for status in statuses {
+            if !distinct.iter().any(|earlier| earlier.agrees_with(status)) {
+                distinct.push(status);
+            }
+        }
+        Outcome::Conflict(distinct.iter().map(|status| status.shown()).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Reads a status from unlabelled words: exactly one expected value, always affirmed or always denied.
+    fn inferred(&self, expected: &[&str]) -> Outcome {
+        let mut found: Option<(&str, bool)> = None;
+        for line in self.reading.prose() {
+            for mention in mentions(line, expected) {
+                if found.is_some_and(|earlier| earlier != mention) {
+                    return Outcome::Unclear;
+                }
+                found = Some(mention);
+            }
+        }
+        found.map_or(Outcome::Unclear, |(value, negated)| {
+            let shown = Stated { negated, word: value.to_string() }.shown();
+            Outcome::Read { success: !negated, inferred: true, shown }
+        })
+    }
+}
+
+/// Row 1a.
+fn conflicting_hints(hints: &[Hint]) -> Fired {
+    let shown = hints.iter().map(Hint::shown).collect::<Vec<_>>().join(", ");
+    let signal = Signal::new(Decision::Advance, format!("Conflicting routing hints: {shown}"), "0.7");
+    Fired::new("1a", format!("the text asks to go to {shown}"), needing_human(signal))
+}
+
+/// Row 7 of a linear step.
+fn linear_complete() -> Fired {
+    let signal = Signal::new(Decision::Advance, "Linear step complete", "0.9");
+    Fired::new("7", "a linear step without a loop target", signal)
+}
+
+fn needing_human(mut signal: Signal) -> Signal {
+    signal.needs_human = true;
+    signal
+}
+
+const fn sure(inferred: bool) -> &'static str {
+    if inferred { "0.8" } else { "0.9" }
+}
+
+const fn how(inferred: bool) -> &'static str {
+    if inferred { ", inferred from unlabelled words" } else { "" }
+}
+
+/// The values that count as success, each once.
+fn expected_values(routing: &Routing) -> Vec<&str> {
+    if routing.success_values.is_empty() {
+        return routing.loop_target.as_deref().into_iter().collect();
+    }
+    let mut values: Vec<&str> = Vec::new();
+    for value in &routing.success_values {
+        if !is_among(value, &values) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// What a reason calls the thing waited for.
+fn target(routing: &Routing) -> &str {
+    routing.loop_target.as_deref().or(routing.success_values.first().map(String::as_str)).unwrap_or_default()
+}
+
+fn is_among(word: &str, values: &[&str]) -> bool {
+    values.iter().any(|value| value.eq_ignore_ascii_case(word))
+}
+
+/// Where an expected value stands in a line as a whole word, and whether it is denied there. A place in a list of
+/// alternatives is an echoed template and no mention.
+fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
+    let mut mentions = Vec::new();
+    for value in expected {
+        let places = (0..line.len().saturating_sub(value.len() - 1)).filter(|at| {
+            line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value))
+        });
+        for at in places {
+            let (before, rest) = line.split_at(at);
+            let after = rest.get(value.len()..).unwrap_or_default();
+            let whole = !before.ends_with(label::is_word_part) && !after.starts_with(label::is_word_part);
+            if whole && !is_alternative(before, after) {
+                mentions.push((*value, is_denied(before)));
+            }
+        }
+    }
+    mentions
+}
+
+fn is_alternative(before: &str, after: &str) -> bool {
+    let before = before.trim_ascii_end();
+    before.ends_with(['|', '/'])
+        || last_word(before).eq_ignore_ascii_case("or")
+        || label::goes_on_with_alternative(after)
+}
+
+/// Whether the words before are `not` or `not yet`.
+fn is_denied(before: &str) -> bool {
+    let before = before.trim_end_matches(|scalar: char| !label::is_word_part(scalar) && scalar != '.');
+    let last = last_word(before);
+    if !last.eq_ignore_ascii_case("yet") {
+        return last.eq_ignore_ascii_case("not");
+    }
+    let earlier = before.get(..before.len() - last.len()).unwrap_or_default();
+    last_word(earlier.trim_ascii_end()).eq_ignore_ascii_case("not")
+}
+
+fn last_word(text: &str) -> &str {
+    let start = text.rfind(|scalar| !label::is_word_part(scalar));
+    let start = start
+        .map_or(0, |at| at + text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    text.get(start..).unwrap_or_default()
+}

@@ -1,0 +1,278 @@
+//! The signal: one decision, its two wire forms, and the words that other systems use for it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::ROUTING_SIGNAL_INVALID;
+use crate::decode::{Fields, null_or_string};
+use crate::error::Diagnostic;
+use crate::json::{Number, Object, Value};
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on to the next step: `advance`, `proceed`.
+    Advance,
+    /// Not done, run again: `loop`, `rerun`.
+    Loop,
+    /// Cannot go on: `terminate`, `blocked`.
+    Terminate,
+    /// Go to the named step: `branch`, `route`.
+    Branch,
+}
+
+impl Decision {
+    /// Every decision.
+    pub const ALL: [Decision; 4] = [Decision::Advance, Decision::Loop, Decision::Terminate, Decision::Branch];
+
+    /// The word inside a hand-off.
+    #[must_use]
+    pub const fn orchestrator_word(self) -> &'static str {
+        match self {
+            Decision::Advance => "advance",
+            Decision::Loop => "loop",
+            Decision::Terminate => "terminate",
+            Decision::Branch => "branch",
+        }
+    }
+
+    /// The word in the resolver's output.
+    #[must_use]
+    pub const fn resolver_word(self) -> &'static str {
+        match self {
+            Decision::Advance => "proceed",
+            Decision::Loop => "rerun",
+            Decision::Terminate => "blocked",
+            Decision::Branch => "route",
+        }
+    }
+
+    /// Reads either form's word or an alias, whatever the case.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Decision> {
+        let aliases: [(Decision, &[&str]); 4] = [
+            (Decision::Advance, &["continue", "next"]),
+            (Decision::Loop, &["retry", "repeat", "iterate"]),
+            (Decision::Terminate, &["stop", "end", "exit"]),
+            (Decision::Branch, &["switch", "redirect"]),
+        ];
+        let means = |(decision, others): &(Decision, &[&str])| {
+            let own = [decision.orchestrator_word(), decision.resolver_word()];
+            own.iter().chain(*others).any(|known| known.eq_ignore_ascii_case(word))
+        };
+        aliases.iter().find(|row| means(row)).map(|(decision, _)| *decision)
+    }
+}
+
+/// Where a branch leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The flow, or `None` for the same one. Never empty, without `/`.
+    pub flow: Option<String>,
+    /// The step, or the route's name where a flow gives its routes names. Never empty; without `/` when there is no flow.
+    pub step_id: String,
+}
+
+impl Route {
+    /// Reads `step` or `flow/step`; `None` if a part is missing.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Route> {
+        let (flow, step_id) = match text.split_once('/') {
+            Some((flow, step_id)) => (Some(flow), step_id),
+            None => (None, text),
+        };
+        let whole = !step_id.is_empty() && flow != Some("");
+        whole.then(|| Route { flow: flow.map(String::from), step_id: step_id.to_string() })
+    }
+
+    /// `step`, or `flow/step` for a flow other than `current_flow`.
+    fn name(&self, current_flow: Option<&str>) -> String {
+        match self.flow.as_deref() {
+            Some(flow) if Some(flow) != current_flow => format!("{flow}/{}", self.step_id),
+            _ => self.step_id.clone(),
+        }
+    }
+}
+
+/// One decision with its reason: what the resolver says and a hand-off carries.
+///
+/// Two signals are equal when they say the same; the word in which it was said (`raw_decision`) is provenance and does
+/// not count.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// What happens next.
+    pub decision: Decision,
+    /// The word that was read, if it was not the one inside a hand-off.
+    pub raw_decision: Option<String>,
+    /// The step to go to, if one is named.
+    pub next_step_id: Option<String>,
+    /// Where a branch leads.
+    pub route: Option<Route>,
+    /// Why, for people.
+    pub reason: String,
+    /// How sure, 0 to 1, with its digits as written. 0.7 is ambiguous, 1.0 an explicit instruction.
+    pub confidence: Number,
+    /// Whether a person should look before this is obeyed.
+    pub needs_human: bool,
+    /// Members that this contract does not know, in the order read.
+    pub unknown: Object,
+}
+
+impl PartialEq for Signal {
+    fn eq(&self, other: &Signal) -> bool {
+        let said = |signal: &Signal| (signal.decision, signal.needs_human);
+        said(self) == said(other)
+            && (&self.next_step_id, &self.route) == (&other.next_step_id, &other.route)
+            && (&self.reason, &self.confidence, &self.unknown)
+                == (&other.reason, &other.confidence, &other.unknown)
+    }
+}
+
+impl Eq for Signal {}
+
+/// What a step that gave no signal means: go on, and say that nobody said so.
+impl Default for Signal {
+    fn default() -> Signal {
+        Signal::new(Decision::Advance, "No routing signal given", "0.7")
+    }
+}
+
+impl Signal {
+    /// A signal without target. `confidence` is a number token in 0 to 1; another text counts as `0.7`, ambiguous.
+    #[must_use]
+    pub fn new(decision: Decision, reason: impl Into<String>, confidence: &'static str) -> Signal {
+        let confidence =
+            Number::parse(confidence).filter(Number::is_fraction_of_one).unwrap_or_else(ambiguous);
+        Signal {
+            decision,
+            raw_decision: None,
+            next_step_id: None,
+            route: None,
+            reason: reason.into(),
+            confidence,
+            needs_human: false,
+            unknown: Object::new(),
+        }
+    }
+
+    /// Reads either wire form, or a mixture of both.
+    ///
+    /// Only `decision` is required. A missing `reason` is empty, a missing `confidence` 0.7.
+    ///
+    /// # Errors
+    /// `ROUTING_SIGNAL_INVALID`: an unknown word, a wrong type, a confidence outside 0 to 1, a branch that names no step.
+    pub fn decode(value: &Value) -> Result<Signal, Diagnostic> {
+        let mut fields = Fields::of(value, ROUTING_SIGNAL_INVALID)?;
+        let word = fields.required_string("decision")?;
+        let decision = Decision::parse(&word).ok_or_else(|| unknown_word(&word))?;
+        let next_step_id = fields.string("next_step_id")?;
+        let route = fields.take("route").map_or(Ok(None), |route| decode_route(&route))?;
+        let reason = fields.string_or_default("reason")?;
+        let confidence = decode_confidence(&mut fields)?;
+        let needs_human = fields.bool("needs_human")?;
+        let raw_decision = (word != decision.orchestrator_word()).then_some(word);
+        let unknown = fields.rest();
+        let signal =
+            Signal { decision, raw_decision, next_step_id, route, reason, confidence, needs_human, unknown };
+        signal.targeted()
+    }
+
+    /// Completes a branch's target from the half that is given.
+    fn targeted(mut self) -> Result<Signal, Diagnostic> {
+        if self.decision != Decision::Branch {
+            return Ok(self);
+        }
+        match (&self.next_step_id, &self.route) {
+            (None, None) => {
+                let expected = "`route` or `next_step_id` beside the decision `branch`";
+                return Err(Diagnostic::new(ROUTING_SIGNAL_INVALID, "", expected, "neither")
+                    .with_hint("name the step to go to"));
+            }
+            (Some(next), None) => self.route = Route::parse(next),
+            (None, Some(route)) => self.next_step_id = Some(route.step_id.clone()),
+            (Some(_), Some(_)) => {}
+        }
+        Ok(self)
+    }
+
+    /// The form inside a hand-off: all six members, `route` a string or null.
+    ///
+    /// A flow other than `current_flow` is written as `flow/step`.
+    #[must_use]
+    pub fn orchestrator(&self, current_flow: Option<&str>) -> Value {
+        let route = self.route.as_ref().map(|route| route.name(current_flow));
+        let mut members = self.common_members(self.decision.orchestrator_word(), route.into());
+        members.insert("needs_human", Value::Bool(self.needs_human));
+        self.with_unknown(members)
+    }
+
+    /// The form of the resolver's output: `route` an object or null, `needs_human` only when true.
+    #[must_use]
+    pub fn resolver(&self) -> Value {
+        let route = self.route.as_ref().map(|route| {
+            let Route { flow, step_id } = route;
+            Object::from([("flow", Value::from(flow.clone())), ("step_id", Value::from(step_id.as_str()))])
+        });
+        let mut members = self.common_members(self.decision.resolver_word(), route.into());
+        if self.needs_human {
+            members.insert("needs_human", Value::Bool(true));
+        }
+        self.with_unknown(members)
+    }
+
+    fn common_members(&self, word: &str, route: Value) -> Object {
+        Object::from_distinct(alloc::vec![
+            ("decision".to_string(), Value::from(word)),
+            ("next_step_id".to_string(), Value::from(self.next_step_id.clone())),
+            ("route".to_string(), route),
+            ("reason".to_string(), Value::from(self.reason.as_str())),
+            ("confidence".to_string(), Value::from(self.confidence.clone())),
+        ])
+    }
+
+    fn with_unknown(&self, known: Object) -> Value {
+        crate::decode::with_unknown(known, &self.unknown)
+    }
+}
+
+fn ambiguous() -> Number {
+    Number::parse("0.7").unwrap_or_else(|| Number::from(0_u64))
+}
+
+fn unknown_word(word: &str) -> Diagnostic {
+    let expected = "advance, loop, terminate or branch (or proceed, rerun, blocked, route)";
+    let found = crate::error::shorten(word, 60);
+    Diagnostic::new(ROUTING_SIGNAL_INVALID, "/decision", expected, &found)
+        .with_hint("an unknown word is never taken for `advance`")
+}
+
+fn decode_confidence(fields: &mut Fields) -> Result<Number, Diagnostic> {
+    match fields.take("confidence") {
+        None => Ok(ambiguous()),
+        Some(Value::Number(number)) if number.is_fraction_of_one() => Ok(number),
+        Some(other) => Err(fields.wrong("confidence", "a number from 0 to 1", &other)),
+    }
+}
+
+fn decode_route(route: &Value) -> Result<Option<Route>, Diagnostic> {
+    let refused = |expected: &str| Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "/route", expected, route);
+    match route {
+        Value::Null => Ok(None),
+        Value::String(name) => {
+            Route::parse(name).map(Some).ok_or_else(|| refused("a step, or a flow and a step as `flow/step`"))
+        }
+        Value::Object(_) => decode_route_object(route).map(Some),
+        _ => Err(refused("a string, an object or null")),
+    }
+}
+
+fn decode_route_object(route: &Value) -> Result<Route, Diagnostic> {
+    let mut fields = Fields::of(route, ROUTING_SIGNAL_INVALID)?.within("/route");
+    let flow = fields.take("flow").map_or(Ok(None), |flow| null_or_string(&fields, "flow", flow))?;
+    let step_id = fields.required_string("step_id")?;
+    let name = flow.as_ref().map_or_else(|| step_id.clone(), |flow| format!("{flow}/{step_id}"));
+    // Both forms must be able to say the same: what the string form would read otherwise is refused.
+    Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
+        Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "/route", "names without `/`, not empty", route)
+    })
+}

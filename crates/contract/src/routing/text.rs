@@ -1,0 +1,225 @@
+//! Reads a hand-off text: which lines count, what they state, where they ask to go.
+//!
+//! What stands in a fenced block or on a quoted line is somebody else's word and does not count; a text that is one YAML or
+//! JSON block as a whole is the step's own, and its `status` does. What the findings mean is the table's business.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use super::hint::{Hint, hints};
+use super::label::{self, Stated};
+use crate::json::{self, Object};
+
+/// What a text says.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Labelled statuses, in order.
+    pub(super) statuses: Vec<Stated>,
+    /// Hints, in order.
+    pub(super) hints: Vec<Hint>,
+    /// Whether it says that further iteration cannot help.
+    pub(super) denies_help: bool,
+}
+
+/// A text as it is to be read.
+pub(super) enum Reading<'a> {
+    /// Line by line.
+    Lines(&'a str),
+    /// One JSON object; its members count. Hints only if it was not fenced.
+    Json { object: Object, body: &'a str, fenced: bool },
+    /// One fenced YAML block; its members at the margin count.
+    Yaml(&'a str),
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(text: &'a str) -> Reading<'a> {
+        let whole = text.trim_ascii();
+        if let Some((info, body)) = only_block(whole) {
+            return fenced(info, body).unwrap_or(Reading::Lines(text));
+        }
+        match whole.starts_with('{').then(|| json_object(whole)).flatten() {
+            Some(object) => Reading::Json { object, body: whole, fenced: false },
+            None => Reading::Lines(text),
+        }
+    }
+
+    /// What the text says; `with_hints` false leaves hints alone.
+    pub(super) fn findings(&self, with_hints: bool) -> Findings {
+        let mut findings = Findings::default();
+        match self {
+            Reading::Lines(text) => {
+                counted_lines(text).for_each(|line| findings.add_line(line, with_hints));
+            }
+            Reading::Yaml(body) => margin_lines(body).for_each(|line| findings.add_line(line, false)),
+            Reading::Json { object, fenced, .. } => findings.add_members(object, with_hints && !fenced),
+        }
+        findings
+    }
+
+    /// The lines in which an unlabelled status may stand: those that count and are no template.
+    pub(super) fn prose(&self) -> impl Iterator<Item = &'a str> {
+        let text = match self {
+            Reading::Lines(text) => text,
+            Reading::Json { body, fenced: false, .. } => body,
+            Reading::Json { .. } | Reading::Yaml(_) => "",
+        };
+        counted_lines(text).filter(|line| !has_template(line))
+    }
+
+    /// The lines that carry a counted status label or hint.
+    fn telling_lines(&self) -> Vec<&'a str> {
+        match self {
+            Reading::Lines(text) => counted_lines(text).filter(|line| tells(line, true)).collect(),
+            Reading::Yaml(body) => margin_lines(body).filter(|line| tells(line, false)).collect(),
+            Reading::Json { object, body, .. } => {
+                let names = object.keys().filter(|name| label::names_status(name));
+                names.filter_map(|name| line_of_member(body, name)).collect()
+            }
+        }
+    }
+}
+
+impl Findings {
+    fn add_line(&mut self, line: &str, with_hints: bool) {
+        if line.as_bytes().contains(&b':') {
+            self.statuses.extend(label::statuses(line).filter_map(status));
+            self.denies_help |= label::denies_help(line);
+        }
+        if with_hints {
+            self.hints.extend(hints(line));
+        }
+    }
+
+    fn add_members(&mut self, object: &Object, with_hints: bool) {
+        for (name, value) in object {
+            let text = value.as_str();
+            if label::names_status(name) {
+                self.statuses.extend(text.and_then(|text| status(label::value(text))));
+            } else if label::names_help(name) {
+                self.denies_help |= value.as_bool() == Some(false) || text.is_some_and(label::is_no);
+            } else if with_hints && name.eq_ignore_ascii_case("route_to") {
+                self.hints.extend(text.and_then(Hint::to_step));
+            }
+        }
+    }
+}
+
+pub(super) fn status(value: label::Value) -> Option<Stated> {
+    match value {
+        label::Value::Status(stated) => Some(stated),
+        label::Value::Template | label::Value::Nothing => None,
+    }
+}
+
+fn has_template(line: &str) -> bool {
+    line.as_bytes().contains(&b':') && label::statuses(line).any(|value| value == label::Value::Template)
+}
+
+fn tells(line: &str, with_hints: bool) -> bool {
+    let labelled =
+        line.as_bytes().contains(&b':') && label::statuses(line).any(|value| status(value).is_some());
+    labelled || (with_hints && hints(line).next().is_some())
+}
+
+/// The lines that carry a counted status label or hint, for the summary of a long text.
+pub(crate) fn summary_lines(text: &str) -> Vec<&str> {
+    Reading::of(text).telling_lines()
+}
+
+/// The info word and the body of a text that is one fenced block as a whole.
+fn only_block(whole: &str) -> Option<(&str, &str)> {
+    let (first, rest) = whole.split_once('\n')?;
+    let fence = Fence::opened_by(first)?;
+    let mut end = 0;
+    for line in rest.split_inclusive('\n') {
+        if fence.is_closed_by(line) {
+            let last = end + line.len() == rest.len();
+            return last.then(|| Some((fence.info, rest.get(..end)?))).flatten();
+        }
+        end += line.len();
+    }
+    None
+}
+
+/// How a text that is one block is read, if the block is JSON or YAML.
+fn fenced<'a>(info: &str, body: &'a str) -> Option<Reading<'a>> {
+    let language = Cow::from(info.to_ascii_lowercase());
+    let may_be = |names: &[&str]| language.is_empty() || names.contains(&language.as_ref());
+    if may_be(&["json"])
+        && let Some(object) = json_object(body)
+    {
+        return Some(Reading::Json { object, body, fenced: true });
+    }
+    let yaml = may_be(&["yaml", "yml"]) && (!language.is_empty() || margin_lines(body).all(looks_like_yaml));
+    yaml.then_some(Reading::Yaml(body))
+}
+
+fn json_object(text: &str) -> Option<Object> {
+    match json::Value::parse_str(text) {
+        Ok(json::Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+/// Lines of a YAML block that belong to its outermost mapping.
+fn margin_lines(body: &str) -> impl Iterator<Item = &str> {
+    lines(body).filter(|line| !line.starts_with([' ', '\t', '-', '#']) && !line.is_empty())
+}
+
+fn looks_like_yaml(line: &str) -> bool {
+    let name = line.trim_start_matches(['"', '\'']).split([':', '"', '\'']).next().unwrap_or_default();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    line.contains(':') && !name.is_empty() && name.bytes().all(plain)
+}
+
+/// The line of `body` in which the member `name` stands.
+fn line_of_member<'a>(body: &'a str, name: &str) -> Option<&'a str> {
+    let pointer = alloc::format!("/{}", json::escape_segment(name));
+    let place = json::locate(body.as_bytes(), &pointer)?;
+    lines(body).nth(usize::try_from(place.line).ok()?.checked_sub(1)?)
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))
+}
+
+/// The lines that count: not fenced, not quoted.
+fn counted_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut open: Option<Fence<'_>> = None;
+    lines(text).filter(move |line| match &open {
+        Some(fence) => {
+            if fence.is_closed_by(line) {
+                open = None;
+            }
+            false
+        }
+        None => {
+            open = Fence::opened_by(line);
+            open.is_none() && !line.trim_ascii_start().starts_with('>')
+        }
+    })
+}
+
+/// An open fence: at least three backticks or tildes.
+struct Fence<'a> {
+    mark: char,
+    length: usize,
+    info: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    fn opened_by(line: &'a str) -> Option<Fence<'a>> {
+        let start = line.trim_ascii_start();
+        let mark = start.chars().next().filter(|first| matches!(first, '`' | '~'))?;
+        let info = start.trim_start_matches(mark);
+        let length = start.len() - info.len();
+        let inline = mark == '`' && info.contains('`');
+        (length >= 3 && !inline).then(|| Fence { mark, length, info: info.trim_ascii() })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let start = line.trim_ascii();
+        let rest = start.trim_start_matches(self.mark);
+        rest.is_empty() && start.len() >= self.length
+    }
+}

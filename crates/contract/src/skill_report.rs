@@ -1,0 +1,257 @@
+//! Did it really work, whatever the exit code says (contract 4).
+//!
+//! Owns the report that a skill leaves and the verdict over report, exit and signal. It does not look for the report: which
+//! file counts, and whether it is fresh, is known to whoever ran the skill.
+//!
+//! ```
+//! use envoi_contract::skill_report::{Observed, judge};
+//!
+//! let report = br#"{"ok": false, "generatedAt": "2026-02-20T05:30:00Z", "skillName": "triage"}"#;
+//! let verdict = judge(&Observed { exit: Some(0), report_text: Some(report), ..Observed::default() });
+//! assert_eq!(verdict.error.map(|error| error.code).as_deref(), Some("SKILL_REPORTED_FAILURE"));
+//! ```
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::decode::{Fields, with_unknown};
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+
+/// Code of a report that is none.
+pub const SKILL_REPORT_INVALID: &str = "SKILL_REPORT_INVALID";
+
+/// How many Unicode scalars of stderr's end an error shows.
+const STDERR_SCALARS: usize = 2000;
+
+/// What a skill says about its own run.
+///
+/// `data` and `error` distinguish absent (`None`) from `null` (`Some(Value::Null)`), so that a report comes out as it went in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillReport {
+    /// Whether the skill succeeded.
+    pub ok: bool,
+    /// When the report was made; ISO 8601 as written, not checked.
+    pub generated_at: String,
+    /// The skill's name.
+    pub skill_name: String,
+    /// The domain's payload.
+    pub data: Option<Value>,
+    /// Diagnostics. A `metrics` that is no object is kept in `unknown`.
+    pub metrics: Option<Object>,
+    /// `{code, message}`, or whatever shape the skill gave it.
+    pub error: Option<Value>,
+    /// Members that this contract does not know, in the order read.
+    pub unknown: Object,
+}
+
+impl SkillReport {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// `SKILL_REPORT_INVALID` unless it is an object in which `ok` is a boolean and `generatedAt` and `skillName` are strings.
+    pub fn decode(bytes: &[u8]) -> Result<SkillReport, Diagnostic> {
+        let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(SKILL_REPORT_INVALID, error))?;
+        SkillReport::from_value(&value).map_err(|refusal| refusal.located(bytes))
+    }
+
+    /// Reads a report that is already JSON.
+    ///
+    /// # Errors
+    /// As [`SkillReport::decode`].
+    pub fn from_value(value: &Value) -> Result<SkillReport, Diagnostic> {
+        let mut fields = Fields::of(value, SKILL_REPORT_INVALID)?;
+        let ok = match fields.take("ok") {
+            Some(Value::Bool(ok)) => ok,
+            Some(other) => return Err(fields.wrong("ok", "true or false", &other)),
+            None => return Err(fields.missing("ok")),
+        };
+        let generated_at = fields.required_string("generatedAt")?;
+        let skill_name = fields.required_string("skillName")?;
+        let data = fields.take("data");
+        let metrics = value.get("metrics").and_then(Value::as_object).cloned();
+        if metrics.is_some() {
+            fields.take("metrics");
+        }
+        let error = fields.take("error");
+        let unknown = fields.rest();
+        Ok(SkillReport { ok, generated_at, skill_name, data, metrics, error, unknown })
+    }
+
+    /// The report as JSON, members in the order of the contract.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut members = Object::from([
+            ("ok", Value::from(self.ok)),
+            ("generatedAt", Value::from(self.generated_at.as_str())),
+            ("skillName", Value::from(self.skill_name.as_str())),
+        ]);
+        let metrics = self.metrics.clone().map(Value::Object);
+        for (name, value) in
+            [("data", self.data.clone()), ("metrics", metrics), ("error", self.error.clone())]
+        {
+            if let Some(value) = value {
+                members.insert(name, value);
+            }
+        }
+        with_unknown(members, &self.unknown)
+    }
+
+    /// Calls of language models, if the report counts them.
+    #[must_use]
+    pub fn llm_calls(&self) -> Option<u64> {
+        self.metric("llm_calls").and_then(Value::as_u53)
+    }
+
+    /// Tokens given to language models, if the report counts them.
+    #[must_use]
+    pub fn tokens_in(&self) -> Option<u64> {
+        self.metric("tokens_in").and_then(Value::as_u53)
+    }
+
+    /// Tokens made by language models, if the report counts them.
+    #[must_use]
+    pub fn tokens_out(&self) -> Option<u64> {
+        self.metric("tokens_out").and_then(Value::as_u53)
+    }
+
+    /// Cost in US dollars as decimal text, from a string or a number.
+    #[must_use]
+    pub fn cost_usd(&self) -> Option<&str> {
+        match self.metric("cost_usd")? {
+            Value::String(text) => Some(text),
+            Value::Number(number) => Some(number.as_str()),
+            _ => None,
+        }
+    }
+
+    fn metric(&self, name: &str) -> Option<&Value> {
+        self.metrics.as_ref()?.get(name)
+    }
+
+    /// The failure that the report states, whatever its shape; null is none.
+    #[must_use]
+    pub fn stated_error(&self) -> Option<SkillError> {
+        self.error.as_ref().filter(|error| !error.is_null()).map(SkillError::of)
+    }
+}
+
+/// What was seen of one execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed<'a> {
+    /// The exit code, unless a signal ended it.
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether the timeout ended it.
+    pub timed_out: bool,
+    /// Whether somebody cancelled it.
+    pub cancelled: bool,
+    /// What it wrote to stderr, or the end of that.
+    pub stderr: &'a str,
+    /// The file it left as a report, if it left one.
+    pub report_text: Option<&'a [u8]>,
+    /// Whether the step is declared `skill:` and must leave a report.
+    pub declared: bool,
+}
+
+/// Why an execution counts as failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillError {
+    /// For programs: the report's own, or one of ours such as `TOOL_EXIT_NON_ZERO`.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}
+
+impl SkillError {
+    fn new(code: &str, message: impl Into<String>) -> SkillError {
+        SkillError { code: code.to_owned(), message: message.into() }
+    }
+
+    /// Reads the error of a report: `{code, message}`; any other shape keeps its words under the code `SKILL_ERROR`.
+    fn of(error: &Value) -> SkillError {
+        let text = |name| error.get(name).and_then(Value::as_str);
+        let code = text("code").filter(|code| !code.is_empty()).unwrap_or("SKILL_ERROR");
+        let message =
+            text("message").or_else(|| error.as_str()).map_or_else(|| error.compact(), ToString::to_string);
+        SkillError::new(code, message)
+    }
+
+    /// `{code, message}`.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let SkillError { code, message } = self;
+        Value::Object(Object::from([
+            ("code", Value::from(code.as_str())),
+            ("message", Value::from(message.as_str())),
+        ]))
+    }
+}
+
+/// Whether an execution worked, why not, and what it reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it worked.
+    pub ok: bool,
+    /// Why not; `Some` exactly when `ok` is false.
+    pub error: Option<SkillError>,
+    /// The report, if what it left was one; also of a failure.
+    pub report: Option<SkillReport>,
+}
+
+/// Judges one execution: cancellation and timeout first, then exit and signal, then what the report says.
+#[must_use]
+pub fn judge(observed: &Observed<'_>) -> Verdict {
+    let read = observed.report_text.map(SkillReport::decode);
+    let error = fate(observed, read.as_ref().and_then(|read| read.as_ref().ok())).or_else(|| match &read {
+        None if observed.declared => {
+            Some(SkillError::new("SKILL_REPORT_MISSING", "the skill left no report"))
+        }
+        Some(Err(refusal)) if observed.declared => {
+            Some(SkillError::new(SKILL_REPORT_INVALID, refusal.to_string()))
+        }
+        Some(Ok(report)) => reported_failure(report),
+        None | Some(Err(_)) => None,
+    });
+    Verdict { ok: error.is_none(), error, report: read.and_then(Result::ok) }
+}
+
+/// The failure of the execution itself, before its report is asked whether it worked.
+fn fate(observed: &Observed<'_>, report: Option<&SkillReport>) -> Option<SkillError> {
+    if observed.timed_out {
+        return Some(SkillError::new("TOOL_TIMEOUT", "the timeout ended it"));
+    }
+    if observed.cancelled {
+        return Some(SkillError::new("TOOL_CANCELLED", "it was cancelled"));
+    }
+    if observed.exit == Some(0) && observed.signal.is_none() {
+        return None;
+    }
+    let stated = report.and_then(SkillReport::stated_error);
+    Some(stated.unwrap_or_else(|| SkillError::new("TOOL_EXIT_NON_ZERO", last_words(observed))))
+}
+
+fn reported_failure(report: &SkillReport) -> Option<SkillError> {
+    let unexplained =
+        || (!report.ok).then(|| SkillError::new("SKILL_REPORTED_FAILURE", "Skill reported ok:false"));
+    report.stated_error().or_else(unexplained)
+}
+
+/// The end of stderr, or how it ended if it wrote nothing there.
+fn last_words(observed: &Observed<'_>) -> String {
+    let stderr = observed.stderr.trim_ascii();
+    if !stderr.is_empty() {
+        let start = stderr.char_indices().rev().nth(STDERR_SCALARS - 1).map_or(0, |(at, _)| at);
+        return stderr.get(start..).unwrap_or(stderr).to_owned();
+    }
+    match (observed.exit, observed.signal) {
+        (_, Some(signal)) => format!("signal {signal}"),
+        (Some(exit), None) => format!("exit code {exit}"),
+        (None, None) => "no exit code".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

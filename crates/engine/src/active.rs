@@ -1,0 +1,125 @@
+//! A run in the loop: its state, what waits for it, and what of it is under way.
+
+use crate::{message::Reply, runner::{Caller, Job}};
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_journal::{Commit, PinnedFlow, Snapshot};
+use envoi_kernel::{
+    Input, Record, Run,
+    ids::{AttemptId, RunId},
+};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// Events lighter than this are not worth a snapshot, however small the state.
+const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
+
+/// See the module.
+pub(crate) struct Active {
+    pub(crate) run: Run,
+    pub(crate) caller: Arc<Caller>,
+    /// Stored with the first commit.
+    pub(crate) pinned: Option<PinnedFlow>,
+    pub(crate) requests: VecDeque<Request>,
+    /// At most one: the next decision needs the outcome of this one.
+    pub(crate) in_flight: Option<InFlight>,
+    /// Attempts that the runner has been told of.
+    pub(crate) live: BTreeSet<AttemptId>,
+    /// Those of them that have been asked to end.
+    pub(crate) cancelled: BTreeSet<AttemptId>,
+    /// Its earliest timer, as the loop knows it.
+    pub(crate) armed: Option<Timestamp>,
+    /// Weight of the events since the last snapshot.
+    unsaved_bytes: u64,
+    state_bytes: u64,
+}
+
+/// Something a run is to be told.
+pub(crate) struct Request {
+    pub(crate) input: Input,
+    pub(crate) blobs: Vec<(Digest, Vec<u8>)>,
+    pub(crate) reply: Option<Reply>,
+}
+
+impl Request {
+    pub(crate) fn of(input: Input) -> Self {
+        Self { input, blobs: Vec::new(), reply: None }
+    }
+}
+
+/// A commit that has been submitted.
+pub(crate) struct InFlight {
+    pub(crate) records: Vec<Record>,
+    /// Whether a slot is kept for a start among them.
+    pub(crate) slot: bool,
+    pub(crate) reply: Option<Reply>,
+}
+
+impl Active {
+    pub(crate) fn new(run: Run, caller: Arc<Caller>) -> Self {
+        Self {
+            run,
+            caller,
+            pinned: None,
+            requests: VecDeque::new(),
+            in_flight: None,
+            live: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
+            armed: None,
+            unsaved_bytes: 0,
+            state_bytes: MIN_SNAPSHOT_BYTES,
+        }
+    }
+
+    /// The commit of these records, with what is to be stored beside them.
+    pub(crate) fn commit(&mut self, id: &RunId, records: &[Record], blobs: Vec<(Digest, Vec<u8>)>) -> Commit {
+        Commit {
+            run: id.clone(),
+            expected: self.run.next_seq(),
+            records: records.to_vec(),
+            pinned: self.pinned.take(),
+            blobs,
+            snapshot: self.due_snapshot(records),
+        }
+    }
+
+    /// A snapshot is due when the events since the last one weigh more than the state. So storage stays linear in the
+    /// events, and loading reads at most about twice the state.
+    fn due_snapshot(&mut self, records: &[Record]) -> Option<Snapshot> {
+        if self.unsaved_bytes <= self.state_bytes {
+            return None;
+        }
+        let seq = records.last()?.seq;
+        let mut after = self.run.clone();
+        records.iter().try_for_each(|record| after.apply(record)).ok()?;
+        let state = after.snapshot();
+        self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(MIN_SNAPSHOT_BYTES);
+        self.unsaved_bytes = 0;
+        Some(Snapshot { seq, state })
+    }
+
+    /// Counts what has been stored since the last snapshot.
+    pub(crate) fn after_commit(&mut self, events_bytes: u64) {
+        self.unsaved_bytes = self.unsaved_bytes.saturating_add(events_bytes);
+    }
+
+    pub(crate) fn next_timer(&self) -> Option<Timestamp> {
+        self.run.wants().timers.iter().map(|(_, due)| *due).min()
+    }
+
+    /// What the runner needs to know of a live attempt.
+    pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId) -> Option<Job> {
+        let started = Arc::clone(self.run.attempt(attempt)?);
+        let wants_envelope = self.run.flow().step(&attempt.visit.step).is_some_and(|step| step.envelope);
+        Some(Job {
+            run: id.clone(),
+            flow: Arc::clone(self.run.flow()),
+            started,
+            workspace: PathBuf::from(&self.run.started()?.workspace),
+            caller: Arc::clone(&self.caller),
+            envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
+        })
+    }
+}

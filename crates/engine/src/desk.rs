@@ -1,0 +1,135 @@
+//! The front desk: takes requests of commands, prepares what the loop needs, and tells how it went.
+//!
+//! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
+//! the loop. Works on the thread of whoever asks, so that reading a flow or a journal never holds up the loop.
+
+mod begin;
+mod resume;
+
+pub use resume::load_run;
+
+use crate::{
+    followers::Followers,
+    message::{Ask, EngineError, Message},
+    protocol::{CallerWire, Refused, Request, Response},
+    runner::Caller,
+};
+use envoi_journal::{Layout, ReadError, Store};
+use envoi_kernel::{
+    Flow, Status,
+    flow::SecretSource,
+    ids::{Principal, RunId},
+};
+use std::sync::{
+    Arc,
+    mpsc::{self, Sender},
+};
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    pub(crate) store: Arc<Store>,
+    pub(crate) layout: Layout,
+    pub(crate) mailbox: Sender<Message>,
+    pub(crate) followers: Followers,
+}
+
+impl Desk {
+    /// Does what is asked; everything heard goes to `client`, last of all a [`Response::Rest`], [`Response::Refused`] or
+    /// [`Response::Stopped`].
+    pub fn serve(&self, request: Request, client: &Sender<Response>) {
+        let done = match request {
+            Request::Start(request) => self.start(*request, client),
+            Request::Resume(request) => self.resume(*request, client),
+            Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
+            Request::Ping => {
+                drop(client.send(Response::Pong));
+                Ok(())
+            }
+        };
+        if let Err(refused) = done {
+            // A client that has gone away does not need the answer.
+            drop(client.send(Response::Refused(refused)));
+        }
+    }
+
+    fn cancel(
+        &self,
+        run: &RunId,
+        by: Principal,
+        caller: &CallerWire,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        let loaded = self.load(run)?;
+        if let Status::Ended(_) = loaded.status() {
+            let message = format!("run `{run}` is over ({})", loaded.status().word());
+            return Err(Refused::new("RUN_OVER", message, None));
+        }
+        let caller = caller_of(loaded.flow(), caller);
+        self.adopt(loaded, caller)?;
+        self.followers.add(run, client.clone());
+        drop(client.send(Response::Accepted { run: run.clone() }));
+        match self.ask(run, Ask::Cancel { by }) {
+            Err(refused) if refused.code != "CANCELLING" => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends to the loop and waits for its answer.
+    pub(crate) fn ask(&self, run: &RunId, ask: Ask) -> Result<(), Refused> {
+        self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply })
+    }
+
+    pub(crate) fn exchange(&self, message: impl FnOnce(crate::message::Reply) -> Message) -> Result<(), Refused> {
+        let (tell, told) = mpsc::channel();
+        let reply: crate::message::Reply = Box::new(move |result| drop(tell.send(result)));
+        let gone = || Refused::failure("the engine has stopped");
+        self.mailbox.send(message(reply)).map_err(|_| gone())?;
+        told.recv().map_err(|_| gone())?.map_err(refused)
+    }
+}
+
+/// What commands of this run may see: the secrets are those that its flow names.
+pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
+    let value = |variable: &str| wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone());
+    let secrets = flow.secrets.iter().filter_map(|secret| match &secret.source {
+        SecretSource::Env(variable) => Some((secret.name.clone(), value(variable)?)),
+        SecretSource::File(_) => None,
+    });
+    Arc::new(Caller { env: wire.env.clone(), secrets: secrets.collect(), flow_dir: wire.flow_dir.clone() })
+}
+
+/// A missing secret refuses the start before its commit.
+pub(crate) fn check_secrets(flow: &Flow, caller: &Caller) -> Result<(), Refused> {
+    crate::processes::secrets(&flow.secrets, caller).map(drop).map_err(|message| {
+        Refused::new("SECRET_MISSING", message, Some("set it where the command is called; secrets are never stored"))
+    })
+}
+
+pub(crate) fn read_failed(error: &ReadError) -> Refused {
+    match error {
+        ReadError::Missing { .. } => Refused::bad_input("RUN_NOT_FOUND", error.to_string(), Some("`envoi runs` lists them")),
+        _ => Refused::failure(error.to_string()),
+    }
+}
+
+fn refused(error: EngineError) -> Refused {
+    use envoi_kernel::Refusal;
+    let message = error.to_string();
+    match error {
+        EngineError::Refused(refusal) => {
+            let code = match refusal {
+                Refusal::Over { .. } => "RUN_OVER",
+                Refusal::NotReopenable { .. } => "NOT_REOPENABLE",
+                Refusal::NotOpen { .. } | Refusal::WrongChoice { .. } => "WRONG_ANSWER",
+                Refusal::PastBound { .. } => "PAST_BOUND",
+                Refusal::Cancelling => "CANCELLING",
+                Refusal::AlreadyStarted => "ALREADY_STARTED",
+                Refusal::Inconsistent { .. } => return Refused::failure(message),
+                _ => "REFUSED",
+            };
+            Refused::new(code, message, None)
+        }
+        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => Refused::failure(message),
+    }
+}

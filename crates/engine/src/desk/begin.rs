@@ -1,0 +1,112 @@
+//! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
+
+use super::{Desk, caller_of, check_secrets, read_failed};
+use crate::{
+    message::{Begin, Message},
+    protocol::{Refused, Response, StartRequest, WorkspaceUse},
+};
+use envoi_journal::{PinnedFlow, RunFilter};
+use envoi_kernel::{Flow, Run, ids::RunId, input::Start};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::Sender},
+};
+
+impl Desk {
+    pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        let loaded = envoi_flow::load(&request.flow_name, &request.flow_text)
+            .map_err(|report| Refused::bad_input("FLOW_INVALID", report.to_string(), Some("run `envoi check`")))?;
+        let flow = Arc::new(loaded.flow);
+        let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs)
+            .map_err(|errors| Refused::bad_input("INPUT_INVALID", errors.to_string(), Some("see `inputs` of the flow")))?;
+        let caller = caller_of(&flow, &request.caller);
+        check_secrets(&flow, &caller)?;
+        let workspace = self.workspace(&request, &flow)?;
+        self.followers.add(&request.run, client.clone());
+        let begin = |reply| {
+            Message::Begin(Box::new(Begin {
+                run: Run::new(Arc::clone(&flow)),
+                start: Start {
+                    run: request.run.clone(),
+                    inputs,
+                    workspace: workspace.to_string_lossy().into_owned(),
+                    run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
+                    language: loaded.language,
+                    by: request.by.clone(),
+                    slot: None,
+                },
+                pinned: PinnedFlow {
+                    digest: flow.digest.clone(),
+                    language: loaded.language,
+                    name: request.flow_name.clone(),
+                    text: request.flow_text.clone(),
+                },
+                caller,
+                reply,
+            }))
+        };
+        drop(client.send(Response::Accepted { run: request.run.clone() }));
+        self.exchange(begin).inspect_err(|_| self.followers.drop_run(&request.run))
+    }
+
+    fn workspace(&self, request: &StartRequest, flow: &Flow) -> Result<PathBuf, Refused> {
+        let named = request.caller.flow_dir.join(&flow.workspace);
+        let missing = |error: io::Error| {
+            let message = format!("the workspace `{}` cannot be used: {error}", named.display());
+            Refused::bad_input("WORKSPACE_MISSING", message, Some("`workspace` is relative to the flow file"))
+        };
+        let found = fs::canonicalize(&named).map_err(missing)?;
+        if !found.is_dir() {
+            return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        match request.workspace {
+            WorkspaceUse::Shared => Ok(found),
+            WorkspaceUse::Alone => self.claim(found),
+            WorkspaceUse::Copy => {
+                let copy = self.layout.run(&request.run).join("workspace");
+                copy_tree(&found, &copy).map_err(missing)?;
+                Ok(copy)
+            }
+        }
+    }
+
+    /// Refuses while another run has a live attempt there.
+    fn claim(&self, workspace: PathBuf) -> Result<PathBuf, Refused> {
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
+        let rows = reader.runs(unfinished).map_err(|error| read_failed(&error))?;
+        let place = workspace.to_string_lossy();
+        match rows.iter().find(|row| row.live_attempts > 0 && row.workspace == place) {
+            Some(row) => Err(busy(&row.run, &workspace)),
+            None => Ok(workspace),
+        }
+    }
+}
+
+fn busy(run: &RunId, workspace: &Path) -> Refused {
+    let message = format!("run `{run}` has a live attempt in the workspace `{}`", workspace.display());
+    Refused::new("WORKSPACE_BUSY", message, Some("wait for it, or use --copy (a copy of its own) or --share-workspace"))
+}
+
+/// Copies files, folders and links; the store itself is left out.
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if name == ".envoi" {
+            continue;
+        }
+        let target = to.join(&name);
+        if kind.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else if kind.is_symlink() {
+            #[cfg(unix)]
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

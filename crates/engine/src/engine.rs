@@ -1,0 +1,379 @@
+//! The one loop: read, decide, commit, reconcile.
+//!
+//! Owns no decision about a run (that is the kernel) and nothing that lasts (that is the journal). It feeds runs with
+//! inputs one at a time, has their events committed, and only then applies them, shows them and starts what they ask for.
+//! It compares what a run wants with what is running and closes the gap; coming up after a crash is the first turn of the
+//! same loop. Clock, log, runner and observer are arguments, so that the same code runs in simulation.
+
+use crate::{
+    active::{Active, InFlight, Request},
+    message::{Adopt, Ask, Begin, EngineError, Message, Reply},
+    runner::{Clock, Job, Log, Observer, Runner, Settlement},
+};
+use envoi_contract::time::Timestamp;
+use envoi_journal::{CommitError, Receipt};
+use envoi_kernel::{
+    Input, Record, Run, Status,
+    ids::{AttemptId, RunId},
+    input::Slot,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+/// The world around the loop.
+pub struct World {
+    /// The time.
+    pub clock: Box<dyn Clock>,
+    /// Where commits go.
+    pub log: Box<dyn Log>,
+    /// Where attempts run.
+    pub runner: Box<dyn Runner>,
+    /// Who is told.
+    pub observer: Box<dyn Observer>,
+}
+
+/// See the module.
+pub struct Engine {
+    world: World,
+    /// Most attempts at once.
+    jobs: usize,
+    runs: BTreeMap<RunId, Active>,
+    /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
+    used_slots: usize,
+    /// Runs with a visit that waits for a slot, the longest waiting first.
+    waiting: VecDeque<RunId>,
+    /// The earliest timer of each run that has one.
+    timers: BTreeSet<(Timestamp, RunId)>,
+    commits_under_way: usize,
+    draining: bool,
+    stopped: Option<EngineError>,
+}
+
+impl Engine {
+    /// A loop that holds no run. At most `jobs` attempts run at once, at least one.
+    #[must_use]
+    pub fn new(world: World, jobs: usize) -> Self {
+        Self {
+            world,
+            jobs: jobs.max(1),
+            runs: BTreeMap::new(),
+            used_slots: 0,
+            waiting: VecDeque::new(),
+            timers: BTreeSet::new(),
+            commits_under_way: 0,
+            draining: false,
+            stopped: None,
+        }
+    }
+
+    /// Takes one message and does all that follows from it. After [`Engine::stopped`] nothing does.
+    pub fn handle(&mut self, message: Message) {
+        if let Some(error) = &self.stopped {
+            refuse(message, error.clone());
+            return;
+        }
+        match message {
+            Message::Begin(begin) => self.begin(*begin),
+            Message::Adopt(adopt) => self.adopt(*adopt),
+            Message::Ask { run, ask, reply } => self.ask(run, ask, reply),
+            Message::Committed { run, result } => self.committed(&run, result),
+            Message::Settled { run, attempt, settlement } => self.settled(&run, &attempt, settlement),
+            Message::Wake => self.wake(),
+            Message::Drain => self.draining = true,
+        }
+        self.serve_waiting();
+    }
+
+    /// When [`Message::Wake`] is due next.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        if self.draining { None } else { self.timers.first().map(|(due, _)| *due) }
+    }
+
+    /// Attempts that are live or about to be.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.used_slots
+    }
+
+    /// Whether nothing will happen any more unless somebody asks: no attempt is live, no commit is under way, no timer is
+    /// armed and no visit could start.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let nothing_due = self.draining || (self.timers.is_empty() && self.waiting.is_empty());
+        self.used_slots == 0 && self.commits_under_way == 0 && nothing_due
+    }
+
+    /// Why the loop has stopped: the store failed, or another engine has taken over.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&EngineError> {
+        self.stopped.as_ref()
+    }
+
+    /// The run, if this engine holds it.
+    #[must_use]
+    pub fn run(&self, id: &RunId) -> Option<&Run> {
+        self.runs.get(id).map(|active| &active.run)
+    }
+
+    /// Runs that this engine holds.
+    pub fn runs(&self) -> impl Iterator<Item = (&RunId, &Run)> {
+        self.runs.iter().map(|(id, active)| (id, &active.run))
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        let Begin { run, mut start, pinned, caller, reply } = begin;
+        let id = start.run.clone();
+        let mut active = Active::new(run, caller);
+        active.pinned = Some(pinned);
+        self.runs.insert(id.clone(), active);
+        start.slot = None;
+        self.push(&id, Request { input: Input::Start(Box::new(start)), blobs: Vec::new(), reply: Some(reply) });
+    }
+
+    fn adopt(&mut self, adopt: Adopt) {
+        let Adopt { run, caller, reply } = adopt;
+        let Some(id) = run.started().map(|started| started.run.clone()) else {
+            return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
+        };
+        let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
+        active.caller = caller;
+        active.armed = active.next_timer();
+        self.timers.extend(active.armed.map(|due| (due, id.clone())));
+        reply(Ok(()));
+        self.turn(&id);
+    }
+
+    fn ask(&mut self, id: RunId, ask: Ask, reply: Reply) {
+        if !self.runs.contains_key(&id) {
+            return reply(Err(EngineError::NotHeld { run: id }));
+        }
+        let input = match ask {
+            Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
+            Ask::Cancel { by } => Input::Cancel { by },
+            Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
+        };
+        self.push(&id, Request { input, blobs: Vec::new(), reply: Some(reply) });
+    }
+
+    fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        if !active.live.remove(attempt) {
+            return;
+        }
+        self.used_slots = self.used_slots.saturating_sub(1);
+        let (input, blobs) = match settlement {
+            Settlement::Finished { result, blobs } => (Input::Settled { result, slot: None }, blobs),
+            Settlement::InDoubt { evidence } => {
+                (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
+            }
+            Settlement::Unknown { reason } => return self.stop(EngineError::Stopping { reason }),
+        };
+        self.push(id, Request { input, blobs, reply: None });
+    }
+
+    fn wake(&mut self) {
+        let now = self.world.clock.now();
+        while self.timers.first().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, id)) = self.timers.pop_first() else { return };
+            self.turn(&id);
+        }
+    }
+
+    fn push(&mut self, id: &RunId, request: Request) {
+        if let Some(active) = self.runs.get_mut(id) {
+            active.requests.push_back(request);
+        }
+        self.turn(id);
+    }
+
+    /// One run: take the next request, else close the gap between what it wants and what is.
+    fn turn(&mut self, id: &RunId) {
+        while self.stopped.is_none() {
+            let Some(active) = self.runs.get_mut(id) else { return };
+            if active.in_flight.is_some() {
+                return;
+            }
+            let request = match active.requests.pop_front() {
+                Some(request) => request,
+                None => match self.reconcile(id) {
+                    Some(request) => request,
+                    None => return,
+                },
+            };
+            self.decide(id, request);
+        }
+    }
+
+    /// Decides and submits; a refused request is answered and forgotten.
+    fn decide(&mut self, id: &RunId, request: Request) {
+        let Request { input, blobs, reply } = request;
+        let slot = self.take_slot(&input);
+        let taken = slot.is_some();
+        let begins = matches!(input, Input::Start(_));
+        let Some(active) = self.runs.get_mut(id) else { return };
+        match active.run.decide(with_slot(input, slot), self.world.clock.now()) {
+            Ok(records) => {
+                let commit = active.commit(id, &records, blobs);
+                active.in_flight = Some(InFlight { records, slot: taken, reply });
+                self.commits_under_way = self.commits_under_way.saturating_add(1);
+                self.world.log.submit(commit);
+            }
+            Err(refusal) => {
+                if begins {
+                    self.runs.remove(id);
+                }
+                self.give_back(taken);
+                if let Some(reply) = reply {
+                    reply(Err(refusal.into()));
+                }
+            }
+        }
+    }
+
+    fn committed(&mut self, id: &RunId, result: Result<Receipt, CommitError>) {
+        let Some(in_flight) = self.runs.get_mut(id).and_then(|active| active.in_flight.take()) else { return };
+        let InFlight { records, slot, reply } = in_flight;
+        self.commits_under_way = self.commits_under_way.saturating_sub(1);
+        let receipt = match result {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                let error = EngineError::from(error);
+                if let Some(reply) = reply {
+                    reply(Err(error.clone()));
+                }
+                return self.stop(error);
+            }
+        };
+        self.give_back(slot);
+        if let Err(reason) = self.show(id, &records, receipt) {
+            if let Some(reply) = reply {
+                reply(Ok(()));
+            }
+            return self.stop(EngineError::Stopping { reason });
+        }
+        if let Some(reply) = reply {
+            reply(Ok(()));
+        }
+        self.turn(id);
+        self.forget_if_over(id);
+    }
+
+    /// An ended run is not kept in memory; whoever reopens it has it adopted again.
+    fn forget_if_over(&mut self, id: &RunId) {
+        let over = |active: &Active| {
+            matches!(active.run.status(), Status::Ended(_)) && active.live.is_empty() && active.in_flight.is_none()
+        };
+        if self.runs.get(id).is_some_and(over) {
+            self.runs.remove(id);
+        }
+    }
+
+    /// Applies and shows what is durable.
+    fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), String> {
+        let Some(active) = self.runs.get_mut(id) else { return Ok(()) };
+        for record in records {
+            active.run.apply(record).map_err(|error| error.to_string())?;
+        }
+        active.after_commit(receipt.events_bytes);
+        let armed = core::mem::replace(&mut active.armed, active.next_timer());
+        self.timers.extend(active.armed.map(|due| (due, id.clone())));
+        if let Some(due) = armed.filter(|due| Some(*due) != active.armed) {
+            self.timers.remove(&(due, id.clone()));
+        }
+        self.world.observer.committed(&active.run, records)
+    }
+
+    /// Starts what the run wants running, and says what it can be told without anybody asking.
+    fn reconcile(&mut self, id: &RunId) -> Option<Request> {
+        let now = self.world.clock.now();
+        let active = self.runs.get_mut(id)?;
+        let wants = active.run.wants();
+        for attempt in &wants.attempts {
+            if active.live.contains(attempt) {
+                continue;
+            }
+            let Some(job) = active.job(id, attempt) else { continue };
+            active.live.insert(attempt.clone());
+            self.used_slots = self.used_slots.saturating_add(1);
+            self.world.runner.ensure(job);
+        }
+        if wants.cancelling {
+            for attempt in active.live.iter() {
+                if active.cancelled.insert(attempt.clone()) {
+                    self.world.runner.cancel(id, attempt);
+                }
+            }
+        }
+        if self.draining {
+            return None;
+        }
+        if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
+            return Some(Request::of(Input::TimerDue { timer: timer.clone(), slot: None }));
+        }
+        if wants.ready.is_empty() {
+            return None;
+        }
+        if self.used_slots < self.jobs {
+            return Some(Request::of(Input::SlotFree(Slot { boot_id: self.world.clock.boot_id() })));
+        }
+        if !self.waiting.contains(id) {
+            self.waiting.push_back(id.clone());
+        }
+        None
+    }
+
+    /// A slot for what may follow from a decision. A run that goes on leaves it to those that have been waiting.
+    fn take_slot(&mut self, input: &Input) -> Option<Slot> {
+        let asked = matches!(input, Input::SlotFree(_));
+        if self.draining || self.used_slots >= self.jobs || (!asked && !self.waiting.is_empty()) {
+            return None;
+        }
+        self.used_slots = self.used_slots.saturating_add(1);
+        Some(Slot { boot_id: self.world.clock.boot_id() })
+    }
+
+    fn give_back(&mut self, taken: bool) {
+        if taken {
+            self.used_slots = self.used_slots.saturating_sub(1);
+        }
+    }
+
+    fn serve_waiting(&mut self) {
+        while self.stopped.is_none() && !self.draining && self.used_slots < self.jobs {
+            let Some(id) = self.waiting.pop_front() else { return };
+            self.turn(&id);
+        }
+    }
+
+    fn stop(&mut self, error: EngineError) {
+        self.stopped = Some(error);
+    }
+}
+
+fn with_slot(input: Input, free: Option<Slot>) -> Input {
+    match input {
+        Input::Start(mut start) => {
+            start.slot = free;
+            Input::Start(start)
+        }
+        Input::Settled { result, .. } => Input::Settled { result, slot: free },
+        Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
+        Input::Answer { interrupt, choice, by, .. } => Input::Answer { interrupt, choice, by, slot: free },
+        Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
+        Input::Reopen { by, why, .. } => Input::Reopen { by, why, slot: free },
+        Input::SlotFree(slot) => Input::SlotFree(slot),
+        Input::Cancel { by } => Input::Cancel { by },
+    }
+}
+
+fn refuse(message: Message, error: EngineError) {
+    match message {
+        Message::Begin(begin) => (begin.reply)(Err(error)),
+        Message::Adopt(adopt) => (adopt.reply)(Err(error)),
+        Message::Ask { reply, .. } => reply(Err(error)),
+        Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}
+    }
+}

@@ -1,0 +1,86 @@
+//! Who follows which run, and the files that show a run: both learn of a commit before anything it asks for is started.
+
+use crate::{
+    protocol::{Response, Standing},
+    runner::Observer,
+};
+use envoi_journal::{Layout, Store, files};
+use envoi_kernel::{Record, Run, ids::RunId};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, mpsc::Sender},
+};
+
+/// The followers of all runs of an engine. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Followers {
+    by_run: Arc<Mutex<BTreeMap<RunId, Vec<Sender<Response>>>>>,
+}
+
+impl Followers {
+    /// From now on `follower` hears of every commit of `run`, until the run comes to rest.
+    pub fn add(&self, run: &RunId, follower: Sender<Response>) {
+        self.lock().entry(run.clone()).or_default().push(follower);
+    }
+
+    /// Forgets the followers of a run that did not begin.
+    pub fn drop_run(&self, run: &RunId) {
+        self.lock().remove(run);
+    }
+
+    /// Tells the followers of `run` how it stands, and forgets them if it is at rest.
+    pub fn rest(&self, run: &RunId, status: &envoi_kernel::Status) {
+        let Some(standing) = Standing::of(status) else { return };
+        for follower in self.lock().remove(run).unwrap_or_default() {
+            drop(follower.send(Response::Rest { standing: standing.clone() }));
+        }
+    }
+
+    /// Tells everybody that the engine has stopped.
+    pub fn stopped(&self, reason: &str) {
+        for follower in core::mem::take(&mut *self.lock()).into_values().flatten() {
+            drop(follower.send(Response::Stopped { reason: reason.to_owned() }));
+        }
+    }
+
+    fn tell(&self, run: &RunId, records: &[Record]) {
+        let mut by_run = self.lock();
+        let Some(followers) = by_run.get_mut(run) else { return };
+        followers.retain(|follower| {
+            let hears = |record: &Record| follower.send(Response::Record { record: Box::new(record.clone()) }).is_ok();
+            records.iter().all(hears)
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, Vec<Sender<Response>>>> {
+        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes hand-off files and artifact places, then tells the followers.
+pub struct Shower {
+    layout: Layout,
+    store: Arc<Store>,
+    followers: Followers,
+}
+
+impl Shower {
+    /// Files go below `layout`; contents come from `store`.
+    #[must_use]
+    pub fn new(layout: Layout, store: Arc<Store>, followers: Followers) -> Self {
+        Self { layout, store, followers }
+    }
+}
+
+impl Observer for Shower {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+        let Some(started) = run.started() else { return Ok(()) };
+        let flow = &run.flow().id;
+        for record in records {
+            files::project(&self.layout, &self.store, &started.run, flow, record).map_err(|error| error.to_string())?;
+        }
+        self.followers.tell(&started.run, records);
+        self.followers.rest(&started.run, &run.status());
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! An engine at work: the loop on a thread of its own, a socket for others, and the store that it alone writes to.
+
+mod socket;
+
+use crate::{
+    desk::Desk,
+    engine::{Engine, World},
+    followers::{Followers, Shower},
+    message::{EngineError, Message},
+    processes::Processes,
+    runner::{Clock, Log},
+};
+use envoi_contract::time::Timestamp;
+use envoi_journal::{Commit, CommitError, Epoch, Holder, Lease, LeaseError, Store, Writer};
+use envoi_step::Launcher;
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+pub use socket::{Client, ClientError};
+
+/// What the composition root decides.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Most attempts at once.
+    pub jobs: usize,
+    /// How a supervisor is started.
+    pub launcher: Launcher,
+    /// Where the socket may be made; a short path.
+    pub socket_dir: PathBuf,
+}
+
+/// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
+pub struct Host {
+    desk: Desk,
+    mailbox: Sender<Message>,
+    closing: Sender<()>,
+    thread: JoinHandle<Option<EngineError>>,
+    socket: socket::Listener,
+    lease: Lease,
+}
+
+/// The engine cannot come up.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The store did not take the new epoch, or has no writer.
+    #[error("the store failed: {0}")]
+    Store(#[from] CommitError),
+    /// The socket or the lock file.
+    #[error("the engine cannot be reached by others: {0}")]
+    Lease(#[from] LeaseError),
+    /// A thread, the socket, or the identity of the boot.
+    #[error("the machine failed: {0}")]
+    Machine(#[from] io::Error),
+}
+
+impl Host {
+    /// Comes up as the holder of `lease`: fences every earlier holder, then answers on a socket.
+    ///
+    /// # Errors
+    /// [`HostError`]; the lease is then free again at the end of the process.
+    pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, HostError> {
+        let epoch = store.take_epoch()?;
+        let boot_id = envoi_step::boot_id()?;
+        let (mailbox, inbox) = mpsc::channel();
+        let (closing, closed) = mpsc::channel();
+        let followers = Followers::default();
+        let desk = Desk {
+            store: Arc::clone(&store),
+            layout: store.layout().clone(),
+            mailbox: mailbox.clone(),
+            followers: followers.clone(),
+        };
+        let socket = socket::Listener::bind(&settings.socket_dir, desk.clone())?;
+        lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
+        let thread = start_loop(store, epoch, settings, boot_id, mailbox.clone(), inbox, closed, followers)?;
+        Ok(Self { desk, mailbox, closing, thread, socket, lease })
+    }
+
+    /// Where requests are made.
+    #[must_use]
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// A hand for another thread that stops new starts ([`Message::Drain`]).
+    #[must_use]
+    pub fn drain(&self) -> impl Fn() + Send + 'static {
+        let mailbox = self.mailbox.clone();
+        move || drop(mailbox.send(Message::Drain))
+    }
+
+    /// Ends when nothing is under way any more: live attempts of all runs are waited for, then the writer finishes and the
+    /// lock is given back. Returns why the loop had stopped by itself, if it had.
+    #[must_use]
+    pub fn close(self) -> Option<EngineError> {
+        let Self { desk, mailbox, closing, thread, socket, lease } = self;
+        drop(closing.send(()));
+        drop(mailbox.send(Message::Wake));
+        let stopped = thread.join().unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
+        socket.close();
+        drop(desk);
+        lease.release();
+        stopped
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything the thread owns, handed over once")]
+fn start_loop(
+    store: Arc<Store>,
+    epoch: Epoch,
+    settings: &Settings,
+    boot_id: String,
+    mailbox: Sender<Message>,
+    inbox: Receiver<Message>,
+    closed: Receiver<()>,
+    followers: Followers,
+) -> Result<JoinHandle<Option<EngineError>>, HostError> {
+    let writer = store.writer(epoch)?;
+    let layout = store.layout().clone();
+    let processes =
+        Processes::new(layout.clone(), store.blobs(), settings.launcher.clone(), boot_id.clone(), mailbox.clone());
+    let world_parts = (writer, mailbox, Shower::new(layout, store, followers.clone()), processes);
+    let jobs = settings.jobs;
+    let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
+        let (writer, mailbox, shower, processes) = world_parts;
+        let world = World {
+            clock: Box::new(SystemClock { boot_id }),
+            log: Box::new(WriterLog { writer, mailbox }),
+            runner: Box::new(processes),
+            observer: Box::new(shower),
+        };
+        run_loop(Engine::new(world, jobs), &inbox, &closed, &followers)
+    })?;
+    Ok(thread)
+}
+
+/// Longest wait between two looks at the clock: a timer is then late by no more than that after the machine was suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+fn run_loop(
+    mut engine: Engine,
+    inbox: &Receiver<Message>,
+    closed: &Receiver<()>,
+    followers: &Followers,
+) -> Option<EngineError> {
+    let mut closing = false;
+    while engine.stopped().is_none() {
+        closing = closing || closed.try_recv().is_ok();
+        if closing && engine.is_idle() {
+            break;
+        }
+        match inbox.recv_timeout(until_next(&engine)) {
+            Ok(message) => engine.handle(message),
+            Err(RecvTimeoutError::Timeout) => engine.handle(Message::Wake),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let stopped = engine.stopped().cloned();
+    let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
+    followers.stopped(&reason);
+    stopped
+}
+
+fn until_next(engine: &Engine) -> Duration {
+    let Some(due) = engine.next_wake() else { return LONGEST_WAIT };
+    let wait_ms = due.as_millis().saturating_sub(now().as_millis());
+    Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)).min(LONGEST_WAIT)
+}
+
+struct WriterLog {
+    writer: Writer,
+    mailbox: Sender<Message>,
+}
+
+impl Log for WriterLog {
+    fn submit(&mut self, commit: Commit) {
+        let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
+        self.writer.submit(
+            commit,
+            Box::new(move |result| {
+                // A loop that has stopped does not need to know; the journal does.
+                drop(mailbox.send(Message::Committed { run, result }));
+            }),
+        );
+    }
+}
+
+struct SystemClock {
+    boot_id: String,
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+
+    fn boot_id(&self) -> String {
+        self.boot_id.clone()
+    }
+}
+
+/// The system's time, in whole milliseconds.
+#[must_use]
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,154 @@
+//! The way from one process to the engine in another: a Unix socket, a JSON line each way at a time.
+//!
+//! The folder of the socket is readable by its owner alone; secrets pass through it and are never written down.
+
+use crate::{
+    desk::Desk,
+    protocol::{Request, Response},
+};
+use std::{
+    fs, io,
+    io::{BufRead, BufReader, BufWriter, Write},
+    os::unix::{
+        fs::DirBuilderExt as _,
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+/// Longest request: the text of a flow of the largest size, its inputs and the environment.
+const MAX_REQUEST_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The engine's end.
+pub(super) struct Listener {
+    path: PathBuf,
+    closing: Arc<AtomicBool>,
+}
+
+impl Listener {
+    pub(super) fn bind(parent: &Path, desk: Desk) -> io::Result<Self> {
+        let folder = parent.join(format!("envoi-{}", std::process::id()));
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let path = folder.join("s");
+        let listener = UnixListener::bind(&path)?;
+        let closing = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&closing);
+        thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
+            for stream in listener.incoming() {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let desk = desk.clone();
+                let served = thread::Builder::new().name("client".to_owned()).spawn(move || serve(&desk, &stream));
+                drop(served);
+            }
+        })?;
+        Ok(Self { path, closing })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn close(self) {
+        self.closing.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for a client.
+        drop(UnixStream::connect(&self.path));
+        drop(fs::remove_file(&self.path));
+        if let Some(folder) = self.path.parent() {
+            drop(fs::remove_dir(folder));
+        }
+    }
+}
+
+fn serve(desk: &Desk, stream: &UnixStream) {
+    let mut line = String::new();
+    let mut limited = BufReader::new(io::Read::take(stream, MAX_REQUEST_BYTES));
+    if limited.read_line(&mut line).is_err() {
+        return;
+    }
+    let Ok(request) = serde_json::from_str::<Request>(&line) else { return };
+    let (client, heard) = mpsc::channel();
+    let asking = desk.clone();
+    let asked = thread::Builder::new().name("desk".to_owned()).spawn(move || asking.serve(request, &client));
+    if asked.is_err() {
+        return;
+    }
+    let mut out = BufWriter::new(stream);
+    for response in heard {
+        let Ok(mut line) = serde_json::to_vec(&response) else { return };
+        line.push(b'\n');
+        if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A command's end.
+pub struct Client {
+    stream: UnixStream,
+}
+
+/// The engine cannot be asked, or what it says cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody answers at the socket.
+    #[error("no engine answers at `{socket}`")]
+    NoAnswer {
+        /// Where.
+        socket: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The engine went away before its last word.
+    #[error("the engine went away")]
+    Gone,
+    /// It speaks another version.
+    #[error("the engine answered something that this version does not understand: {reason}")]
+    Foreign {
+        /// What the reader said.
+        reason: String,
+    },
+}
+
+impl Client {
+    /// Reaches the engine.
+    ///
+    /// # Errors
+    /// [`ClientError::NoAnswer`].
+    pub fn connect(socket: &Path) -> Result<Self, ClientError> {
+        let stream = UnixStream::connect(socket)
+            .map_err(|source| ClientError::NoAnswer { socket: socket.to_owned(), source })?;
+        Ok(Self { stream })
+    }
+
+    /// Asks, and passes each response to `hear` until the last one, or until it says stop (false).
+    ///
+    /// # Errors
+    /// [`ClientError::Gone`] when the engine went away before its last word.
+    pub fn ask(self, request: &Request, mut hear: impl FnMut(Response) -> bool) -> Result<(), ClientError> {
+        let mut line = serde_json::to_vec(request).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+        line.push(b'\n');
+        (&self.stream).write_all(&line).map_err(|_| ClientError::Gone)?;
+        for line in BufReader::new(&self.stream).lines() {
+            let line = line.map_err(|_| ClientError::Gone)?;
+            let response: Response =
+                serde_json::from_str(&line).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+            let last = response.is_last();
+            if !hear(response) || last {
+                return Ok(());
+            }
+        }
+        Err(ClientError::Gone)
+    }
+}

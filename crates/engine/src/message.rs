@@ -1,0 +1,124 @@
+//! What reaches the engine's loop, and what it answers.
+
+use crate::runner::{Caller, Settlement};
+use envoi_journal::{CommitError, PinnedFlow, Receipt};
+use envoi_kernel::{
+    Refusal, Run,
+    event::Choice,
+    ids::{AttemptId, InterruptId, Principal, RunId},
+    input::Start,
+};
+use std::sync::Arc;
+
+/// Something for the loop.
+pub enum Message {
+    /// A new run.
+    Begin(Box<Begin>),
+    /// A run from the journal; the engine goes on with it.
+    Adopt(Box<Adopt>),
+    /// A person wants something of a run.
+    Ask {
+        /// Which run; it must have been begun or adopted.
+        run: RunId,
+        /// What.
+        ask: Ask,
+        /// Answered after the commit.
+        reply: Reply,
+    },
+    /// A commit is durable, or is not.
+    Committed {
+        /// Whose.
+        run: RunId,
+        /// How it went.
+        result: Result<Receipt, CommitError>,
+    },
+    /// An attempt is over.
+    Settled {
+        /// Whose.
+        run: RunId,
+        /// Which.
+        attempt: AttemptId,
+        /// How.
+        settlement: Settlement,
+    },
+    /// A timer may be due.
+    Wake,
+    /// Start nothing new; stop when no attempt is live.
+    Drain,
+}
+
+/// See [`Message::Begin`].
+pub struct Begin {
+    /// A run without events.
+    pub run: Run,
+    /// What it starts with.
+    pub start: Start,
+    /// The flow, as it is stored.
+    pub pinned: PinnedFlow,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered after the commit.
+    pub reply: Reply,
+}
+
+/// See [`Message::Adopt`].
+pub struct Adopt {
+    /// The run as the journal has it.
+    pub run: Run,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered when it is in the loop.
+    pub reply: Reply,
+}
+
+/// See [`Message::Ask`].
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// Decide a question.
+    Answer {
+        /// Which.
+        interrupt: InterruptId,
+        /// How.
+        choice: Choice,
+        /// Who.
+        by: Principal,
+    },
+    /// End the run.
+    Cancel {
+        /// Who.
+        by: Principal,
+    },
+    /// Let an ended run go on.
+    Reopen {
+        /// Who.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+    },
+}
+
+/// Called once, from the engine's thread.
+pub type Reply = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// The run does not accept it now; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store did not take it. The engine stops; what was acknowledged stands.
+    #[error("the store failed: {0}")]
+    Store(#[from] CommitError),
+    /// The engine does not hold this run.
+    #[error("run `{run}` is not held by this engine")]
+    NotHeld {
+        /// Which.
+        run: RunId,
+    },
+    /// The engine is stopping.
+    #[error("the engine is stopping: {reason}")]
+    Stopping {
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,120 @@
+//! What an attempt's command is given: its environment, its folder, and files to read.
+
+use super::{Shared, feedback};
+use crate::runner::{Caller, Job};
+use envoi_kernel::{
+    event::Command,
+    flow::{Secret, SecretSource},
+};
+use envoi_step::{AttemptDir, Spec};
+use std::{
+    fs,
+    path::PathBuf,
+};
+
+/// The order for the supervisor.
+///
+/// # Errors
+/// A sentence: the attempt cannot be started, because a secret or a folder is missing.
+pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, String> {
+    let started = &job.started;
+    let secrets = secrets(&job.flow.secrets, &job.caller)?;
+    let cwd = job.workspace.join(&started.cwd);
+    if !cwd.is_dir() {
+        return Err(format!("the folder `{}` does not exist", cwd.display()));
+    }
+    let mut env = job.caller.env.clone();
+    env.extend(secrets.iter().cloned());
+    env.extend(started.env.iter().cloned());
+    env.extend(own_variables(shared, job, dir).map_err(|error| format!("a file for the command: {error}"))?);
+    let step = job.flow.step(&started.attempt.visit.step);
+    Ok(Spec {
+        run_id: job.run.to_string(),
+        attempt: started.attempt.to_string(),
+        command: match &started.command {
+            Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
+            Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+        },
+        cwd,
+        env: last_wins(env),
+        workspace: job.workspace.clone(),
+        artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
+        timeout_ms: started.timeout_ms,
+        grace_ms: Spec::GRACE_MS,
+        stream_cap_bytes: Spec::STREAM_CAP_BYTES,
+        text_cap_bytes: Spec::TEXT_CAP_BYTES,
+        secrets: secrets.into_iter().map(|(_, value)| value).collect(),
+        boot_id: shared.boot_id.clone(),
+    })
+}
+
+/// The values of the flow's secrets now, by the name that commands see.
+///
+/// # Errors
+/// Names the first one that cannot be had.
+pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(String, String)>, String> {
+    declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
+}
+
+fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
+    match &secret.source {
+        SecretSource::Env(variable) => caller
+            .secrets
+            .iter()
+            .find(|(name, _)| *name == secret.name)
+            .map(|(_, value)| value.clone())
+            .ok_or_else(|| format!("secret `{}`: the variable `{variable}` is not set", secret.name)),
+        SecretSource::File(path) => {
+            let path = caller.flow_dir.join(path);
+            let text = fs::read_to_string(&path)
+                .map_err(|error| format!("secret `{}`: {}: {error}", secret.name, path.display()))?;
+            Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+        }
+    }
+}
+
+fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Vec<(String, String)>> {
+    let started = &job.started;
+    let visit = &started.attempt.visit;
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let mut variables = vec![
+        ("ENVOI_RUN_ID", job.run.to_string()),
+        ("ENVOI_FLOW", job.flow.id.to_string()),
+        ("ENVOI_STEP", visit.step.to_string()),
+        ("ENVOI_VISIT", visit.visit.to_string()),
+        ("ENVOI_ATTEMPT", started.attempt.to_string()),
+        ("ENVOI_ITERATION", started.iteration.to_string()),
+        ("ENVOI_KEY", format!("{}:{visit}", job.run)),
+        ("ENVOI_RUN_BASE", text(shared.run_base(&job.run))),
+        ("ENVOI_REPORT", text(dir.report())),
+        ("ENVOI_OUTPUT", text(dir.output())),
+    ];
+    if let Some(handoff) = &started.handoff {
+        variables.push(("ENVOI_HANDOFF", text(shared.layout.handoff_visit(&job.run, &job.flow.id, handoff))));
+    }
+    if let Some(critic) = &started.feedback {
+        let path = dir.path().join("feedback.txt");
+        feedback::write(&shared.dir(&job.run, critic), &path)?;
+        variables.push(("ENVOI_FEEDBACK", text(path)));
+    }
+    if let Some(envelope) = &job.envelope {
+        let path = dir.path().join("envelope.json");
+        fs::write(&path, envelope)?;
+        variables.push(("ENVOI_ENVELOPE", text(path)));
+    }
+    Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// One value a name; what was said later counts.
+fn last_wins(variables: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut kept: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+    kept.extend(variables);
+    kept.into_iter().collect()
+}
+
+/// Whether commands may see this variable of the engine's own environment.
+#[must_use]
+pub fn is_allowed(name: &str) -> bool {
+    const NAMES: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ"];
+    NAMES.contains(&name) || name == "TMPDIR" || name.starts_with("LC_") || name.starts_with("XDG_")
+}

@@ -1,0 +1,143 @@
+//! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
+
+use crate::runner::{Job, Settlement};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+};
+use envoi_journal::{Blobs, INLINE_MAX_BYTES};
+use envoi_kernel::{
+    event::{Blob, Change, FileChange, Outcome},
+    input::AttemptResult,
+};
+use envoi_step::{AttemptDir, Evidence, Exit, FileRef};
+use std::{fs, path::Path};
+
+/// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
+///
+/// # Errors
+/// A sentence: the machine failed.
+pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -> Result<Settlement, String> {
+    let mut carried = Carried { blobs, dir, inline: Vec::new() };
+    let text_blob = carried.keep(&exit.text)?;
+    let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
+    let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
+    let read = |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
+    let warnings = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
+    let result = AttemptResult {
+        attempt: job.started.attempt.clone(),
+        text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),
+        report: exit.report.as_ref().map(read).transpose()?,
+        outcome: outcome(exit.outcome),
+        started_at: timestamp(exit.started_at_ms),
+        duration_ms: exit.duration_ms,
+        text_blob: Some(text_blob),
+        stderr_tail: exit.stderr_tail,
+        report_blob,
+        files,
+        warnings,
+        workspace_digest: None,
+    };
+    Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
+}
+
+/// An attempt that could not even be ordered; nothing of it ever ran.
+pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
+    let result = AttemptResult {
+        attempt: job.started.attempt.clone(),
+        outcome: Outcome::CannotStart { reason },
+        started_at: Timestamp::from_millis(0),
+        duration_ms: 0,
+        text: String::new(),
+        text_blob: None,
+        stderr_tail: String::new(),
+        report: None,
+        report_blob: None,
+        files: Vec::new(),
+        warnings: Vec::new(),
+        workspace_digest: None,
+    };
+    Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
+}
+
+/// An attempt whose end is unknown. What still lived of it has been ended when this returns.
+///
+/// # Errors
+/// A sentence: the machine failed.
+pub(super) fn in_doubt(
+    run_base: &Path,
+    dir: &AttemptDir,
+    job: &Job,
+    evidence: Evidence,
+) -> Result<Settlement, String> {
+    let attempt = job.started.attempt.to_string();
+    let ended = envoi_step::end_leftovers(&attempt, run_base)
+        .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
+    let evidence = envoi_step::evidence(dir, evidence.doubt);
+    let mut members = Object::default();
+    members.insert("why".to_owned(), Value::from(format!("{:?}", evidence.doubt)));
+    members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
+    members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
+    members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
+    let files = evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
+    members.insert("files_changed".to_owned(), Value::Array(files));
+    Ok(Settlement::InDoubt { evidence: Value::Object(members) })
+}
+
+struct Carried<'a> {
+    blobs: &'a Blobs,
+    dir: &'a AttemptDir,
+    inline: Vec<(Digest, Vec<u8>)>,
+}
+
+impl Carried<'_> {
+    fn keep(&mut self, file: &FileRef) -> Result<Blob, String> {
+        let path = self.dir.path().join(&file.path);
+        let digest = Digest::parse(&format!("sha256:{}", file.sha256))
+            .ok_or_else(|| format!("`{}` has no digest", file.path))?;
+        let small = usize::try_from(file.bytes).is_ok_and(|bytes| bytes <= INLINE_MAX_BYTES);
+        if small {
+            let bytes = fs::read(&path).map_err(|error| failed(self.dir, file, &error))?;
+            if Digest::of(&bytes) != digest {
+                return Err(format!("`{}` is not what the supervisor wrote", path.display()));
+            }
+            if !self.inline.iter().any(|(known, _)| *known == digest) {
+                self.inline.push((digest.clone(), bytes));
+            }
+        } else {
+            self.blobs.put_file(&path, &digest, file.bytes).map_err(|error| failed(self.dir, file, &error))?;
+        }
+        Ok(Blob { digest, size: file.bytes })
+    }
+
+    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, String> {
+        Ok(FileChange {
+            path: change.path.clone(),
+            change: match change.change {
+                envoi_step::Change::Created => Change::Created,
+                envoi_step::Change::Modified => Change::Modified,
+                envoi_step::Change::Deleted => Change::Deleted,
+            },
+            blob: change.file.as_ref().map(|file| self.keep(file)).transpose()?,
+        })
+    }
+}
+
+fn failed(dir: &AttemptDir, file: &FileRef, error: &dyn std::fmt::Display) -> String {
+    format!("`{}`: {error}", dir.path().join(&file.path).display())
+}
+
+fn outcome(outcome: envoi_step::Outcome) -> Outcome {
+    match outcome {
+        envoi_step::Outcome::Exited { code } => Outcome::Exited { code },
+        envoi_step::Outcome::Signalled { signal } => Outcome::Signalled { signal },
+        envoi_step::Outcome::TimedOut => Outcome::TimedOut,
+        envoi_step::Outcome::Cancelled => Outcome::Cancelled,
+        envoi_step::Outcome::CannotStart { reason, .. } => Outcome::CannotStart { reason },
+    }
+}
+
+fn timestamp(unix_ms: u64) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(unix_ms).unwrap_or(i64::MAX))
+}

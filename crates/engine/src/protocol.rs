@@ -1,0 +1,198 @@
+//! What a command asks of the engine, and what it hears: JSON, one line each, the same in one process and over the socket.
+
+use envoi_contract::json::Object;
+use envoi_kernel::{
+    Record, Status,
+    event::Choice,
+    ids::{Principal, RunId},
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Something asked of the engine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Request {
+    /// Begin a run and follow it.
+    Start(Box<StartRequest>),
+    /// Go on with a run and follow it.
+    Resume(Box<ResumeRequest>),
+    /// End a run and follow it to its end.
+    Cancel {
+        /// Which.
+        run: RunId,
+        /// Who.
+        by: Principal,
+        /// For the case that an attempt has to be waited for.
+        caller: CallerWire,
+    },
+    /// Does anybody answer?
+    Ping,
+}
+
+/// See [`Request::Start`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StartRequest {
+    /// Chosen by the caller, so that asking twice cannot start two runs.
+    pub run: RunId,
+    /// Name of the flow file, for diagnostics.
+    pub flow_name: String,
+    /// Its text.
+    pub flow_text: String,
+    /// Inputs as given, defaults not filled in.
+    pub inputs: Object,
+    /// How the workspace may be used.
+    pub workspace: WorkspaceUse,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// How a run uses its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceUse {
+    /// Alone: refused while another run has a live attempt in it.
+    Alone,
+    /// Beside others, knowingly.
+    Shared,
+    /// A copy of its own, in the run's folder.
+    Copy,
+}
+
+/// See [`Request::Resume`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResumeRequest {
+    /// Which run.
+    pub run: RunId,
+    /// The decision on its open questions, if one is given.
+    pub choice: Option<Choice>,
+    /// Whether a run that is over is to be reopened.
+    pub reopen: bool,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// What a run takes from the process that asks; never written to disk.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct CallerWire {
+    /// Allowed variables.
+    pub env: Vec<(String, String)>,
+    /// Every variable that a flow's secret may name, by its name in the environment.
+    pub secrets: Vec<(String, String)>,
+    /// Folder of the flow file.
+    pub flow_dir: PathBuf,
+}
+
+impl core::fmt::Debug for CallerWire {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CallerWire").field("flow_dir", &self.flow_dir).finish_non_exhaustive()
+    }
+}
+
+/// Something heard from the engine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "heard", rename_all = "snake_case")]
+pub enum Response {
+    /// The request was taken; records of this run follow.
+    Accepted {
+        /// Which run.
+        run: RunId,
+    },
+    /// Something happened, and is durable.
+    Record {
+        /// What.
+        record: Box<Record>,
+    },
+    /// The run has come to rest; nothing follows.
+    Rest {
+        /// How it stands.
+        standing: Standing,
+    },
+    /// Nothing was done.
+    Refused(Refused),
+    /// The engine has stopped; the run goes on when one is there again.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// To [`Request::Ping`].
+    Pong,
+}
+
+impl Response {
+    /// Whether nothing follows.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        !matches!(self, Self::Accepted { .. } | Self::Record { .. })
+    }
+}
+
+/// How a run stands, for commands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`.
+    pub status: String,
+    /// The word of contract 3, once over.
+    pub terminal_reason: Option<String>,
+    /// In a sentence.
+    pub reason: Option<String>,
+    /// What the command exits with.
+    pub exit_code: u8,
+}
+
+impl Standing {
+    /// `None` while the run is running.
+    #[must_use]
+    pub fn of(status: &Status) -> Option<Self> {
+        let exit_code = status.exit_code()?;
+        let ended = match status {
+            Status::Ended(ended) => Some(ended),
+            _ => None,
+        };
+        Some(Self {
+            status: status.word().to_owned(),
+            terminal_reason: ended.map(|ended| ended.terminal_reason.clone()),
+            reason: ended.map(|ended| ended.reason.clone()),
+            exit_code,
+        })
+    }
+}
+
+/// Why nothing was done, in words for a person and a code for a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Such as `WORKSPACE_BUSY`; each has a page in `spec/errors/`.
+    pub code: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// What the command exits with: 2 bad input, 6 refused, 8 store or machine.
+    pub exit_code: u8,
+}
+
+impl Refused {
+    /// A refusal (exit code 6).
+    #[must_use]
+    pub fn new(code: &str, message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), hint: hint.map(str::to_owned), exit_code: 6 }
+    }
+
+    /// A failure of the store or the machine (exit code 8).
+    #[must_use]
+    pub fn failure(message: impl Into<String>) -> Self {
+        Self { code: "STORE_FAILED".to_owned(), message: message.into(), hint: None, exit_code: 8 }
+    }
+
+    /// Bad input (exit code 2).
+    #[must_use]
+    pub fn bad_input(code: &str, message: impl Into<String>, hint: Option<&str>) -> Self {
+        Self { exit_code: 2, ..Self::new(code, message, hint) }
+    }
+}

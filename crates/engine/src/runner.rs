@@ -1,0 +1,95 @@
+//! How the engine gets attempts done, as it sees it: one interface for real processes, benches and simulation.
+
+use envoi_contract::digest::Digest;
+use envoi_contract::json::Value;
+use envoi_kernel::{
+    event::AttemptStarted,
+    flow::Flow,
+    ids::{AttemptId, RunId},
+    input::AttemptResult,
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// One attempt that is to be running, or to be found settled.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The run.
+    pub run: RunId,
+    /// Its pinned flow.
+    pub flow: Arc<Flow>,
+    /// What the journal says was started; committed before this job exists.
+    pub started: Arc<AttemptStarted>,
+    /// Absolute path of the workspace.
+    pub workspace: PathBuf,
+    /// Variables and secrets of whoever started or resumed the run.
+    pub caller: Arc<Caller>,
+    /// The pipeline envelope as JSON, for a step that asked for it.
+    pub envelope: Option<String>,
+}
+
+/// What a run takes from the process that started or resumed it; kept in memory only.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Variables that commands may see.
+    pub env: Vec<(String, String)>,
+    /// Values of the flow's secrets that come from the environment, by the name that commands see.
+    pub secrets: Vec<(String, String)>,
+    /// Folder of the flow file, to which secret files are relative.
+    pub flow_dir: PathBuf,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone)]
+pub enum Settlement {
+    /// It is over.
+    Finished {
+        /// What it left.
+        result: Box<AttemptResult>,
+        /// Contents to be committed with it; larger ones are in the store already.
+        blobs: Vec<(Digest, Vec<u8>)>,
+    },
+    /// It was announced, is not running, and left no record of its end. Nothing of it lives any more.
+    InDoubt {
+        /// `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+    },
+    /// The machine failed so that not even this can be known now; the engine has to stop.
+    Unknown {
+        /// What failed.
+        reason: String,
+    },
+}
+
+/// Runs attempts. Results arrive as [`crate::Message::Settled`], once for each [`Runner::ensure`].
+pub trait Runner {
+    /// Makes sure that the attempt is running, or was found settled, lost or never started (then it is started now).
+    ///
+    /// Must not block on the attempt. Called once an attempt and engine.
+    fn ensure(&mut self, job: Job);
+
+    /// Asks the attempt to end. Its settlement still arrives.
+    fn cancel(&mut self, run: &RunId, attempt: &AttemptId);
+}
+
+/// The time, and the machine's present boot.
+pub trait Clock {
+    /// Now, UTC.
+    fn now(&self) -> envoi_contract::time::Timestamp;
+    /// Identity of the present boot.
+    fn boot_id(&self) -> String;
+}
+
+/// Takes commits; each is answered by one [`crate::Message::Committed`], after it is durable.
+pub trait Log {
+    /// Never blocks on the disk.
+    fn submit(&mut self, commit: envoi_journal::Commit);
+}
+
+/// Learns of what has been committed, before anything that follows from it is started.
+pub trait Observer {
+    /// `run` is the state after `records`. Writes the files that show it, tells followers.
+    ///
+    /// # Errors
+    /// A sentence. The commit stands all the same; nothing further is started for this run.
+    fn committed(&mut self, run: &envoi_kernel::Run, records: &[envoi_kernel::Record]) -> Result<(), String>;
+}

@@ -1,0 +1,113 @@
+//! What can happen without anybody's doing: visits are skipped, started, or the run ends.
+//!
+//! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
+//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
+
+use crate::{
+    bounds,
+    conclude::{self, Conclusion},
+    draft::Draft,
+    control::VisitState,
+    event::{EndStatus, Event, RunEnded},
+    flow::Step,
+    ids::{StepId, VisitId},
+    input::{Refusal, Slot},
+    render,
+};
+use envoi_contract::skill_report::SkillError;
+
+/// Input: a slot is free.
+pub(crate) fn slot_free(mut draft: Draft<'_>, slot: Slot) -> Result<Draft<'_>, Refusal> {
+    if ready(&draft).is_none() {
+        return Err(Refusal::NothingReady);
+    }
+    draft.slot = Some(slot);
+    advance(draft)
+}
+
+/// See the module.
+pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
+    while draft.control.ended.is_none() {
+        if draft.control.cancelling.is_some() {
+            end_if_cancelled(&mut draft)?;
+            break;
+        }
+        let Some(visit) = ready(&draft) else { break };
+        let step = draft.step(&visit.step)?;
+        match entry(&draft, step) {
+            Entry::Skip => conclude::conclude(&mut draft, &visit, Conclusion::Skipped)?,
+            Entry::Broken(error) => conclude::conclude(&mut draft, &visit, Conclusion::Failed(error))?,
+            Entry::Start if !start(&mut draft, &visit, step)? => break,
+            Entry::Start => {}
+        }
+    }
+    Ok(draft)
+}
+
+/// The visit that waits for a slot.
+fn ready(draft: &Draft<'_>) -> Option<VisitId> {
+    let mut waiting = draft.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
+    waiting.next().map(|(id, _)| id.clone())
+}
+
+enum Entry {
+    Start,
+    Skip,
+    Broken(SkillError),
+}
+
+fn entry(draft: &Draft<'_>, step: &Step) -> Entry {
+    let Some(condition) = &step.condition else { return Entry::Start };
+    match render::scope(&draft.control).holds(&condition.0) {
+        Ok(true) => Entry::Start,
+        Ok(false) => Entry::Skip,
+        Err(error) => {
+            Entry::Broken(SkillError { code: "EXPRESSION_FAILED".to_owned(), message: error.to_string() })
+        }
+    }
+}
+
+/// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
+fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Refusal> {
+    if let Some(reached) = bounds::for_an_attempt(&draft.flow.limits, &draft.control.ledger) {
+        exhausted(draft, &visit.step, &reached)?;
+        return Ok(true);
+    }
+    if draft.slot.is_none() {
+        return Ok(false);
+    }
+    match render::attempt(draft, visit, step) {
+        Ok(started) => {
+            draft.slot = None;
+            draft.emit(Event::AttemptStarted(Box::new(started)))?;
+        }
+        Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error))?,
+    }
+    Ok(true)
+}
+
+/// Ends the run at a bound.
+pub(crate) fn exhausted(draft: &mut Draft<'_>, step: &StepId, reached: &bounds::Reached) -> Result<(), Refusal> {
+    draft.emit(Event::RunEnded(RunEnded {
+        status: EndStatus::Exhausted,
+        terminal_reason: reached.terminal_reason.to_owned(),
+        reason: reached.reason.clone(),
+        stopped_by: Some(step.clone()),
+    }))
+}
+
+fn end_if_cancelled(draft: &mut Draft<'_>) -> Result<(), Refusal> {
+    if draft.control.live().next().is_some() {
+        return Ok(());
+    }
+    let actor = draft.control.cancelling.as_ref().map_or("", |by| by.actor.as_str());
+    let reason = format!("Cancelled by {actor}");
+    let stopped_by = draft.control.open.keys().next().map(|visit| visit.step.clone());
+    let stopped_by = stopped_by.or_else(|| Some(draft.control.last_handoff.as_ref()?.step.clone()));
+    draft.emit(Event::RunEnded(RunEnded {
+        status: EndStatus::Cancelled,
+        terminal_reason: "user_cancelled".to_owned(),
+        reason,
+        stopped_by,
+    }))
+}

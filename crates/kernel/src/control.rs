@@ -1,0 +1,369 @@
+//! The part of a run's state that decisions depend on, and how each event changes it.
+//!
+//! Owns the visits that are open, the loops' counters, the ledger, questions and timers. It is small and cheap to clone,
+//! so that a decision can try its events on a copy before anybody commits them. The audit view of the same events, the
+//! pipeline envelope, is kept by [`crate::projection`]; nothing here reads it.
+
+use crate::{
+    event::{
+        About, AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptAnswered,
+        InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened, RunStarted,
+    },
+    flow::Flow,
+    ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
+    ledger::{Cost, Ledger},
+    loops,
+};
+use envoi_contract::{handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Why an event cannot follow what happened so far: the journal is not this run's, or has been tampered with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {seq} (`{event}`) cannot follow: {reason}")]
+pub struct ApplyError {
+    /// Place of the event.
+    pub seq: Seq,
+    /// Its type.
+    pub event: &'static str,
+    /// What contradicts it.
+    pub reason: String,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Control {
+    pub(crate) started: Option<Arc<RunStarted>>,
+    pub(crate) started_at: Timestamp,
+    pub(crate) next_seq: Seq,
+    pub(crate) last_at: Timestamp,
+    /// Visits that have no hand-off yet.
+    #[serde(with = "pairs")]
+    pub(crate) open: BTreeMap<VisitId, OpenVisit>,
+    pub(crate) steps: BTreeMap<StepId, StepState>,
+    /// By the step that closes the loop.
+    pub(crate) loops: BTreeMap<StepId, LoopState>,
+    pub(crate) ledger: Ledger,
+    /// Questions that are open, oldest first (their ids sort by time).
+    pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
+    pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
+    /// Attempts given up as in doubt, whose result may still arrive.
+    pub(crate) abandoned: BTreeSet<AttemptId>,
+    /// The last hand-off that was not skipped.
+    pub(crate) last_handoff: Option<VisitId>,
+    pub(crate) cancelling: Option<Principal>,
+    pub(crate) ended: Option<RunEnded>,
+}
+
+/// A visit on its way to its hand-off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenVisit {
+    pub(crate) state: VisitState,
+    /// Number of the last attempt; 0 before the first.
+    pub(crate) attempts: u32,
+    /// Attempts that failed and count as tries.
+    pub(crate) failures: u32,
+    /// What the last attempt was started with.
+    pub(crate) plan: Option<Arc<AttemptStarted>>,
+}
+
+/// Where a visit stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum VisitState {
+    /// Waits for a free slot.
+    Ready,
+    /// Its last attempt is live.
+    Running,
+    /// Waits for its next try.
+    Backoff,
+    /// Waits for a person, who says what became of its last attempt.
+    InDoubt,
+    /// Its last attempt is settled and known; what follows stands in the same commit. After doubt a visit is `Ready`
+    /// again unless a question or its hand-off follows.
+    Settled(Arc<AttemptSettled>),
+}
+
+/// What is known of a step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepState {
+    /// Visits opened so far.
+    pub(crate) visits: u32,
+    /// Its last settled visit.
+    pub(crate) last: Option<Arc<StepResult>>,
+}
+
+/// The last settled visit of a step, as expressions see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepResult {
+    pub(crate) status: HandoffStatus,
+    pub(crate) summary: String,
+    pub(crate) data: Value,
+    pub(crate) artifacts: Value,
+    /// The attempt that left a report.
+    pub(crate) report: Option<AttemptId>,
+    /// The last attempt; `None` when the visit was skipped.
+    pub(crate) attempt: Option<AttemptId>,
+}
+
+/// One loop of the flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoopState {
+    /// Times it has gone back since it was entered from outside.
+    pub(crate) iteration: u64,
+    /// The attempt whose text is the feedback of this round.
+    pub(crate) feedback: Option<AttemptId>,
+}
+
+impl Control {
+    /// The one way in which an event changes the state, live and in recovery.
+    pub(crate) fn apply(&mut self, flow: &Flow, record: &Record) -> Result<(), ApplyError> {
+        let illegal = |reason: String| ApplyError { seq: record.seq, event: record.event.name(), reason };
+        if record.seq != self.next_seq {
+            return Err(illegal(format!("event {} was expected", self.next_seq)));
+        }
+        if record.at < self.last_at {
+            return Err(illegal("its time is before that of the event before it".to_owned()));
+        }
+        if (self.next_seq == 0) != matches!(record.event, Event::RunStarted(_)) {
+            return Err(illegal("a run starts once, with its first event".to_owned()));
+        }
+        self.change(flow, record).map_err(illegal)?;
+        self.next_seq = record.seq.saturating_add(1);
+        self.last_at = record.at;
+        Ok(())
+    }
+
+    fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), String> {
+        match &record.event {
+            Event::RunStarted(event) => self.run_started(flow, event, record.at),
+            Event::AttemptStarted(event) => self.attempt_started(event),
+            Event::AttemptSettled(event) => self.attempt_settled(event),
+            Event::Routed(event) => self.routed(flow, event),
+            Event::HandoffWritten(event) => self.handoff_written(event),
+            Event::InterruptRaised(event) => self.interrupt_raised(event),
+            Event::InterruptAnswered(event) => self.interrupt_answered(event),
+            Event::InterruptCancelled(event) => self.close_interrupt(&event.interrupt).map(|_| ()),
+            Event::TimerSet(event) => {
+                self.visit(&event.visit)?.state = VisitState::Backoff;
+                self.timers.insert(event.timer.clone(), (event.due, event.visit.clone()));
+                Ok(())
+            }
+            Event::TimerFired(event) => self.timer_fired(&event.timer),
+            Event::CancelRequested(event) => {
+                self.cancelling = Some(event.by.clone());
+                self.timers.clear();
+                Ok(())
+            }
+            Event::RunReopened(event) => self.run_reopened(event),
+            Event::RunEnded(event) => self.run_ended(event),
+        }
+    }
+
+    fn visit(&mut self, id: &VisitId) -> Result<&mut OpenVisit, String> {
+        self.open.get_mut(id).ok_or_else(|| format!("visit `{id}` is not open"))
+    }
+
+    fn run_started(&mut self, flow: &Flow, event: &RunStarted, at: Timestamp) -> Result<(), String> {
+        if event.flow_digest != flow.digest {
+            return Err(format!("it pins flow {}, this is {}", event.flow_digest, flow.digest));
+        }
+        let first = flow.steps.first().ok_or("the flow has no steps")?;
+        self.started = Some(Arc::new(event.clone()));
+        self.started_at = at;
+        self.open_visit(&first.id);
+        Ok(())
+    }
+
+    fn open_visit(&mut self, step: &StepId) {
+        let state = self.steps.entry(step.clone()).or_default();
+        state.visits = state.visits.saturating_add(1);
+        let id = VisitId { scope: String::new(), step: step.clone(), visit: state.visits };
+        self.open.insert(id, OpenVisit { state: VisitState::Ready, attempts: 0, failures: 0, plan: None });
+    }
+
+    fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
+        let visit = self.visit(&event.attempt.visit)?;
+        if visit.state != VisitState::Ready || event.attempt.attempt != visit.attempts.saturating_add(1) {
+            return Err(format!("attempt `{}` is not the next one", event.attempt));
+        }
+        visit.state = VisitState::Running;
+        visit.attempts = event.attempt.attempt;
+        visit.plan = Some(Arc::new(event.clone()));
+        self.ledger.agent_hops = self.ledger.agent_hops.saturating_add(1);
+        Ok(())
+    }
+
+    fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
+        if event.late {
+            self.abandoned.remove(&event.attempt);
+            return Ok(());
+        }
+        let visit = self.visit(&event.attempt.visit)?;
+        if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
+            return Err(format!("attempt `{}` is not live", event.attempt));
+        }
+        if !event.ok && !matches!(event.outcome, Outcome::InDoubt { .. }) {
+            visit.failures = visit.failures.saturating_add(1);
+        }
+        if matches!(event.outcome, Outcome::InDoubt { .. }) {
+            visit.state = VisitState::Ready;
+            self.abandoned.insert(event.attempt.clone());
+        } else {
+            visit.state = VisitState::Settled(Arc::new(event.clone()));
+        }
+        self.charge(event);
+        Ok(())
+    }
+
+    fn charge(&mut self, event: &AttemptSettled) {
+        let count = |name: &str| event.metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
+        self.ledger.wall_time_ms = self.ledger.wall_time_ms.saturating_add(event.duration_ms);
+        self.ledger.llm_calls = self.ledger.llm_calls.saturating_add(count("llm_calls"));
+        self.ledger.cost = self.ledger.cost.saturating_add(reported_cost(event));
+    }
+
+    fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
+        match &event.course {
+            Course::Enter(step) => {
+                loops::enter(flow, &mut self.loops, &event.visit.step, step);
+                self.open_visit(step);
+            }
+            Course::LoopBack(step) => {
+                let feedback = self.last_attempt(&event.visit);
+                loops::go_back(flow, &mut self.loops, &event.visit.step, step, feedback);
+                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                self.open_visit(step);
+            }
+            Course::Complete | Course::Hold | Course::Stop => {}
+        }
+        Ok(())
+    }
+
+    /// The attempt that a visit ended with, whether its hand-off stands already or not.
+    fn last_attempt(&self, visit: &VisitId) -> Option<AttemptId> {
+        match self.open.get(visit) {
+            Some(open) if open.attempts > 0 => Some(visit.attempt(open.attempts)),
+            Some(_) => None,
+            None => self.steps.get(&visit.step)?.last.as_ref()?.attempt.clone(),
+        }
+    }
+
+    fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
+        let open = self.open.remove(&event.visit).ok_or_else(|| format!("visit `{}` is not open", event.visit))?;
+        let result = step_result(&event.visit, &open, event);
+        self.steps.entry(event.visit.step.clone()).or_default().last = Some(Arc::new(result));
+        if event.handoff.status != HandoffStatus::Skipped {
+            self.last_handoff = Some(event.visit.clone());
+        }
+        Ok(())
+    }
+
+    fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
+        if event.about == About::InDoubt {
+            self.visit(&event.visit)?.state = VisitState::InDoubt;
+        }
+        self.interrupts.insert(event.interrupt.clone(), Arc::new(event.clone()));
+        Ok(())
+    }
+
+    fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, String> {
+        self.interrupts.remove(id).ok_or_else(|| format!("interrupt `{id}` is not open"))
+    }
+
+    fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+        let raised = self.close_interrupt(&event.interrupt)?;
+        if raised.about == About::InDoubt {
+            self.visit(&raised.visit)?.state = VisitState::Ready;
+        }
+        Ok(())
+    }
+
+    fn timer_fired(&mut self, timer: &TimerId) -> Result<(), String> {
+        let (_, visit) = self.timers.remove(timer).ok_or_else(|| format!("timer `{timer}` is not armed"))?;
+        self.visit(&visit)?.state = VisitState::Ready;
+        Ok(())
+    }
+
+    fn run_reopened(&mut self, event: &RunReopened) -> Result<(), String> {
+        self.ended.take().ok_or("the run is not over")?;
+        self.cancelling = None;
+        self.open_visit(&event.step);
+        Ok(())
+    }
+
+    fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
+        if self.open.values().any(|visit| visit.state == VisitState::Running) {
+            return Err("an attempt is still live".to_owned());
+        }
+        self.take_back_unstarted_visits();
+        self.timers.clear();
+        self.interrupts.clear();
+        self.ended = Some(event.clone());
+        Ok(())
+    }
+
+    /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
+    fn take_back_unstarted_visits(&mut self) {
+        for (id, visit) in core::mem::take(&mut self.open) {
+            if visit.attempts == 0 {
+                if let Some(state) = self.steps.get_mut(&id.step) {
+                    state.visits = state.visits.saturating_sub(1);
+                }
+            }
+        }
+    }
+
+    /// Attempts that are to be running.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
+        self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
+    }
+}
+
+/// The `cost_usd` that a report tells of, a decimal string or a plain number.
+pub(crate) fn reported_cost(event: &AttemptSettled) -> Cost {
+    let cost = match event.metrics.get("cost_usd") {
+        Some(Value::String(text)) => Cost::parse(text),
+        Some(Value::Number(number)) => Cost::parse(number.as_str()),
+        _ => None,
+    };
+    cost.unwrap_or_default()
+}
+
+fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepResult {
+    let handoff = &event.handoff;
+    let attempt = (open.attempts > 0).then(|| id.attempt(open.attempts));
+    let settled = match &open.state {
+        VisitState::Settled(settled) => Some(settled),
+        _ => None,
+    };
+    StepResult {
+        status: handoff.status,
+        summary: handoff.summary.clone(),
+        data: settled.map(|settled| settled.data.clone()).unwrap_or_default(),
+        artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
+        report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
+        attempt,
+    }
+}
+
+/// Maps with structured keys as a list of pairs: JSON has only text for member names.
+mod pairs {
+    use super::{BTreeMap, OpenVisit, VisitId};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        map: &BTreeMap<VisitId, OpenVisit>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<VisitId, OpenVisit>, D::Error> {
+        Ok(Vec::<(VisitId, OpenVisit)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

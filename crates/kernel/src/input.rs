@@ -1,0 +1,219 @@
+//! What the world tells a run, and why it may be refused.
+
+use crate::{
+    event::{Blob, Choice, FileChange, Outcome},
+    ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
+};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+};
+
+/// Something that a run has to react to. Inputs that can cause a start say whether a slot is free for it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// Begin.
+    Start(Box<Start>),
+    /// A slot is free for the visit that waits longest.
+    SlotFree(Slot),
+    /// An attempt is over.
+    Settled {
+        /// How it ended and what it left.
+        result: Box<AttemptResult>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// An attempt was announced, is not running, and nobody knows whether it finished.
+    InDoubt {
+        /// Which.
+        attempt: AttemptId,
+        /// What is known: `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// A person decides.
+    Answer {
+        /// The question.
+        interrupt: InterruptId,
+        /// The decision.
+        choice: Choice,
+        /// Who decides.
+        by: Principal,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// The time of a timer has come.
+    TimerDue {
+        /// Which.
+        timer: TimerId,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// End the run; live attempts are ended first.
+    Cancel {
+        /// Who wants it.
+        by: Principal,
+    },
+    /// Let an ended run go on.
+    Reopen {
+        /// Who wants it.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+}
+
+/// A place in which one attempt may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Identity of the machine's present boot.
+    pub boot_id: String,
+}
+
+/// See [`Input::Start`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// A new id.
+    pub run: RunId,
+    /// Checked inputs with defaults filled in.
+    pub inputs: Object,
+    /// Absolute path of the workspace.
+    pub workspace: String,
+    /// Absolute path of the run's own folder.
+    pub run_base: String,
+    /// Version of the flow language.
+    pub language: u32,
+    /// Who starts it.
+    pub by: Principal,
+    /// For the first step.
+    pub slot: Option<Slot>,
+}
+
+/// What an attempt left behind, as its supervisor recorded it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptResult {
+    /// Which.
+    pub attempt: AttemptId,
+    /// How it ended; never [`Outcome::InDoubt`].
+    pub outcome: Outcome,
+    /// When the command was started.
+    pub started_at: Timestamp,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// The step's text, at most 1 MiB.
+    pub text: String,
+    /// The same in the store.
+    pub text_blob: Option<Blob>,
+    /// The end of stderr, for the error message.
+    pub stderr_tail: String,
+    /// The bytes of a fresh report.
+    pub report: Option<Vec<u8>>,
+    /// The same in the store.
+    pub report_blob: Option<Blob>,
+    /// Files that match `artifacts` and changed.
+    pub files: Vec<FileChange>,
+    /// Things a person should know.
+    pub warnings: Vec<String>,
+    /// Digest of the workspace, for kinds of step that have one.
+    pub workspace_digest: Option<Digest>,
+}
+
+/// Why an input is not acceptable now. The run is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// [`Input::Start`] for a run that has begun.
+    #[error("the run has already started")]
+    AlreadyStarted,
+    /// Any other input before the start.
+    #[error("the run has not started")]
+    NotStarted,
+    /// The run is over, and this input is for one that is not.
+    #[error("the run is over ({status})")]
+    Over {
+        /// How it ended.
+        status: &'static str,
+    },
+    /// A reopening of a run that is still going, or that has succeeded.
+    #[error("only a failed, exhausted or cancelled run can be reopened; this one is {status}")]
+    NotReopenable {
+        /// How it stands.
+        status: &'static str,
+    },
+    /// The attempt is not live: unknown, already settled, or replaced by a later one and already recorded as late.
+    #[error("attempt `{attempt}` is not live")]
+    NotLive {
+        /// Which.
+        attempt: AttemptId,
+    },
+    /// No such question is open.
+    #[error("question `{interrupt}` is not open")]
+    NotOpen {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// The question cannot be answered that way.
+    #[error("`{choice}` is no answer to this question; it takes {accepted}")]
+    WrongChoice {
+        /// What was said.
+        choice: &'static str,
+        /// What it takes.
+        accepted: &'static str,
+    },
+    /// Another round would pass a bound.
+    #[error("another round would pass {bound}")]
+    PastBound {
+        /// Which one, such as `max_iterations 3 of step critic`.
+        bound: String,
+    },
+    /// No such timer is armed.
+    #[error("timer `{timer}` is not armed")]
+    NoTimer {
+        /// Which.
+        timer: TimerId,
+    },
+    /// The timer's time has not come.
+    #[error("timer `{timer}` is not due")]
+    NotDue {
+        /// Which.
+        timer: TimerId,
+    },
+    /// Nothing waits for a slot.
+    #[error("no visit waits for a slot")]
+    NothingReady,
+    /// The run is being cancelled.
+    #[error("the run is being cancelled")]
+    Cancelling,
+    /// The flow cannot carry this on: the journal belongs to another flow or version. A bug of ours, or a damaged store.
+    #[error("the run's state does not fit its flow: {reason}")]
+    Inconsistent {
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+/// What a run wants to be true. The engine compares it with what is, and closes the gap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Attempts that are to be running, or to be found settled.
+    pub attempts: Vec<AttemptId>,
+    /// Visits that wait for a slot, the longest waiting first.
+    pub ready: Vec<VisitId>,
+    /// Timers that are to be armed.
+    pub timers: Vec<(TimerId, Timestamp)>,
+    /// Questions that are to be shown.
+    pub interrupts: Vec<InterruptId>,
+    /// Live attempts are to be ended.
+    pub cancelling: bool,
+}
+
+impl Wants {
+    /// Whether nothing can ever wake the run: true for an ended run only.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.attempts.is_empty() && self.ready.is_empty() && self.timers.is_empty() && self.interrupts.is_empty()
+    }
+}

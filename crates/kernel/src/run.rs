@@ -1,0 +1,192 @@
+//! One run of one flow: its state, the events that change it, and what it wants to be true.
+
+use crate::{
+    advance, answer, cancel,
+    control::{ApplyError, Control, VisitState},
+    draft::Draft,
+    event::{AttemptStarted, InterruptRaised, Record, RunStarted},
+    flow::Flow,
+    ids::{AttemptId, Seq},
+    input::{Input, Refusal, Wants},
+    ledger::Ledger,
+    projection, reopen, settle, start,
+    status::Status,
+    timer,
+};
+use envoi_contract::{envelope::Envelope, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    flow: Arc<Flow>,
+    control: Control,
+    envelope: Envelope,
+}
+
+/// A journal that is not this run's, or a snapshot that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// An event contradicts those before it.
+    #[error(transparent)]
+    Illegal(#[from] ApplyError),
+    /// The snapshot is damaged, or was written by another version.
+    #[error("the snapshot cannot be read: {reason}")]
+    Snapshot {
+        /// What the reader said.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    control: Control,
+    envelope: Envelope,
+}
+
+impl Run {
+    /// A run of `flow` before its first event.
+    #[must_use]
+    pub fn new(flow: Arc<Flow>) -> Self {
+        Self { flow, control: Control::default(), envelope: Envelope::default() }
+    }
+
+    /// The run that these records made; the same code as living through them.
+    ///
+    /// # Errors
+    /// [`ReplayError::Illegal`] names the first event that cannot follow.
+    pub fn replay(flow: Arc<Flow>, records: impl IntoIterator<Item = Record>) -> Result<Self, ReplayError> {
+        let mut run = Self::new(flow);
+        for record in records {
+            run.apply(&record)?;
+        }
+        Ok(run)
+    }
+
+    /// The state as bytes, for a snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let snapshot = Snapshot { control: self.control.clone(), envelope: self.envelope.clone() };
+        serde_json::to_vec(&snapshot).unwrap_or_default()
+    }
+
+    /// The run that [`Run::snapshot`] was taken of.
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`]: then replay from the first event.
+    pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
+        let Snapshot { control, envelope } =
+            serde_json::from_slice(snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        Ok(Self { flow, control, envelope })
+    }
+
+    /// Says what `input` would cause, and changes nothing.
+    ///
+    /// The records are to be committed together, then passed to [`Run::apply`] in this order. Safe to ask twice: the same
+    /// input at the same `now` gives the same records.
+    ///
+    /// # Errors
+    /// [`Refusal`] says why the input is not acceptable now (late, foreign, malformed, past a bound). The run is as before.
+    pub fn decide(&self, input: Input, now: Timestamp) -> Result<Vec<Record>, Refusal> {
+        self.check_phase(&input)?;
+        let draft = |slot| Draft::new(&self.flow, &self.control, now, slot);
+        let decided = match input {
+            Input::Start(begin) => start::start(draft(begin.slot.clone()), *begin),
+            Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
+            Input::Settled { result, slot } => settle::settled(draft(slot), *result),
+            Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
+            Input::Answer { interrupt, choice, by, slot } => answer::answer(draft(slot), interrupt, choice, by),
+            Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
+            Input::Cancel { by } => cancel::cancel(draft(None), by),
+            Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
+        }?;
+        Ok(decided.finish())
+    }
+
+    fn check_phase(&self, input: &Input) -> Result<(), Refusal> {
+        let status = self.status();
+        match (input, &status) {
+            (Input::Start(_), _) if self.control.started.is_some() => Err(Refusal::AlreadyStarted),
+            (Input::Start(_), _) => Ok(()),
+            _ if self.control.started.is_none() => Err(Refusal::NotStarted),
+            (Input::Reopen { .. } | Input::Settled { .. }, Status::Ended(_)) => Ok(()),
+            (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes the state by one committed record; the only way in which it changes.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
+    pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
+        self.control.apply(&self.flow, record)?;
+        projection::apply(&mut self.envelope, &self.flow, &self.control, record);
+        Ok(())
+    }
+
+    /// What is to be true now; empty only when the run is over or has not begun.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        if self.control.ended.is_some() {
+            return Wants::default();
+        }
+        let ready = self.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
+        Wants {
+            attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
+            ready: ready.map(|(id, _)| id.clone()).collect(),
+            timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
+            interrupts: self.control.interrupts.keys().cloned().collect(),
+            cancelling: self.control.cancelling.is_some(),
+        }
+    }
+
+    /// How the run stands.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status::of(&self.control)
+    }
+
+    /// Contract 3 of this run, true after each [`Run::apply`].
+    #[must_use]
+    pub fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// The pinned flow.
+    #[must_use]
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// How the run began; `None` before its first event.
+    #[must_use]
+    pub fn started(&self) -> Option<&RunStarted> {
+        self.control.started.as_deref()
+    }
+
+    /// What a live attempt was started with.
+    #[must_use]
+    pub fn attempt(&self, id: &AttemptId) -> Option<&Arc<AttemptStarted>> {
+        let visit = self.control.open.get(&id.visit)?;
+        visit.plan.as_ref().filter(|plan| plan.attempt == *id)
+    }
+
+    /// Questions that are open, oldest first.
+    pub fn interrupts(&self) -> impl Iterator<Item = &InterruptRaised> {
+        self.control.interrupts.values().map(AsRef::as_ref)
+    }
+
+    /// What the run has used.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.control.ledger
+    }
+
+    /// The sequence number of the next event.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        self.control.next_seq
+    }
+}

@@ -1,0 +1,173 @@
+//! An attempt is over, or in doubt.
+//!
+//! Owns the verdict, what is stored of an attempt, and the order of what may follow: another try, a person, or the end of
+//! the visit.
+
+use crate::{
+    advance::advance,
+    conclude::{self, Conclusion},
+    control::VisitState,
+    draft::Draft,
+    event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
+    flow::{InDoubtPolicy, Step},
+    ids::AttemptId,
+    input::{AttemptResult, Refusal},
+    retry,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{self, Observed, SkillError, Verdict},
+};
+
+/// Largest `data` of a report that stands in the journal itself (contract 3).
+const MAX_DATA_BYTES: usize = 64 * 1024;
+
+/// Input: an attempt is over.
+pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
+    let attempt = result.attempt.clone();
+    let step = draft.step(&attempt.visit.step)?;
+    let verdict = judge(step, &result);
+    let text = result.text.clone();
+    let late = !is_live(&draft, &attempt)?;
+    let settled = record(result, &verdict, late);
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if late {
+        return Ok(draft);
+    }
+    match verdict.error {
+        None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
+        Some(_) if try_again(&mut draft, step, &settled)? => {}
+        Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
+    }
+    advance(draft)
+}
+
+/// Input: nobody knows how an attempt ended.
+pub(crate) fn in_doubt<'a>(
+    mut draft: Draft<'a>,
+    attempt: &AttemptId,
+    evidence: Value,
+) -> Result<Draft<'a>, Refusal> {
+    if !is_live(&draft, attempt)? {
+        return Err(Refusal::NotLive { attempt: attempt.clone() });
+    }
+    let step = draft.step(&attempt.visit.step)?;
+    let error = doubt(attempt);
+    let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
+    draft.emit(Event::AttemptSettled(Box::new(AttemptSettled {
+        attempt: attempt.clone(),
+        outcome: Outcome::InDoubt { evidence: evidence.clone() },
+        ok: false,
+        error: Some(error.clone()),
+        text: None,
+        report: None,
+        data: Value::Null,
+        metrics: Object::default(),
+        files: Vec::new(),
+        started_at: draft.now,
+        duration_ms: ran_ms,
+        warnings: Vec::new(),
+        late: false,
+        workspace_digest: None,
+    })))?;
+    if draft.control.cancelling.is_some() {
+        conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
+        return advance(draft);
+    }
+    let question = format!("Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?");
+    match step.on_in_doubt {
+        InDoubtPolicy::Ask => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
+        InDoubtPolicy::Rerun => {}
+        InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
+    }
+    advance(draft)
+}
+
+/// The error of a visit whose attempt stayed in doubt.
+pub(crate) fn doubt(attempt: &AttemptId) -> SkillError {
+    SkillError { code: "IN_DOUBT".to_owned(), message: format!("attempt `{attempt}` was started and its end is not known") }
+}
+
+/// Live, or else given up as in doubt; anything else is refused.
+fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
+    let open = draft.control.open.get(&attempt.visit);
+    if open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt) {
+        return Ok(true);
+    }
+    if draft.control.abandoned.contains(attempt) {
+        return Ok(false);
+    }
+    Err(Refusal::NotLive { attempt: attempt.clone() })
+}
+
+fn judge(step: &Step, result: &AttemptResult) -> Verdict {
+    if let Outcome::CannotStart { reason } = &result.outcome {
+        let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
+        return Verdict { ok: false, error: Some(error), report: None };
+    }
+    let (exit, signal) = match result.outcome {
+        Outcome::Exited { code } if step.routing.status_from_exit.contains_key(&code) => (Some(0), None),
+        Outcome::Exited { code } => (Some(code), None),
+        Outcome::Signalled { signal } => (None, Some(signal)),
+        _ => (None, None),
+    };
+    skill_report::judge(&Observed {
+        exit,
+        signal,
+        timed_out: result.outcome == Outcome::TimedOut,
+        cancelled: result.outcome == Outcome::Cancelled,
+        stderr: &result.stderr_tail,
+        report_text: result.report.as_deref(),
+        declared: step.skill.is_some(),
+    })
+}
+
+fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {
+    let report = verdict.report.as_ref();
+    let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
+    AttemptSettled {
+        attempt: result.attempt,
+        outcome: result.outcome,
+        ok: verdict.ok,
+        error: verdict.error.clone(),
+        text: result.text_blob,
+        data: bounded(data, result.report_blob.as_ref()),
+        metrics: report.and_then(|report| report.metrics.clone()).unwrap_or_default(),
+        report: result.report_blob.filter(|_| report.is_some()),
+        files: result.files,
+        started_at: result.started_at,
+        duration_ms: result.duration_ms,
+        warnings: result.warnings,
+        late,
+        workspace_digest: result.workspace_digest,
+    }
+}
+
+/// Data over the limit is a reference to the report that holds it.
+fn bounded(data: Value, report: Option<&Blob>) -> Value {
+    match report {
+        Some(blob) if data.compact().len() > MAX_DATA_BYTES => {
+            let mut reference = Object::default();
+            reference.insert("$artifact".to_owned(), Value::from(blob.digest.to_string()));
+            reference.insert("size".to_owned(), Value::from(blob.size));
+            Value::Object(reference)
+        }
+        _ => data,
+    }
+}
+
+/// Sets a timer for another try of a failed attempt, if its step allows one.
+fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Result<bool, Refusal> {
+    let visit = &settled.attempt.visit;
+    let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
+    let shell = open.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Shell(_)));
+    let spent = open.failures >= step.retry.attempts;
+    if spent || draft.control.cancelling.is_some() || !retry::may_help(settled, shell) {
+        return Ok(false);
+    }
+    let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);
+    let due = draft.now.saturating_add_ms(wait_ms);
+    let timer = draft.timer_id()?;
+    draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone() }))?;
+    Ok(true)
+}

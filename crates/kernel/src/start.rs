@@ -1,0 +1,23 @@
+//! A run begins.
+
+use crate::{
+    advance::advance,
+    draft::Draft,
+    event::{Event, RunStarted},
+    input::{Refusal, Start},
+};
+
+/// Input: start.
+pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Refusal> {
+    draft.emit(Event::RunStarted(Box::new(RunStarted {
+        run: start.run,
+        flow: draft.flow.id.clone(),
+        flow_digest: draft.flow.digest.clone(),
+        language: start.language,
+        inputs: start.inputs,
+        workspace: start.workspace,
+        run_base: start.run_base,
+        by: start.by,
+    })))?;
+    advance(draft)
+}

@@ -1,0 +1,74 @@
+//! The status of a run: a pure function of its state, never a word that somebody set.
+
+use crate::{
+    control::{Control, VisitState},
+    event::{About, EndStatus, RunEnded},
+};
+
+/// How a run stands (the table in `docs/exit-codes.md`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Status {
+    /// Something is running, waits for a slot or for a timer.
+    Running,
+    /// Only a person can wake it.
+    Waiting {
+        /// Whether any of its open questions is about an attempt in doubt.
+        in_doubt: bool,
+    },
+    /// It is over.
+    Ended(RunEnded),
+}
+
+impl Status {
+    pub(crate) fn of(control: &Control) -> Self {
+        if let Some(ended) = &control.ended {
+            return Self::Ended(ended.clone());
+        }
+        let asked = !control.interrupts.is_empty();
+        let moving = control.open.values().any(|visit| visit.state != VisitState::InDoubt);
+        if asked && !moving {
+            let in_doubt = control.interrupts.values().any(|raised| raised.about == About::InDoubt);
+            return Self::Waiting { in_doubt };
+        }
+        Self::Running
+    }
+
+    /// The word for it: `running`, `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting { .. } => "waiting",
+            Self::Ended(ended) => ended.status.word(),
+        }
+    }
+
+    /// The exit code of the commands that end with the run's; `None` while it is running.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<u8> {
+        match self {
+            Self::Running => None,
+            Self::Waiting { in_doubt: true } => Some(5),
+            Self::Waiting { in_doubt: false } => Some(3),
+            Self::Ended(ended) => Some(match ended.status {
+                EndStatus::Succeeded => 0,
+                EndStatus::Failed => 1,
+                EndStatus::Exhausted => 4,
+                EndStatus::Cancelled => 130,
+            }),
+        }
+    }
+}
+
+impl EndStatus {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Exhausted => "exhausted",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
