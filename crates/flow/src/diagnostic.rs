@@ -3,6 +3,7 @@
 //! Owns diagnostics, their order, and their two forms for the outside: text with snippets, and JSON. It does not decide
 //! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are told at once.
 
+mod json;
 mod render;
 mod span;
 

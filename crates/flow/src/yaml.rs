@@ -6,7 +6,7 @@
 
 mod scalar;
 
-pub(crate) use scalar::Meaning;
+pub(crate) use scalar::{Meaning, shortened};
 
 use crate::diagnostic::{Diagnostic, Problems, Span};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
@@ -60,10 +60,7 @@ impl Node {
 pub(crate) fn compose(text: &str, problems: &mut Problems) -> Option<Node> {
     let mut composer =
         Composer { parser: Parser::new_from_str(text), offsets: Offsets::of(text), text, problems };
-    match composer.document() {
-        Ok(node) => node,
-        Err(Stop) => None,
-    }
+    composer.document().unwrap_or_default()
 }
 
 /// Reading cannot go on; the reason is among the problems.
