@@ -265,7 +265,7 @@ fn mistakes_in_routing_are_told() {
         (
             with_routing("kind: branch, branches: [c], success_values: [A]"),
             6,
-            44,
+            45,
             INVALID,
             "does nothing in a branch",
         ),
