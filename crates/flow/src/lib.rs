@@ -1,1 +1,133 @@
-//! The flow file: YAML with diagnostics to the kernel's checked flow.
+//! The flow file: YAML text in, the kernel's checked [`Flow`] out, or everything that is wrong with it.
+//!
+//! Owns the language: its keys, its values, its rules, and where in the file each mistake stands. Reads no file, no
+//! environment and no clock: text is an argument. It does not run anything and does not evaluate expressions.
+//!
+//! ```
+//! let loaded = envoi_flow::load("hello.yaml", "flow: hello\nsteps:\n  - id: greet\n    run: [echo, hello]\n")?;
+//! assert_eq!(loaded.flow.steps.len(), 1);
+//!
+//! let report = envoi_flow::load("hello.yaml", "flow: hello\nstpes: []\n").unwrap_err();
+//! assert_eq!(report.diagnostics[0].help.as_deref(), Some("did you mean `steps`?"));
+//! # Ok::<(), envoi_flow::Report>(())
+//! ```
+
+mod diagnostic;
+mod draft;
+mod expression;
+mod file;
+mod graph;
+pub mod inputs;
+mod json_schema;
+mod keys;
+mod names;
+mod path;
+mod read;
+mod routing;
+mod schema;
+mod step;
+mod suggestion;
+mod tree;
+mod yaml;
+
+pub use diagnostic::{
+    Colour, Diagnostic, FLOW_INVALID, FLOW_SYNTAX, Label, NOT_YET_SUPPORTED, Place, Report, Span,
+};
+
+use diagnostic::Problems;
+use draft::Draft;
+use envoi_kernel::{flow::Flow, ids::FlowId};
+use graph::Graph;
+use yaml::Node;
+
+/// The version of the flow language that this crate reads; pinned to each run.
+pub const LANGUAGE: u32 = 1;
+
+/// The largest flow file.
+pub const MAX_BYTES: usize = 1024 * 1024;
+
+/// A flow that can run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// Checked: what it names exists, its loops are bounded, its expressions parse.
+    pub flow: Flow,
+    /// The version of the language it is written in: [`LANGUAGE`].
+    pub language: u32,
+}
+
+/// Reads a flow from the text of a file; `name` is how messages call that file.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file. Text that is not YAML is one mistake, the first.
+pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
+    let mut problems = Problems::default();
+    let flow = read(text, &mut problems);
+    match flow {
+        Some(flow) if problems.is_empty() => Ok(Loaded { flow, language: LANGUAGE }),
+        _ => Err(problems.into_report(name, text)),
+    }
+}
+
+/// As [`load`], from the bytes of a file.
+///
+/// # Errors
+/// As [`load`]; bytes that are not UTF-8 are a mistake at their place.
+pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => load(name, text),
+        Err(error) => {
+            let mut problems = Problems::default();
+            let at = error.valid_up_to();
+            problems.add(Diagnostic::syntax(Span::new(at, at), "the file is not UTF-8"));
+            let valid = bytes.get(..at.min(MAX_BYTES)).map(String::from_utf8_lossy).unwrap_or_default();
+            Err(problems.into_report(name, &valid))
+        }
+    }
+}
+
+fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
+    if text.len() > MAX_BYTES {
+        let message = format!("a flow file has at most {MAX_BYTES} bytes; this one has {}", text.len());
+        problems.add(Diagnostic::syntax(Span::default(), message));
+        return None;
+    }
+    if text.starts_with('\u{feff}') {
+        let message = "the file begins with a byte order mark";
+        problems.add(Diagnostic::syntax(Span::default(), message).help("save it as UTF-8 without one"));
+        return None;
+    }
+    let Some(root) = yaml::compose(text, problems) else {
+        if problems.is_empty() {
+            let message = "the file is empty";
+            problems.add(Diagnostic::invalid(Span::default(), message).help("a flow has `flow` and `steps`"));
+        }
+        return None;
+    };
+    let draft = file::read(&root, problems);
+    let graph = Graph::check(&draft.steps, problems);
+    expression::check(&draft, &graph, text, problems);
+    let flow = finish(draft, &root);
+    if flow.is_none() && problems.is_empty() {
+        problems.add(Diagnostic::invalid(root.span, "this flow cannot be read, and Envoi cannot say why"));
+    }
+    flow
+}
+
+/// The kernel's flow, unless a part is absent because it is wrong.
+fn finish(draft: Draft, root: &Node) -> Option<Flow> {
+    let mut steps = Vec::with_capacity(draft.steps.len());
+    for step in draft.steps {
+        steps.push(step.step?);
+    }
+    Some(Flow {
+        id: FlowId::new(draft.id?).ok()?,
+        title: draft.title,
+        inputs: draft.inputs,
+        limits: draft.limits,
+        secrets: draft.secrets,
+        workspace: draft.workspace?,
+        env: draft.env,
+        steps,
+        digest: tree::digest(root),
+    })
+}

@@ -1,0 +1,157 @@
+//! What is wrong with a flow file, and where.
+//!
+//! Owns diagnostics, their order, and their two forms for the outside: text with snippets, and JSON. It does not decide
+//! what is wrong; every reader of this crate adds to [`Problems`] and goes on, so that all mistakes are told at once.
+
+mod json;
+mod render;
+mod span;
+
+pub use span::{Place, Span};
+
+/// The text is not YAML as this crate reads it.
+pub const FLOW_SYNTAX: &str = "FLOW_SYNTAX";
+/// The text is YAML, and not a flow.
+pub const FLOW_INVALID: &str = "FLOW_INVALID";
+/// A key or value of the language that this build does not carry out yet; refused, never ignored.
+pub const NOT_YET_SUPPORTED: &str = "NOT_YET_SUPPORTED";
+
+/// More mistakes than these are counted and not shown: nobody reads them, and a megabyte of noise holds thousands.
+const MAX_KEPT: usize = 100;
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// `FLOW_SYNTAX`, `FLOW_INVALID` or `NOT_YET_SUPPORTED`.
+    pub code: &'static str,
+    /// What is wrong, on one line.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What would have been accepted there; stands beside the marked text.
+    pub expected: Option<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Other places that explain it, such as the first of two equal ids.
+    pub labels: Vec<Label>,
+}
+
+/// A second place that belongs to a [`Diagnostic`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// A mistake of this code at this place.
+    #[must_use]
+    pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), span, expected: None, help: None, labels: Vec::new() }
+    }
+
+    pub(crate) fn invalid(span: Span, message: impl Into<String>) -> Self {
+        Self::new(FLOW_INVALID, span, message)
+    }
+
+    pub(crate) fn syntax(span: Span, message: impl Into<String>) -> Self {
+        Self::new(FLOW_SYNTAX, span, message)
+    }
+
+    pub(crate) fn expecting(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
+    pub(crate) fn label(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+}
+
+/// The mistakes found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    found: Vec<Diagnostic>,
+    beyond: usize,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, diagnostic: Diagnostic) {
+        if self.found.len() < MAX_KEPT {
+            self.found.push(diagnostic);
+        } else {
+            self.beyond = self.beyond.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// How many there are; a later call tells whether something was added in between.
+    pub(crate) fn count(&self) -> usize {
+        self.found.len().saturating_add(self.beyond)
+    }
+
+    /// Everything found, in the order of the file.
+    pub(crate) fn into_report(self, file: &str, text: &str) -> Report {
+        let mut diagnostics = self.found;
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+        Report { file: file.to_owned(), text: text.to_owned(), diagnostics, beyond: self.beyond }
+    }
+}
+
+/// Everything that is wrong with one file: never empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{file}` is not a flow that can run: {} found", count(diagnostics.len().saturating_add(*beyond)))]
+pub struct Report {
+    /// As it was named by the caller.
+    pub file: String,
+    /// The text that the spans point into.
+    pub text: String,
+    /// In the order of the file; at most 100.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many more there are.
+    pub beyond: usize,
+}
+
+fn count(problems: usize) -> String {
+    if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
+}
+
+/// Whether rendered text carries terminal colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// Plain text.
+    #[default]
+    Never,
+    /// ANSI escapes.
+    Always,
+}
+
+impl Report {
+    /// For people: each mistake with its line of the file, and how many there are.
+    #[must_use]
+    pub fn render(&self, colour: Colour) -> String {
+        render::report(self, colour)
+    }
+
+    /// Where a diagnostic begins.
+    #[must_use]
+    pub fn place(&self, diagnostic: &Diagnostic) -> Place {
+        Place::of(&self.text, diagnostic.span.start)
+    }
+}

@@ -1,0 +1,77 @@
+//! Diagnostics as text for people.
+
+use super::{Colour, Diagnostic, Label, Place, Report, Span, count};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+
+pub(super) fn report(report: &Report, colour: Colour) -> String {
+    let renderer = match colour {
+        Colour::Never => Renderer::plain(),
+        Colour::Always => Renderer::styled(),
+    };
+    let mut text = String::new();
+    for diagnostic in &report.diagnostics {
+        text.push_str(&renderer.render(&[group(report, diagnostic)]));
+        text.push_str("\n\n");
+    }
+    text.push_str(&format!(
+        "{}: {} found",
+        report.file,
+        count(report.diagnostics.len().saturating_add(report.beyond))
+    ));
+    if report.beyond > 0 {
+        text.push_str(&format!(", the first {} shown", report.diagnostics.len()));
+    }
+    text.push('\n');
+    text
+}
+
+fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let window = Window::around(&report.text, diagnostic);
+    let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, diagnostic.expected.as_deref());
+    let others = diagnostic
+        .labels
+        .iter()
+        .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text)));
+    let snippet = Snippet::source(window.text)
+        .line_start(window.first_line)
+        .path(report.file.as_str())
+        .annotation(primary)
+        .annotations(others);
+    let group = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code).element(snippet);
+    match &diagnostic.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+/// The lines that a diagnostic speaks of: the renderer would else look at the whole file for each.
+struct Window<'a> {
+    whole: &'a str,
+    text: &'a str,
+    start: usize,
+    first_line: usize,
+}
+
+impl<'a> Window<'a> {
+    fn around(whole: &'a str, diagnostic: &Diagnostic) -> Self {
+        let spans = || {
+            diagnostic.labels.iter().map(|label| label.span).chain([diagnostic.span]).map(|s| s.shown(whole))
+        };
+        let first = spans().map(|span| span.start).min().unwrap_or(0);
+        let last = spans().map(|span| span.end).max().unwrap_or(first);
+        let start =
+            whole.get(..first).and_then(|before| before.rfind('\n')).map_or(0, |at| at.saturating_add(1));
+        let end = whole
+            .get(last..)
+            .and_then(|after| after.find('\n'))
+            .map_or(whole.len(), |at| last.saturating_add(at));
+        let text = whole.get(start..end).unwrap_or_default();
+        Self { whole, text, start, first_line: Place::of(whole, start).line }
+    }
+
+    fn annotation<'b>(&self, kind: AnnotationKind, span: Span, text: Option<&'b str>) -> Annotation<'b> {
+        let span = span.shown(self.whole);
+        let range = span.start.saturating_sub(self.start)..span.end.saturating_sub(self.start);
+        kind.span(range).label(text)
+    }
+}

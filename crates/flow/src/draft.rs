@@ -1,0 +1,62 @@
+//! A flow on its way: what has been read, with the places that later checks point at.
+//!
+//! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::graph`], [`crate::expression`]) look at it;
+//! what it holds becomes the kernel's flow only if nothing was wrong.
+
+use crate::{diagnostic::Span, read::Spanned};
+use envoi_kernel::flow::{InputDecl, Limits, Secret, Step, Template};
+
+/// A flow whose parts are read one by one; a part that is wrong is absent, and its problem is told.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) id: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) inputs: Vec<InputDecl>,
+    /// Declared names, also of inputs whose schema is wrong.
+    pub(crate) input_names: Vec<String>,
+    pub(crate) limits: Limits,
+    pub(crate) secrets: Vec<Secret>,
+    /// Names and places of secrets.
+    pub(crate) secret_names: Vec<Spanned<String>>,
+    pub(crate) workspace: Option<String>,
+    pub(crate) env: Vec<(String, Template)>,
+    pub(crate) steps: Vec<DraftStep>,
+    pub(crate) expressions: Vec<Usage>,
+}
+
+/// One step of a [`Draft`].
+#[derive(Debug)]
+pub(crate) struct DraftStep {
+    /// As it was written, also if that is no valid id: references to it are then no second mistake.
+    pub(crate) id: Option<Spanned<String>>,
+    /// Its id, or where it begins.
+    pub(crate) place: Span,
+    pub(crate) targets: Targets,
+    /// Absent if something in it is wrong.
+    pub(crate) step: Option<Step>,
+}
+
+impl DraftStep {
+    pub(crate) fn name(&self) -> &str {
+        self.id.as_ref().map_or("", |id| id.value.as_str())
+    }
+}
+
+/// The steps that a step's routing names.
+#[derive(Debug, Default)]
+pub(crate) struct Targets {
+    pub(crate) next: Option<Spanned<String>>,
+    pub(crate) loop_to: Option<Spanned<String>>,
+    pub(crate) branches: Vec<Spanned<String>>,
+}
+
+/// A place where an expression may stand.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    pub(crate) span: Span,
+    pub(crate) source: String,
+    /// True: the whole text is one expression; false: `${{ … }}` are filled in.
+    pub(crate) bare: bool,
+    /// The place of its step; `None` for the flow's own `env`.
+    pub(crate) step: Option<usize>,
+}

@@ -1,0 +1,295 @@
+//! Names in the source of an expression, with their places.
+//!
+//! Owns a reading of the source that is just good enough to find `a.b['c']`, `x | filter` and `x is test`. The expression
+//! language itself says whether a source parses and which names it leaves open; this only finds where they stand.
+
+use std::ops::Range;
+
+/// Something with a name, and where it stands in the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) kind: Kind,
+    /// The name, or the first of a path.
+    pub(super) name: String,
+    /// Of the whole path.
+    pub(super) range: Range<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A variable and what is read of it.
+    Path {
+        members: Vec<String>,
+        dotted: usize,
+        called: bool,
+    },
+    Filter,
+    Test,
+}
+
+impl Found {
+    /// The path up to the first member that is not written with a point: what the expression language reports.
+    pub(super) fn dotted(&self) -> String {
+        let mut text = self.name.clone();
+        if let Kind::Path { members, dotted, .. } = &self.kind {
+            for member in members.iter().take(*dotted) {
+                text.push('.');
+                text.push_str(member);
+            }
+        }
+        text
+    }
+}
+
+/// All names in a bare expression, or in the `${{ … }}` and `${% … %}` of a text.
+pub(super) fn names(source: &str, bare: bool) -> Vec<Found> {
+    let mut scanner = Scanner { source, at: 0, found: Vec::new() };
+    if bare {
+        scanner.code("");
+        return scanner.found;
+    }
+    while let Some(start) = scanner.rest().find("${") {
+        scanner.at = scanner.at.saturating_add(start).saturating_add(2);
+        match scanner.peek() {
+            Some('{') => scanner.code("}}"),
+            Some('%') => scanner.code("%}"),
+            Some('#') => scanner.comment(),
+            _ => {}
+        }
+    }
+    scanner.found
+}
+
+struct Scanner<'s> {
+    source: &'s str,
+    at: usize,
+    found: Vec<Found>,
+}
+
+/// The last word or sign before the current one.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    Nothing,
+    Point,
+    Bar,
+    Is,
+    Other,
+}
+
+impl<'s> Scanner<'s> {
+    fn rest(&self) -> &'s str {
+        self.source.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn skip(&mut self, text: &str) {
+        self.at = self.at.saturating_add(text.len());
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at = self.at.saturating_add(rest.len().saturating_sub(rest.trim_start().len()));
+    }
+
+    fn comment(&mut self) {
+        let end = self.rest().find("#}").map_or(self.rest().len(), |at| at.saturating_add(2));
+        self.at = self.at.saturating_add(end);
+    }
+
+    /// Up to `close`, or to the end of the source; braces inside are counted, so that `{'a': {}}` does not close it.
+    fn code(&mut self, close: &str) {
+        let mut before = Before::Nothing;
+        let mut braces = 0_usize;
+        if !close.is_empty() {
+            self.at = self.at.saturating_add(1);
+        }
+        loop {
+            self.skip_space();
+            let rest = self.rest();
+            if braces == 0 && !close.is_empty() && rest.starts_with(close) {
+                return self.skip(close);
+            }
+            let Some(letter) = self.peek() else { return };
+            match letter {
+                '\'' | '"' => {
+                    self.string();
+                    before = Before::Other;
+                }
+                _ if letter.is_ascii_digit() => {
+                    self.number();
+                    before = Before::Other;
+                }
+                _ if is_first(letter) => before = self.word(before),
+                _ => {
+                    match letter {
+                        '{' => braces = braces.saturating_add(1),
+                        '}' => braces = braces.saturating_sub(1),
+                        _ => {}
+                    }
+                    before = match letter {
+                        '.' => Before::Point,
+                        '|' => Before::Bar,
+                        _ => Before::Other,
+                    };
+                    self.at = self.at.saturating_add(letter.len_utf8());
+                }
+            }
+        }
+    }
+
+    /// A quoted text, without its quotes.
+    fn string(&mut self) -> Option<&'s str> {
+        let quote = self.peek()?;
+        let inside = self.rest().get(1..)?;
+        let mut escaped = false;
+        for (place, letter) in inside.char_indices() {
+            if escaped {
+                escaped = false;
+            } else if letter == '\\' {
+                escaped = true;
+            } else if letter == quote {
+                self.at = self.at.saturating_add(place).saturating_add(2);
+                return inside.get(..place);
+            }
+        }
+        self.at = self.source.len();
+        None
+    }
+
+    fn number(&mut self) {
+        let rest = self.rest();
+        let end =
+            rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        self.at = self.at.saturating_add(end);
+    }
+
+    fn identifier(&mut self) -> &'s str {
+        let rest = self.rest();
+        let end = rest.find(|letter: char| !is_next(letter)).unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        self.skip(word);
+        word
+    }
+
+    fn word(&mut self, before: Before) -> Before {
+        let start = self.at;
+        let name = self.identifier();
+        let simple = |kind, end| Found { kind, name: name.to_owned(), range: start..end };
+        match before {
+            Before::Point => return Before::Other,
+            Before::Bar => self.found.push(simple(Kind::Filter, self.at)),
+            Before::Is if name == "not" => return Before::Is,
+            Before::Is => self.found.push(simple(Kind::Test, self.at)),
+            _ if name == "is" => return Before::Is,
+            _ => self.path(start, name),
+        }
+        Before::Other
+    }
+
+    fn path(&mut self, start: usize, name: &str) {
+        let mut members = Vec::new();
+        let mut dotted = None;
+        let mut end = self.at;
+        loop {
+            self.skip_space();
+            match self.peek() {
+                Some('.') => {
+                    self.at = self.at.saturating_add(1);
+                    self.skip_space();
+                    if !self.peek().is_some_and(is_first) {
+                        break;
+                    }
+                    members.push(self.identifier().to_owned());
+                }
+                Some('[') => {
+                    let Some(member) = self.subscript() else { break };
+                    dotted = dotted.or(Some(members.len()));
+                    members.push(member.to_owned());
+                }
+                _ => break,
+            }
+            end = self.at;
+        }
+        let called = self.peek() == Some('(');
+        let dotted = dotted.unwrap_or(members.len());
+        let kind = Kind::Path { members, dotted, called };
+        self.found.push(Found { kind, name: name.to_owned(), range: start..end });
+    }
+
+    /// `['name']`; anything else between the brackets is left to be read as code.
+    fn subscript(&mut self) -> Option<&'s str> {
+        let back = self.at;
+        self.at = self.at.saturating_add(1);
+        self.skip_space();
+        let member = self.peek().filter(|letter| matches!(letter, '\'' | '"')).and_then(|_| self.string());
+        self.skip_space();
+        if member.is_some() && self.peek() == Some(']') {
+            self.at = self.at.saturating_add(1);
+            return member;
+        }
+        self.at = back;
+        None
+    }
+}
+
+fn is_first(letter: char) -> bool {
+    letter.is_ascii_alphabetic() || letter == '_'
+}
+
+fn is_next(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(source: &str, bare: bool) -> Vec<String> {
+        names(source, bare)
+            .into_iter()
+            .map(|found| {
+                let text = &source[found.range.clone()];
+                match found.kind {
+                    Kind::Path { members, called, .. } => {
+                        format!("{text} = {} {members:?}{}", found.name, if called { " ()" } else { "" })
+                    }
+                    Kind::Filter => format!("|{text}"),
+                    Kind::Test => format!("is {text}"),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn names_are_found_where_they_stand() {
+        for (source, bare, expected) in [
+            ("inputs.a", true, vec!["inputs.a = inputs [\"a\"]"]),
+            (
+                "x ${{ steps['a-b'].data.n }} y",
+                false,
+                vec!["steps['a-b'].data.n = steps [\"a-b\", \"data\", \"n\"]"],
+            ),
+            ("inputs.a in text ${{ 'inputs.b' }}", false, vec![]),
+            ("${# inputs.a #}${{ inputs.b }}", false, vec!["inputs.b = inputs [\"b\"]"]),
+            ("${{ {'a': {}} }} ${{ run.id }}", false, vec!["run.id = run [\"id\"]"]),
+            (
+                "success() and a is not defined",
+                true,
+                vec!["success = success [] ()", "and = and []", "a = a []", "is defined"],
+            ),
+            ("inputs.a|upper is none", true, vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
+            ("inputs[run.id] == 1.5", true, vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
+            (
+                "${%- if inputs.a %}x${% endif %}",
+                false,
+                vec!["if = if []", "inputs.a = inputs [\"a\"]", "endif = endif []"],
+            ),
+            ("${{ 'unclosed", false, vec![]),
+        ] {
+            assert_eq!(shown(source, bare), expected, "{source}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The top level of a flow file.
+//!
+//! Owns the keys that stand beside `steps`: what they may hold and what they become. Steps are read by [`crate::step`],
+//! the schemas of inputs by [`crate::schema`].
+
+use crate::{
+    diagnostic::{Diagnostic, Problems},
+    draft::Draft,
+    keys,
+    names::{self, Names},
+    path,
+    read::{self, Fields, Spanned, refuse},
+    schema, step,
+    yaml::{Key, Node},
+};
+use envoi_kernel::{
+    flow::{InputDecl, Limits, Secret, SecretSource},
+    ids::{FlowId, is_key},
+    ledger::Cost,
+};
+
+/// The most steps that a flow may have; checks look at pairs of steps.
+const MAX_STEPS: usize = 10_000;
+
+/// The largest integer of the contracts.
+const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
+    let mut draft = Draft::default();
+    let Some(fields) = Fields::of(root, &keys::FLOW, problems) else { return draft };
+    match fields.get("flow") {
+        Some(node) => draft.id = id(node, problems),
+        None if fields.misspelt("flow", &keys::FLOW) => {}
+        None => problems.add(missing(root, "flow", "a flow has a name: `flow: my-flow`")),
+    }
+    let title = fields.get("title").and_then(|node| read::text(node, "`title`", problems));
+    draft.title = title.map(str::to_owned);
+    if let Some(node) = fields.get("inputs") {
+        inputs(node, &mut draft, problems);
+    }
+    if let Some(node) = fields.get("limits") {
+        draft.limits = limits(node, problems);
+    }
+    if let Some(node) = fields.get("secrets") {
+        secrets(node, &mut draft, problems);
+    }
+    draft.workspace = match fields.get("workspace") {
+        Some(node) => path::workspace(node, problems),
+        None => Some(".".to_owned()),
+    };
+    if let Some(node) = fields.get("env") {
+        draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
+    }
+    match fields.get("steps") {
+        Some(node) => steps(node, &mut draft, problems),
+        None if fields.misspelt("steps", &keys::FLOW) => {}
+        None => problems.add(missing(root, "steps", "a flow has at least one step")),
+    }
+    draft
+}
+
+fn missing(root: &Node, key: &str, help: &str) -> Diagnostic {
+    Diagnostic::invalid(root.span, format!("`{key}` is missing")).help(help)
+}
+
+fn id(node: &Node, problems: &mut Problems) -> Option<String> {
+    let text = read::text(node, "`flow`", problems)?;
+    match FlowId::new(text) {
+        Err(error) => refuse(problems, names::bad_id(node.span, text, error.expected)),
+        Ok(_) if text == "attempts" => {
+            let message = "`attempts` cannot name a flow: a run keeps its attempts under that name";
+            refuse(problems, Diagnostic::invalid(node.span, message))
+        }
+        Ok(_) => Some(text.to_owned()),
+    }
+}
+
+fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    for (key, node) in read::mapping(node, "`inputs`", problems).unwrap_or_default() {
+        draft.input_names.push(key.text.clone());
+        if !names::is_input(&key.text) {
+            let message = format!("`{}` cannot name an input", key.text);
+            problems.add(Diagnostic::invalid(key.span, message).expecting(names::INPUT));
+        }
+        if let Some(declared) = schema::declaration(key, node, problems) {
+            let schema::Declaration { schema, default } = declared;
+            draft.inputs.push(InputDecl { name: key.text.clone(), schema, default });
+        }
+    }
+}
+
+fn limits(node: &Node, problems: &mut Problems) -> Limits {
+    let Some(fields) = Fields::of(node, &keys::LIMITS, problems) else { return Limits::default() };
+    let mut count = |key: &str| {
+        let node = fields.get(key)?;
+        read::integer(node, &format!("`{key}`"), 0..=MAX_INTEGER, problems)
+    };
+    let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
+    let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
+    let cost = fields.get("cost_usd").and_then(|node| cost(node, problems));
+    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost }
+}
+
+fn cost(node: &Node, problems: &mut Problems) -> Option<Cost> {
+    match read::as_token(node).and_then(Cost::parse) {
+        Some(cost) => Some(cost),
+        None => refuse(problems, read::mismatch(node, "`cost_usd`", "dollars such as \"5.00\"")),
+    }
+}
+
+fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    for (key, node) in read::mapping(node, "`secrets`", problems).unwrap_or_default() {
+        draft.secret_names.push(Spanned { value: key.text.clone(), span: key.span });
+        let named = names::variable(key, "a secret", problems);
+        if let (Some(name), Some(source)) = (named, secret_source(key, node, problems)) {
+            draft.secrets.push(Secret { name, source });
+        }
+    }
+}
+
+fn secret_source(key: &Key, node: &Node, problems: &mut Problems) -> Option<SecretSource> {
+    let fields = Fields::of(node, &keys::SECRET, problems)?;
+    match (fields.get("env"), fields.get("file")) {
+        (Some(variable), None) => {
+            let text = read::text(variable, "`env`", problems)?;
+            if names::is_variable(text) {
+                return Some(SecretSource::Env(text.to_owned()));
+            }
+            let message = format!("`{text}` cannot name a variable");
+            refuse(problems, Diagnostic::invalid(variable.span, message).expecting(names::VARIABLE))
+        }
+        (None, Some(file)) => Some(SecretSource::File(read::text(file, "`file`", problems)?.to_owned())),
+        (Some(_), Some(_)) => {
+            let message = format!("secret `{}` has two sources", key.text);
+            refuse(problems, Diagnostic::invalid(key.span, message).help("keep one of `env` and `file`"))
+        }
+        // An unknown key there was told already, and is what was meant.
+        (None, None) if fields.keys().next().is_some() => None,
+        (None, None) => {
+            let message = format!("secret `{}` has no source", key.text);
+            let help = format!("write `{{ env: {0} }}` or `{{ file: path }}`", key.text);
+            refuse(problems, Diagnostic::invalid(key.span, message).help(help))
+        }
+    }
+}
+
+fn steps(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    let Some(items) = read::list(node, "`steps`", "a list of steps", problems) else { return };
+    if items.is_empty() {
+        problems.add(Diagnostic::invalid(node.span, "a flow has at least one step"));
+    }
+    if items.len() > MAX_STEPS {
+        problems.add(Diagnostic::invalid(node.span, format!("a flow has at most {MAX_STEPS} steps")));
+        return;
+    }
+    let mut names = Names::default();
+    for (place, item) in items.iter().enumerate() {
+        let read = step::read(item, place, draft, problems);
+        if let Some(id) = &read.id {
+            names.claim(id, problems);
+        }
+        draft.steps.push(read);
+    }
+}
+
+/// The id of a step, as it was written; what is wrong with it is told.
+pub(crate) fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
+    let text = read::text(node, "`id`", problems)?;
+    if !is_key(text) {
+        problems.add(names::bad_id(node.span, text, names::ID));
+    } else if text == "end" {
+        let message = "`end` cannot name a step: `next: end` ends a run";
+        problems.add(Diagnostic::invalid(node.span, message));
+    }
+    Some(Spanned { value: text.to_owned(), span: node.span })
+}

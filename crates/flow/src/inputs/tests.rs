@@ -1,0 +1,57 @@
+use super::*;
+
+fn flow(inputs: &str) -> Flow {
+    let text = format!("flow: f\ninputs: {inputs}\nsteps:\n  - {{ id: a, run: [x] }}\n");
+    crate::load("f.yaml", &text)
+        .unwrap_or_else(|report| panic!("{}", report.render(crate::Colour::Never)))
+        .flow
+}
+
+fn object(text: &str) -> Object {
+    Value::parse_str(text).unwrap().as_object().unwrap().clone()
+}
+
+#[test]
+fn defaults_fill_what_is_not_given_and_values_keep_their_tokens() {
+    let flow = flow("{ n: { type: number }, s: { type: string, default: ./shop }, b: { default: [1.00] } }");
+    let resolved = resolve(&flow, &object(r#"{"n": 1e400}"#)).unwrap();
+    assert_eq!(Value::Object(resolved).compact(), r#"{"n":1e400,"s":"./shop","b":[1.00]}"#);
+}
+
+#[test]
+fn everything_wrong_with_the_inputs_is_told_at_once() {
+    let flow = flow(
+        "{ package: { type: string }, depth: { type: integer, maximum: 5 }, list: { items: { type: string } } }",
+    );
+    let errors = resolve(&flow, &object(r#"{"pakage": "x", "depth": 7, "list": ["a", 2]}"#)).unwrap_err();
+    let told: Vec<String> = errors.0.iter().map(InputError::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "there is no input `pakage`; did you mean `package`?",
+            "input `package` is missing; give it a value with `--input package=…`",
+            "input `depth`: 7 is greater than the maximum of 5",
+            "input `list` at `1`: 2 is not of type \"string\"",
+        ]
+    );
+}
+
+#[test]
+fn an_argument_is_text_for_a_string_and_json_for_anything_else() {
+    let flow = flow("{ s: { type: string }, n: { type: integer }, e: { enum: [dev, prod] }, any: {} }");
+    for (name, text, value) in [
+        ("s", "7", Some("\"7\"")),
+        ("s", "", Some("\"\"")),
+        ("n", "7", Some("7")),
+        ("n", "007", None),
+        ("n", "seven", None),
+        ("e", "dev", Some("\"dev\"")),
+        ("e", "test", None),
+        ("any", "{\"a\": [1.00]}", Some("{\"a\":[1.00]}")),
+        ("any", "plain words", Some("\"plain words\"")),
+    ] {
+        let decl = flow.inputs.iter().find(|decl| decl.name == name).unwrap();
+        let read = parse_argument(decl, text).ok().map(|value| value.compact());
+        assert_eq!(read.as_deref(), value, "{name}={text}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Every key of the language: which are read, and which are known and not built yet.
+//!
+//! Owns the vocabulary alone, so that readers, suggestions and the schema for editors cannot drift apart.
+
+/// The keys of one kind of mapping.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    /// Where these keys stand, in words: "a step".
+    pub(crate) place: &'static str,
+    /// What is read.
+    pub(crate) keys: &'static [&'static str],
+    /// What belongs to the language and is not built yet.
+    pub(crate) later: &'static [&'static str],
+}
+
+impl Vocabulary {
+    /// All words that a person may have meant.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().chain(self.later).copied()
+    }
+}
+
+pub(crate) const FLOW: Vocabulary = Vocabulary {
+    place: "a flow",
+    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "steps"],
+    later: &["goals", "notify"],
+};
+
+pub(crate) const LIMITS: Vocabulary = Vocabulary {
+    place: "`limits`",
+    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"],
+    later: &["stages"],
+};
+
+pub(crate) const SECRET: Vocabulary = Vocabulary { place: "a secret", keys: &["env", "file"], later: &[] };
+
+pub(crate) const STEP: Vocabulary = Vocabulary {
+    place: "a step",
+    keys: &[
+        "id",
+        "run",
+        "skill",
+        "if",
+        "env",
+        "cwd",
+        "timeout",
+        "retry",
+        "artifacts",
+        "routing",
+        "on_in_doubt",
+        "envelope",
+    ],
+    later: &[
+        "ask",
+        "flow",
+        "http",
+        "a2a",
+        "model",
+        "agent",
+        "needs",
+        "budget",
+        "outputs",
+        "continue_on_error",
+        "join",
+        "for_each",
+    ],
+};
+
+/// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
+pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
+
+pub(crate) const RETRY: Vocabulary =
+    Vocabulary { place: "`retry`", keys: &["attempts", "backoff"], later: &[] };
+
+pub(crate) const ROUTING: Vocabulary = Vocabulary {
+    place: "`routing`",
+    keys: &[
+        "kind",
+        "loop_to",
+        "status_from_exit",
+        "success_values",
+        "max_iterations",
+        "can_further_iteration_help",
+        "next",
+        "branches",
+        "on_exhausted",
+        "on_blocked",
+    ],
+    later: &[],
+};

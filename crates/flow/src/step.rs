@@ -1,0 +1,244 @@
+//! One step of a flow file.
+//!
+//! Owns the keys of a step but `routing`. What a step refers to (other steps, inputs) is noted here and checked when all
+//! of the file has been read.
+
+use crate::{
+    diagnostic::{Diagnostic, Problems, Span},
+    draft::{Draft, DraftStep, Targets, Usage},
+    file, keys, names, path,
+    read::{self, Fields, Spanned, refuse},
+    routing,
+    yaml::{Kind, Node},
+};
+use envoi_kernel::{
+    flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Step, StepKind, Template},
+    ids::StepId,
+};
+
+/// The most tries that a visit may have.
+const MAX_ATTEMPTS: u64 = 100;
+
+pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut Problems) -> DraftStep {
+    let before = problems.count();
+    let nothing = |place| DraftStep { id: None, place, targets: Targets::default(), step: None };
+    let Some(fields) = Fields::of(node, &keys::STEP, problems) else { return nothing(node.span) };
+    let id = match fields.get("id") {
+        Some(node) => file::step_id(node, problems),
+        None if fields.misspelt("id", &keys::STEP) => None,
+        None => refuse(problems, Diagnostic::invalid(first_line(node), "a step without an `id`")),
+    };
+    let at = id.as_ref().map_or(first_line(node), |id| id.span);
+    let mut reader =
+        Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
+    reader.one_action(at);
+    let mut targets = Targets::default();
+    let step = reader.step(id.as_ref(), &mut targets);
+    let step = step.filter(|_| problems.count() == before);
+    DraftStep { id, place: at, targets, step }
+}
+
+/// Where a step begins: its first key.
+fn first_line(node: &Node) -> Span {
+    match &node.kind {
+        Kind::Mapping(members) => members.first().map_or(node.span, |(key, _)| key.span),
+        _ => node.span,
+    }
+}
+
+struct Reader<'r> {
+    fields: Fields<'r>,
+    place: usize,
+    expressions: &'r mut Vec<Usage>,
+    secrets: &'r [Spanned<String>],
+    problems: &'r mut Problems,
+}
+
+impl Reader<'_> {
+    /// A step does one thing. What is not built yet has been told when its key was read.
+    fn one_action(&mut self, place: Span) {
+        let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
+        match (actions.next(), actions.next()) {
+            (None, _) if self.fields.misspelt("run", &keys::STEP) => {}
+            (None, _) => {
+                let message = "this step does nothing: it has no `run`";
+                self.problems.add(
+                    Diagnostic::invalid(place, message)
+                        .help("add a command: `run: [\"program\", \"argument\"]`"),
+                );
+            }
+            (Some(_), None) => {}
+            (Some(first), Some(second)) => {
+                let message = format!("a step does one thing: `{}` or `{}`", first.text, second.text);
+                self.problems.add(
+                    Diagnostic::invalid(second.span, message)
+                        .label(first.span, "the other one is here")
+                        .help("make two steps of it"),
+                );
+            }
+        }
+    }
+
+    fn step(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
+        let kind = self.fields.get("run").and_then(|node| self.command(node)).map(StepKind::Run);
+        let skill = self.fields.get("skill").and_then(|node| path::fixed(node, "`skill`", self.problems));
+        let condition = self.fields.get("if").and_then(|node| self.condition(node));
+        let env = self
+            .fields
+            .get("env")
+            .map(|node| environment(node, Some(self.place), self.secrets, self.expressions, self.problems));
+        let cwd = self.fields.get("cwd").and_then(|node| self.folder(node));
+        let timeout_ms =
+            self.fields.get("timeout").and_then(|node| read::duration(node, "`timeout`", self.problems));
+        let retry = self.fields.get("retry").and_then(|node| retry(node, self.problems));
+        let artifacts = self.fields.get("artifacts").map(|node| path::artifacts(node, self.problems));
+        let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
+        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| in_doubt(node, self.problems));
+        let envelope =
+            self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
+        Some(Step {
+            id: StepId::new(id?.value.as_str()).ok()?,
+            kind: kind?,
+            skill: skill.map(str::to_owned),
+            condition,
+            env: env.unwrap_or_default(),
+            cwd,
+            timeout_ms,
+            retry: retry.unwrap_or_default(),
+            artifacts: artifacts.unwrap_or_default(),
+            routing: routing.unwrap_or_default(),
+            on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
+            envelope: envelope.unwrap_or(false),
+        })
+    }
+
+    fn template(&mut self, span: Span, text: &str) -> Template {
+        note(self.expressions, span, text, Some(self.place));
+        Template(text.to_owned())
+    }
+
+    fn command(&mut self, node: &Node) -> Option<CommandPlan> {
+        let Kind::Sequence(items) = &node.kind else {
+            if read::as_text(node).is_none() {
+                let expected = "a string or a list of strings";
+                return refuse(self.problems, read::mismatch(node, "`run`", expected));
+            }
+            let text = read::text(node, "`run`", self.problems)?;
+            return Some(CommandPlan::Shell(self.template(node.span, text)));
+        };
+        if items.is_empty() {
+            return refuse(self.problems, Diagnostic::invalid(node.span, "`run` names no program"));
+        }
+        let mut arguments = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let Some(text) = read::token(item, "an argument of `run`", self.problems) else { continue };
+            if index == 0 && text.trim().is_empty() {
+                self.problems.add(Diagnostic::invalid(item.span, "`run` names no program"));
+            }
+            arguments.push(self.template(item.span, text));
+        }
+        Some(CommandPlan::Exec(arguments))
+    }
+
+    fn folder(&mut self, node: &Node) -> Option<Template> {
+        let text = path::inside(node, "`cwd`", self.problems)?;
+        Some(self.template(node.span, text))
+    }
+
+    /// One expression, bare or as a single `${{ … }}`.
+    fn condition(&mut self, node: &Node) -> Option<Expression> {
+        let Some(token) = read::as_token(node) else {
+            return refuse(self.problems, read::mismatch(node, "`if`", "an expression"));
+        };
+        let token = token.trim();
+        let inside =
+            token.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(token).trim();
+        if inside.is_empty() {
+            return refuse(self.problems, Diagnostic::invalid(node.span, "`if` is blank"));
+        }
+        if inside.contains("${{") {
+            let message = "`if` is one expression";
+            let help = "combine conditions with `and`, `or` and `not`";
+            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+        }
+        let usage = Usage { span: node.span, source: inside.to_owned(), bare: true, step: Some(self.place) };
+        self.expressions.push(usage);
+        Some(Expression(inside.to_owned()))
+    }
+}
+
+fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
+    if text.contains("${") {
+        expressions.push(Usage { span, source: text.to_owned(), bare: false, step });
+    }
+}
+
+/// `env` of a flow (`step` is `None`) or of a step.
+pub(crate) fn environment(
+    node: &Node,
+    step: Option<usize>,
+    secrets: &[Spanned<String>],
+    expressions: &mut Vec<Usage>,
+    problems: &mut Problems,
+) -> Vec<(String, Template)> {
+    let mut variables = Vec::new();
+    for (key, node) in read::mapping(node, "`env`", problems).unwrap_or_default() {
+        if let Some(secret) = secrets.iter().find(|secret| secret.value == key.text) {
+            problems.add(
+                Diagnostic::invalid(key.span, format!("`{}` is a secret and a variable of `env`", key.text))
+                    .label(secret.span, "the secret is declared here")
+                    .help("a command would see only one of them; rename the other"),
+            );
+            continue;
+        }
+        let name = names::variable(key, "a variable", problems);
+        let text = read::token(node, &format!("`{}`", key.text), problems);
+        if let (Some(name), Some(text)) = (name, text) {
+            note(expressions, node.span, text, step);
+            variables.push((name, Template(text.to_owned())));
+        }
+    }
+    variables
+}
+
+fn retry(node: &Node, problems: &mut Problems) -> Option<Retry> {
+    let fields = Fields::of(node, &keys::RETRY, problems)?;
+    let default = Retry::default();
+    let (backoff_min_ms, backoff_max_ms) = match fields.get("backoff") {
+        Some(node) => backoff(node, problems)?,
+        None => (default.backoff_min_ms, default.backoff_max_ms),
+    };
+    let Some(tries) = fields.get("attempts") else {
+        let message = "`retry` without `attempts` tries nothing again";
+        let help = "say how often in all: `retry: { attempts: 3 }`";
+        return refuse(problems, Diagnostic::invalid(node.span, message).help(help));
+    };
+    let attempts = read::integer(tries, "`attempts`", 1..=MAX_ATTEMPTS, problems)?;
+    Some(Retry { attempts: u32::try_from(attempts).ok()?, backoff_min_ms, backoff_max_ms })
+}
+
+/// `1s..30s`, or one duration for a wait that does not grow.
+fn backoff(node: &Node, problems: &mut Problems) -> Option<(u64, u64)> {
+    let token = read::as_token(node).unwrap_or_default();
+    let (shortest, longest) = token.split_once("..").unwrap_or((token, token));
+    match (read::parse_duration(shortest.trim()), read::parse_duration(longest.trim())) {
+        (Some(shortest), Some(longest)) if shortest <= longest => Some((shortest, longest)),
+        (Some(_), Some(_)) => {
+            let message = format!("`backoff` ends before it begins: `{token}`");
+            refuse(problems, Diagnostic::invalid(node.span, message).expecting("the shorter wait first"))
+        }
+        _ => refuse(problems, read::mismatch(node, "`backoff`", "two durations such as `1s..30s`")),
+    }
+}
+
+fn in_doubt(node: &Node, problems: &mut Problems) -> Option<InDoubtPolicy> {
+    let verify = match &node.kind {
+        Kind::Mapping(members) => members.iter().any(|(key, _)| key.text == "verify"),
+        _ => read::as_token(node) == Some("verify"),
+    };
+    if verify {
+        return refuse(problems, read::not_yet(node.span, "`on_in_doubt: verify`"));
+    }
+    let words = [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
+    read::choice(node, "`on_in_doubt`", &words, problems)
+}

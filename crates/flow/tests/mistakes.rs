@@ -1,0 +1,406 @@
+//! Each rule of the language, broken once: where it is told, by which code, and in which words.
+
+use envoi_flow::{Report, load, load_bytes};
+
+/// A flow with one step, in which `{}` is where the rows put theirs.
+fn with_step(keys: &str) -> String {
+    format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n")
+}
+
+/// A flow with top-level keys (on line 2) before its one step.
+fn with_top(keys: &str) -> String {
+    format!("flow: f\n{keys}\nsteps:\n  - id: a\n    run: [x]\n")
+}
+
+/// Three steps, of which the second has this routing.
+fn with_routing(routing: &str) -> String {
+    format!(
+        "flow: f\nsteps:\n  - {{ id: a, run: [x] }}\n  - id: b\n    run: [x]\n    routing: {{ {routing} }}\n  - {{ id: c, run: [x] }}\n"
+    )
+}
+
+/// Four steps: `first`, `make-it` (a loop back to first), `third`, `last`; the expression stands in `make-it`.
+fn with_expression(expression: &str) -> String {
+    format!(
+        "flow: f\ninputs: {{ package: {{ type: string }}, dry-run: {{ type: boolean }} }}\nsteps:\n  - {{ id: first, run: [x] }}\n  - id: make-it\n    run: [\"{expression}\"]\n    routing: {{ kind: microloop, loop_to: first, success_values: [OK] }}\n  - {{ id: third, run: [x] }}\n  - {{ id: last, run: [x] }}\n"
+    )
+}
+
+fn told(report: &Report) -> Vec<(usize, usize, &'static str, String)> {
+    let row = |diagnostic: &envoi_flow::Diagnostic| {
+        let place = report.place(diagnostic);
+        let help = diagnostic.help.clone().unwrap_or_default();
+        let expected = diagnostic.expected.clone().unwrap_or_default();
+        (place.line, place.column, diagnostic.code, format!("{} | {expected} | {help}", diagnostic.message))
+    };
+    report.diagnostics.iter().map(row).collect()
+}
+
+type Row = (String, usize, usize, &'static str, &'static str);
+
+/// Every row gives exactly one diagnostic, at its place, with its code and its words.
+fn each_is_told(rows: Vec<Row>) {
+    let mut wrong = Vec::new();
+    for (text, line, column, code, words) in rows {
+        match load("f.yaml", &text) {
+            Ok(_) => wrong.push(format!("LOADS: {text}")),
+            Err(report) => {
+                let told = told(&report);
+                let fits = matches!(told.as_slice(), [(l, c, k, m)]
+                    if (*l, *c, *k) == (line, column, code) && m.contains(words));
+                if !fits {
+                    wrong.push(format!("{text}\n wanted {line}:{column} {code} {words}\n found {told:#?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+const INVALID: &str = "FLOW_INVALID";
+const LATER: &str = "NOT_YET_SUPPORTED";
+
+#[test]
+fn mistakes_at_the_top_level_are_told() {
+    each_is_told(vec![
+        (String::new(), 1, 1, INVALID, "the file is empty"),
+        ("- a\n".to_owned(), 1, 1, INVALID, "expected a mapping, found a list"),
+        ("flow: f\nstpes: []\n".to_owned(), 2, 1, INVALID, "did you mean `steps`?"),
+        ("flow: f\n".to_owned(), 1, 1, INVALID, "`steps` is missing"),
+        ("steps:\n  - { id: a, run: x }\n".to_owned(), 1, 1, INVALID, "`flow` is missing"),
+        ("flow: f\nsteps: []\n".to_owned(), 2, 8, INVALID, "at least one step"),
+        ("flow: f\nsteps: {}\n".to_owned(), 2, 8, INVALID, "expected a list of steps, found a mapping"),
+        ("flow: f\nsteps: [x]\n".to_owned(), 2, 9, INVALID, "expected a mapping, found the string `x`"),
+        ("flow: My Flow\nsteps: [{ id: a, run: x }]\n".to_owned(), 1, 7, INVALID, "did you mean `my-flow`?"),
+        ("flow: attempts\nsteps: [{ id: a, run: x }]\n".to_owned(), 1, 7, INVALID, "cannot name a flow"),
+        (
+            "flow: 7\nsteps: [{ id: a, run: x }]\n".to_owned(),
+            1,
+            7,
+            INVALID,
+            "expected a string, found the number `7`",
+        ),
+        (with_top("title: 5"), 2, 8, INVALID, "in quotes it is a string: \"5\""),
+        (with_top("title: ' '"), 2, 8, INVALID, "`title` is blank"),
+        (with_top("title:"), 2, 1, INVALID, "expected a string, found nothing"),
+        (with_top("wrkspace: ."), 2, 1, INVALID, "did you mean `workspace`?"),
+        (with_top("goals: [a]"), 2, 1, LATER, "`goals` in a flow"),
+        (with_top("notify: {}"), 2, 1, LATER, "`notify` in a flow"),
+        (with_top("workspace: /tmp"), 2, 12, INVALID, "relative to the flow file"),
+        (with_top("workspace: \"${{ inputs.x }}\""), 2, 12, INVALID, "takes no expression"),
+        (with_top("env: [a]"), 2, 6, INVALID, "`env`: expected a mapping"),
+        (with_top("env: { A-B: x }"), 2, 8, INVALID, "cannot name a variable"),
+        (with_top("env: { ENVOI_RUN_ID: x }"), 2, 8, INVALID, "set by Envoi"),
+        (with_top("env: { A: [x] }"), 2, 11, INVALID, "expected a string, found a list"),
+        (with_top("env: { A: }"), 2, 8, INVALID, "expected a string, found nothing"),
+        (
+            with_top("env: { A: \"${{ steps.a.status }}\" }"),
+            2,
+            16,
+            INVALID,
+            "`env` of the flow cannot read step `a`",
+        ),
+    ]);
+}
+
+#[test]
+fn mistakes_in_limits_and_secrets_are_told() {
+    each_is_told(vec![
+        (with_top("limits: 5"), 2, 9, INVALID, "expected a mapping, found the number `5`"),
+        (with_top("limits: { iteratons: 5 }"), 2, 11, INVALID, "did you mean `iterations`?"),
+        (with_top("limits: { stages: 5 }"), 2, 11, LATER, "`stages` in `limits`"),
+        (with_top("limits: { iterations: -1 }"), 2, 23, INVALID, "expected a whole number from 0"),
+        (with_top("limits: { llm_calls: 1.5 }"), 2, 22, INVALID, "expected a whole number from 0"),
+        (with_top("limits: { agent_hops: 9007199254740992 }"), 2, 23, INVALID, "to 9007199254740991"),
+        (with_top("limits: { wall_time: 30 }"), 2, 22, INVALID, "a duration has a unit: `30s`"),
+        (with_top("limits: { wall_time: 0s }"), 2, 22, INVALID, "expected a duration"),
+        (with_top("limits: { cost_usd: $5 }"), 2, 21, INVALID, "dollars such as \"5.00\""),
+        (with_top("limits: { cost_usd: -1 }"), 2, 21, INVALID, "dollars such as \"5.00\""),
+        (with_top("secrets: { A: x }"), 2, 15, INVALID, "expected a mapping, found the string `x`"),
+        (with_top("secrets: { A: {} }"), 2, 12, INVALID, "has no source"),
+        (with_top("secrets: { A: { evn: B } }"), 2, 17, INVALID, "did you mean `env`?"),
+        (with_top("secrets: { A: { env: B, file: c } }"), 2, 12, INVALID, "two sources"),
+        (with_top("secrets: { A: { env: B-C } }"), 2, 22, INVALID, "cannot name a variable"),
+        (with_top("secrets: { 1A: { env: B } }"), 2, 12, INVALID, "cannot name a secret"),
+        (with_top("secrets: { A: { env: B } }\nenv: { A: x }"), 3, 8, INVALID, "is a secret and a variable"),
+    ]);
+}
+
+#[test]
+fn mistakes_in_the_declaration_of_an_input_are_told() {
+    each_is_told(vec![
+        (with_top("inputs: { a: string }"), 2, 14, INVALID, "expected a JSON Schema"),
+        (with_top("inputs: { a: { tpye: string } }"), 2, 16, INVALID, "did you mean `type`?"),
+        (with_top("inputs: { a: { type: text } }"), 2, 22, INVALID, "the schema of input `a` is not valid"),
+        (with_top("inputs: { a: { properties: { b: { minLength: x } } } }"), 2, 46, INVALID, "is not valid"),
+        (
+            with_top("inputs: { a: { type: integer, default: ten } }"),
+            2,
+            40,
+            INVALID,
+            "the default of input `a` does not fit",
+        ),
+        (
+            with_top("inputs: { a: { items: { type: string }, default: [b, 7] } }"),
+            2,
+            54,
+            INVALID,
+            "does not fit",
+        ),
+        (with_top("inputs: { a: { $ref: 'https://example.com/x.json' } }"), 2, 14, INVALID, "is not valid"),
+        (with_top("inputs: { a: { $ref: '#' } }"), 2, 14, INVALID, "refers to nothing but itself"),
+        (with_top("inputs: { 'a b': { type: string } }"), 2, 11, INVALID, "cannot name an input"),
+    ]);
+}
+
+#[test]
+fn mistakes_in_a_step_are_told() {
+    each_is_told(vec![
+        (with_step("tiemout: 5s"), 5, 5, INVALID, "did you mean `timeout`?"),
+        (with_step("colour: red"), 5, 5, INVALID, "a step has the keys `id`, `run`"),
+        (with_step("timeout: 5"), 5, 14, INVALID, "a duration has a unit: `5s`"),
+        (with_step("timeout: 5 minutes"), 5, 14, INVALID, "expected a duration"),
+        (with_step("needs: [a]"), 5, 5, LATER, "`needs` in a step"),
+        (with_step("budget: {}"), 5, 5, LATER, "`budget` in a step"),
+        (with_step("outputs: {}"), 5, 5, LATER, "`outputs` in a step"),
+        (with_step("continue_on_error: true"), 5, 5, LATER, "`continue_on_error` in a step"),
+        (with_step("join: all"), 5, 5, LATER, "`join` in a step"),
+        (with_step("for_each: x"), 5, 5, LATER, "`for_each` in a step"),
+        (with_step("on_in_doubt: verify"), 5, 18, LATER, "`on_in_doubt: verify`"),
+        (with_step("on_in_doubt: { verify: ./check }"), 5, 18, LATER, "`on_in_doubt: verify`"),
+        (with_step("on_in_doubt: retry"), 5, 18, INVALID, "expected `ask`, `rerun` or `fail`"),
+        (with_step("envelope: yes"), 5, 15, INVALID, "did you mean `true`?"),
+        (with_step("skill: 5"), 5, 12, INVALID, "expected a string"),
+        (with_step("if:"), 5, 5, INVALID, "expected an expression, found nothing"),
+        (with_step("if: '${{ }}'"), 5, 9, INVALID, "`if` is blank"),
+        (with_step("if: '${{ run.id }} and ${{ run.id }}'"), 5, 9, INVALID, "`if` is one expression"),
+        (with_step("if: run.id ="), 5, 9, INVALID, "does not parse"),
+        (with_step("retry: 3"), 5, 12, INVALID, "expected a mapping"),
+        (with_step("retry: { backoff: 1s..2s }"), 5, 12, INVALID, "without `attempts`"),
+        (with_step("retry: { attempts: 0 }"), 5, 24, INVALID, "from 1 to 100"),
+        (with_step("retry: { attempts: 101 }"), 5, 24, INVALID, "from 1 to 100"),
+        (with_step("retry: { attempts: 2, backoff: 30s..1s }"), 5, 36, INVALID, "ends before it begins"),
+        (
+            with_step("retry: { attempts: 2, backoff: fast }"),
+            5,
+            36,
+            INVALID,
+            "two durations such as `1s..30s`",
+        ),
+        (with_step("retry: { tries: 2, attempts: 2 }"), 5, 14, INVALID, "unknown key `tries` in `retry`"),
+        (with_step("cwd: ../x"), 5, 10, INVALID, "stays inside the workspace"),
+        (with_step("cwd: /x"), 5, 10, INVALID, "relative to the workspace"),
+        (with_step("artifacts: out"), 5, 16, INVALID, "expected a list of strings, found the string `out`"),
+        (with_step("artifacts: 5"), 5, 16, INVALID, "expected a list of strings, found the number `5`"),
+        (with_step("artifacts: [5]"), 5, 17, INVALID, "expected a string"),
+        (with_step("artifacts: [/etc/passwd]"), 5, 17, INVALID, "not absolute"),
+        (with_step("artifacts: [a, b/../c]"), 5, 20, INVALID, "`..` is refused"),
+        (with_step("artifacts: [handoff/x]"), 5, 17, INVALID, "cannot be handed over"),
+        (with_step("artifacts: [.git/config]"), 5, 17, INVALID, "cannot be handed over"),
+        (with_step("artifacts: [./out/*.md]"), 5, 17, INVALID, "write `out/*.md`"),
+        (with_step("artifacts: ['a[']"), 5, 17, INVALID, "is not a glob"),
+        (with_step("artifacts: ['a\\b']"), 5, 17, INVALID, "no backslash"),
+        (with_step("artifacts: [\"${{ run.id }}\"]"), 5, 17, INVALID, "takes no expression"),
+        (with_step("env: { B: \"${{ nope }}\" }"), 5, 20, INVALID, "unknown name `nope`"),
+    ]);
+}
+
+#[test]
+fn a_step_has_an_id_of_its_own_and_does_one_thing() {
+    let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
+    each_is_told(vec![
+        (steps("  - run: [x]\n"), 3, 5, INVALID, "a step without an `id`"),
+        (steps("  - id: A\n    run: [x]\n"), 3, 9, INVALID, "did you mean `a`?"),
+        (steps("  - id: 1a\n    run: [x]\n"), 3, 9, INVALID, "`1a` is not an id"),
+        (steps("  - id: end\n    run: [x]\n"), 3, 9, INVALID, "`end` cannot name a step"),
+        (
+            steps("  - { id: a, run: [x] }\n  - { id: b, run: [x] }\n  - { id: a, run: [x] }\n"),
+            5,
+            11,
+            INVALID,
+            "two steps are called `a`",
+        ),
+        (steps("  - id: a\n"), 3, 9, INVALID, "it has no `run`"),
+        (steps("  - id: a\n    rnu: [x]\n"), 4, 5, INVALID, "did you mean `run`?"),
+        (steps("  - id: a\n    ask: { kind: confirmation }\n"), 4, 5, LATER, "`ask` in a step"),
+        (steps("  - id: a\n    flow: other.yaml\n"), 4, 5, LATER, "`flow` in a step"),
+        (steps("  - id: a\n    http: {}\n"), 4, 5, LATER, "`http` in a step"),
+        (
+            steps("  - id: a\n    run: 5\n"),
+            4,
+            10,
+            INVALID,
+            "expected a string or a list of strings, found the number `5`",
+        ),
+        (
+            steps("  - id: a\n    run: {}\n"),
+            4,
+            10,
+            INVALID,
+            "expected a string or a list of strings, found a mapping",
+        ),
+        (steps("  - id: a\n    run: []\n"), 4, 10, INVALID, "`run` names no program"),
+        (steps("  - id: a\n    run: ['']\n"), 4, 11, INVALID, "`run` names no program"),
+        (steps("  - id: a\n    run: ' '\n"), 4, 10, INVALID, "`run` is blank"),
+        (steps("  - id: a\n    run: [x, [y]]\n"), 4, 14, INVALID, "expected a string, found a list"),
+        (steps("  - id: a\n    run: [x, \"\\0\"]\n"), 4, 14, INVALID, "NUL"),
+    ]);
+}
+
+#[test]
+fn two_actions_are_one_mistake_and_what_is_not_built_is_another() {
+    let report = load("f.yaml", &with_step("ask: {}")).unwrap_err();
+    let told = told(&report);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().any(|row| row.2 == LATER) && told.iter().any(|row| row.3.contains("does one thing")));
+}
+
+#[test]
+fn mistakes_in_routing_are_told() {
+    each_is_told(vec![
+        (with_routing("knd: linear"), 6, 16, INVALID, "did you mean `kind`?"),
+        (with_routing("kind: loop"), 6, 22, INVALID, "expected `linear`, `microloop` or `branch`"),
+        (with_routing("kind: microloop"), 6, 22, INVALID, "without `success_values`"),
+        (with_routing("kind: branch"), 6, 22, INVALID, "without `branches`"),
+        (
+            with_routing("kind: branch, branches: [c], success_values: [A]"),
+            6,
+            45,
+            INVALID,
+            "does nothing in a branch",
+        ),
+        (with_routing("branches: []"), 6, 26, INVALID, "names no step"),
+        (with_routing("branches: [a, a]"), 6, 30, INVALID, "named twice"),
+        (with_routing("branches: [d]"), 6, 27, INVALID, "there is no step `d`"),
+        (with_routing("branches: [end]"), 6, 27, INVALID, "cannot lead to `end`"),
+        (with_routing("next: cc"), 6, 22, INVALID, "did you mean `c`?"),
+        (with_routing("next: ned"), 6, 22, INVALID, "did you mean `end`?"),
+        (with_routing("next: a"), 6, 22, INVALID, "leads back, and nothing bounds it"),
+        (with_routing("next: b"), 6, 22, INVALID, "leads back, and nothing bounds it"),
+        (with_routing("next: 7"), 6, 22, INVALID, "expected a string"),
+        (with_routing("next: end"), 7, 11, INVALID, "step `c` is never reached"),
+        (with_routing("success_values: [A], loop_to: c"), 6, 46, INVALID, "leads forward"),
+        (with_routing("success_values: [A], loop_to: d"), 6, 46, INVALID, "there is no step `d`"),
+        (with_routing("loop_to: a"), 6, 16, INVALID, "would never loop"),
+        (
+            with_routing("success_values: A"),
+            6,
+            32,
+            INVALID,
+            "expected a list of strings, found the string `A`",
+        ),
+        (with_routing("success_values: []"), 6, 32, INVALID, "names no status"),
+        (
+            with_routing("success_values: [true]"),
+            6,
+            33,
+            INVALID,
+            "expected a string, found the boolean `true`",
+        ),
+        (with_routing("success_values: [all good]"), 6, 33, INVALID, "it is not one word"),
+        (with_routing("status_from_exit: [A]"), 6, 34, INVALID, "expected a mapping"),
+        (with_routing("status_from_exit: {}"), 6, 34, INVALID, "names no exit code"),
+        (with_routing("status_from_exit: { x: A }"), 6, 36, INVALID, "`x` is not an exit code"),
+        (with_routing("status_from_exit: { 256: A }"), 6, 36, INVALID, "from 0 to 255"),
+        (with_routing("status_from_exit: { 0: 1A }"), 6, 39, INVALID, "it is not one word"),
+        (with_routing("max_iterations: 10001"), 6, 32, INVALID, "from 0 to 10000"),
+        (with_routing("can_further_iteration_help: no"), 6, 44, INVALID, "did you mean `false`?"),
+        (with_routing("on_exhausted: stop"), 6, 30, INVALID, "expected `ask`, `fail` or `proceed`"),
+        (with_routing("on_blocked: proceed"), 6, 28, INVALID, "expected `ask` or `fail`"),
+    ]);
+}
+
+#[test]
+fn a_step_that_is_cut_off_is_told_once_and_those_behind_it_are_not() {
+    let steps: String = ["a", "b", "c", "d", "e"]
+        .iter()
+        .map(|id| {
+            format!(
+                "  - {{ id: {id}, run: [x]{} }}\n",
+                if *id == "a" { ", routing: { next: e }" } else { "" }
+            )
+        })
+        .collect();
+    each_is_told(vec![(format!("flow: f\nsteps:\n{steps}"), 4, 11, INVALID, "step `b` is never reached")]);
+}
+
+#[test]
+fn names_that_an_expression_cannot_see_are_told_at_their_place() {
+    let column = 16;
+    each_is_told(vec![
+        (with_expression("${{ inputs.pakage }}"), 6, column, INVALID, "did you mean `package`?"),
+        (with_expression("a ${{ inputs.x }} b"), 6, column + 2, INVALID, "there is no input `x`"),
+        (with_expression("${{ inputs['pakage'] }}"), 6, column, INVALID, "did you mean `package`?"),
+        (with_expression("${{ inputs.dry-run }}"), 6, column, INVALID, "write `inputs['dry-run']`"),
+        (with_expression("${{ steps.frist.status }}"), 6, column, INVALID, "did you mean `first`?"),
+        (with_expression("${{ steps.make-it.status }}"), 6, column, INVALID, "write `steps['make-it']`"),
+        (with_expression("${{ steps.first.sumary }}"), 6, column, INVALID, "did you mean `summary`?"),
+        (with_expression("${{ steps.third.status }}"), 6, column, INVALID, "step `third` runs later"),
+        (with_expression("${{ run.attempt }}"), 6, column, INVALID, "a run has no `attempt`"),
+        (with_expression("${{ input.package }}"), 6, column, INVALID, "did you mean `inputs`?"),
+        (
+            with_expression("${{ secrets.KEY }}"),
+            6,
+            column,
+            INVALID,
+            "from the environment variable of that name",
+        ),
+        (with_expression("${{ success() }}"), 6, column, LATER, "`success()`"),
+        (
+            with_expression("${{ failure() or always() and 1 }}").replace("failure() or ", ""),
+            6,
+            column,
+            LATER,
+            "`always()`",
+        ),
+        (
+            with_expression("${{ inputs.package | shout }}"),
+            6,
+            column + 17,
+            INVALID,
+            "there is no filter `shout`",
+        ),
+        (
+            with_expression("${{ inputs.package is nice }}"),
+            6,
+            column + 18,
+            INVALID,
+            "there is no test `nice`",
+        ),
+        (with_expression("${{ inputs.package"), 6, 11, INVALID, "does not parse"),
+        (with_expression("${{ }}"), 6, 11, INVALID, "does not parse"),
+        (with_expression("${% if %}"), 6, 11, INVALID, "does not parse"),
+        (with_step("if: steps.a.status == 'failed'"), 5, 9, INVALID, "reads its own result"),
+        (with_step("if: steps.b.data"), 5, 9, INVALID, "there is no step `b`"),
+    ]);
+}
+
+#[test]
+fn names_that_an_expression_can_see_are_no_mistake() {
+    for expression in [
+        "${{ inputs.package }} ${{ inputs['dry-run'] }} ${{ inputs }}",
+        "${{ steps.first.data.deep.er[0] }} ${{ steps['make-it'].status }}",
+        "${{ run.id }} ${{ run.flow }} ${{ run.workspace }}",
+        "${% for item in steps.first.data.list %}${{ item.name }}${{ loop.index }}${% endfor %}",
+        "${% set x = inputs.package %}${{ x | upper | default('y') }}",
+        "${# inputs.nope #} {{ inputs.nope }} $HOME ${HOME} $(inputs.nope)",
+        "${% raw %}${{ inputs.nope }}${% endraw %}",
+        "${{ 'inputs.nope' }} ${{ range(3) | length }} ${{ {'a': {'b': 1}} }}",
+        "${{ steps.first.data.x if steps.first.data.x is defined else 'none' }}",
+    ] {
+        let loaded = load("f.yaml", &with_expression(expression));
+        assert!(loaded.is_ok(), "{expression}: {:?}", loaded.map_err(|report| told(&report)));
+    }
+}
+
+#[test]
+fn text_that_is_not_a_file_of_ours_is_told() {
+    let long = format!("flow: f\n# {}\n", "x".repeat(1024 * 1024));
+    each_is_told(vec![
+        ("flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
+        ("\u{feff}flow: f\n".to_owned(), 1, 1, "FLOW_SYNTAX", "byte order mark"),
+        (long, 1, 1, "FLOW_SYNTAX", "at most 1048576 bytes"),
+    ]);
+    let report = load_bytes("f.yaml", b"flow: f\ntitle: \xff\n").unwrap_err();
+    assert_eq!(told(&report)[0].0..=told(&report)[0].1, 2..=8);
+}
