@@ -41,6 +41,8 @@ pub const HANDOFF_INVALID: &str = "HANDOFF_INVALID";
 
 /// How a step's execution ended. A critic's verdict is no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
     /// It ran to its end, even if only part of the work was done; the summary says so then.
     Succeeded,
@@ -149,8 +151,7 @@ impl Handoff {
         with_unknown(Object::from_distinct(members.collect()), &self.unknown)
     }
 
-    /// Reads a hand-off, whoever wrote it. `status` and `duration_ms` may be missing (succeeded, or failed if there is an
-    /// `error`; 0), as in seed 0.
+    /// Reads a hand-off, whoever wrote it. Only `artifacts`, `error` and what follows the `status` may be missing.
     ///
     /// # Errors
     /// `HANDOFF_INVALID` with the place: wrong types, unknown words, empty ids, paths that leave the run's directory, a
@@ -168,13 +169,12 @@ impl Handoff {
         let mut fields = Fields::of(value, HANDOFF_INVALID)?;
         let [step_id, flow_key, run_id] =
             [id(&mut fields, "step_id")?, id(&mut fields, "flow_key")?, id(&mut fields, "run_id")?];
-        let routing_signal = signal(&mut fields)?.unwrap_or_default();
+        let routing_signal = signal(&mut fields)?.ok_or_else(|| fields.missing("routing_signal"))?;
         let summary = read_summary(&mut fields)?;
         let artifacts =
             fields.map_of("artifacts", "a path relative to the run's directory", artifact::read_path)?;
-        let stated = status(&mut fields)?;
+        let status = status(&mut fields)?.ok_or_else(|| fields.missing("status"))?;
         let error = fields.string("error")?.filter(|error| !error.is_empty());
-        let status = stated.unwrap_or(if error.is_some() { Status::Failed } else { Status::Succeeded });
         let error = checked_error(status, error)?;
         let duration_ms = fields.u53_or("duration_ms", 0)?;
         let timestamp = read_time(&mut fields, "timestamp")?;
@@ -353,7 +353,7 @@ fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>
 }
 
 fn read_summary(fields: &mut Fields) -> Result<String, Diagnostic> {
-    let summary = fields.string_or_default("summary")?;
+    let summary = fields.required_string("summary")?;
     let scalars = summary.chars().count();
     if scalars > MAX_SUMMARY_SCALARS {
         let found = format!("{scalars} of them");

@@ -22,10 +22,14 @@ extern crate std;
 pub mod conformance;
 mod decode;
 pub mod digest;
+pub mod envelope;
 pub mod error;
 pub mod handoff;
 pub mod json;
 mod labelled;
 pub mod routing;
+#[cfg(feature = "serde")]
+mod row;
 pub mod skill_report;
 pub mod time;
+mod vocabulary;

@@ -158,6 +158,7 @@ pub struct Observed<'a> {
 
 /// Why an execution counts as failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SkillError {
     /// For programs: the report's own, or one of ours such as `TOOL_EXIT_NON_ZERO`.
     pub code: String,
@@ -192,6 +193,7 @@ impl SkillError {
 
 /// Whether an execution worked, why not, and what it reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Verdict {
     /// Whether it worked.
     pub ok: bool,

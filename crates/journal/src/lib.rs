@@ -1,1 +1,39 @@
 //! What lasts: the event log, artifacts by digest, projections.
+//!
+//! Events are the truth. They are committed by one writer thread that owns its connection ([`Writer`]); rows that people
+//! ask for ([`RunRow`], [`HandoffRow`], [`InboxRow`]) and files that steps read ([`files`]) are folded from them and can be
+//! rebuilt at any time ([`repair`]). Only this crate knows SQL. It decides nothing about a run: what an event means is the
+//! kernel's, when a snapshot is due is the engine's.
+
+mod blobs;
+pub mod conformance;
+mod durable;
+mod error;
+pub mod files;
+mod journal;
+mod layout;
+mod lease;
+mod projection;
+mod reader;
+mod repair;
+mod rows;
+mod schema;
+mod sql;
+mod store;
+#[cfg(test)]
+mod testing;
+mod writer;
+
+pub use blobs::{Blobs, INLINE_MAX_BYTES};
+pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
+pub use journal::{DiskJournal, Journal};
+pub use layout::Layout;
+pub use lease::{Holder, Lease, LeaseError, Taken};
+pub use reader::{Loaded, Reader};
+pub use repair::{RepairError, RepairReport, repair};
+pub use rows::{
+    Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
+    RunStatus,
+};
+pub use store::{Epoch, Store};
+pub use writer::{Commit, Done, PinnedFlow, Receipt, Snapshot, Writer};

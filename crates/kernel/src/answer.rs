@@ -84,7 +84,7 @@ fn decided(draft: &Draft<'_>, step: &Step, choice: Choice, actor: &str) -> Decid
     audit.insert("answer".to_owned(), Value::from(choice.word()));
     audit.insert("by".to_owned(), Value::from(actor));
     let audit = Value::Object(audit);
-    let signal = |decision| Signal::new(decision, &format!("Answered: {}", choice.word()), "1.0");
+    let signal = |decision| Signal::new(decision, format!("Answered: {}", choice.word()), "1.0");
     match choice {
         Choice::Again => {
             let target = again_target(step);

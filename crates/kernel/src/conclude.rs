@@ -35,7 +35,7 @@ pub(crate) fn conclude(draft: &mut Draft<'_>, visit: &VisitId, conclusion: Concl
     let step = draft.step(&visit.step)?;
     let decided = match &conclusion {
         Conclusion::Skipped => skipped(draft, step),
-        Conclusion::Failed(error) => failed(error),
+        Conclusion::Failed(error) => failed(step, error),
         Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
     };
     let handoff = write_handoff(draft, visit, &conclusion, &decided)?;
@@ -49,7 +49,7 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let Decided { signal, course, audit, hold, end } = decided;
+    let Decided { signal, course, audit, hold, end, .. } = decided;
     let complete = course == Course::Complete;
     draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
     if let Some(handoff) = handoff {
@@ -74,7 +74,7 @@ pub(crate) fn raise(
     evidence: Value,
 ) -> Result<(), Refusal> {
     let interrupt = draft.interrupt_id()?;
-    let raised = InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence };
+    let raised = InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
     draft.emit(Event::InterruptRaised(Box::new(raised)))
 }
 
@@ -92,15 +92,15 @@ fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
     Decided::new(signal, route::onward(draft, step), Value::from("condition is false"))
 }
 
-fn failed(error: &SkillError) -> Decided {
+fn failed(step: &Step, error: &SkillError) -> Decided {
     let reason = format!("Step failed: {}", error.code);
     let mut decided =
-        Decided::new(Signal::new(Decision::Terminate, &reason, "1.0"), Course::Stop, Value::from("a failed attempt is not routed"));
+        Decided::new(Signal::new(Decision::Terminate, reason, "1.0"), Course::Stop, Value::from("a failed attempt is not routed"));
     decided.end = Some(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "tool_failed_fatally".to_owned(),
-        reason: sentence(error),
-        stopped_by: None,
+        reason: format!("Step `{}` failed: {}", step.id, sentence(error)),
+        stopped_by: Some(step.id.clone()),
     });
     decided
 }
@@ -128,19 +128,21 @@ fn write_handoff(
     let files = settled.as_deref().map(|settled| settled.files.as_slice()).unwrap_or_default();
     let flow_key = draft.flow.id.as_str();
     let input = handoff::Draft {
-        step_id: visit.step.to_string(),
-        flow_key: flow_key.to_owned(),
-        run_id: draft.run()?.to_string(),
+        identity: Some(handoff::Identity {
+            step_id: visit.step.to_string(),
+            flow_key: flow_key.to_owned(),
+            run_id: draft.run()?.to_string(),
+        }),
         routing_signal: Some(decided.signal.clone()),
         output: Some(output),
-        artifacts: artifacts(flow_key, files),
-        status,
+        artifacts: handoff::Artifacts::Paths(artifacts(flow_key, files)),
+        status: Some(status),
         error,
         duration_ms: settled.as_deref().map_or(0, |settled: &AttemptSettled| settled.duration_ms),
         timestamp: Some(draft.now.to_string()),
-        file_changes: files.iter().map(file_change).collect(),
+        file_changes: file_changes(files),
         verification_passed: decided.verified(),
-        routing_audit: Some(decided.audit.clone()),
+        routing_audit: decided.audit.clone(),
         ..handoff::Draft::default()
     };
     handoff::write(input).map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
@@ -149,6 +151,11 @@ fn write_handoff(
 fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
     let kept = files.iter().filter(|file| file.blob.is_some());
     kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
+}
+
+/// Nothing at all where nothing changed: the member is then left out.
+fn file_changes(files: &[FileChange]) -> Value {
+    if files.is_empty() { Value::Null } else { Value::Array(files.iter().map(file_change).collect()) }
 }
 
 fn file_change(file: &FileChange) -> Value {

@@ -283,6 +283,8 @@ pub struct InterruptRaised {
     pub question: String,
     /// What one needs to know to answer.
     pub evidence: Value,
+    /// When.
+    pub raised_at: Timestamp,
 }
 
 /// Why a person is needed.

@@ -7,13 +7,16 @@
 use envoi_contract::json::{Number, Object, Value};
 use minijinja::{
     Environment, ErrorKind, UndefinedBehavior,
-    value::{Object as DynamicObject, ValueKind},
+    value::{Enumerator, Object as DynamicObject, ObjectRepr, ValueKind},
 };
 use std::{fmt, sync::Arc};
 
 /// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
 /// runaway loop ends within milliseconds.
 const FUEL: u64 = 200_000;
+
+/// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
+pub const MAX_EXPRESSION_BYTES: usize = 4 * 1024;
 
 /// Why an expression gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -152,6 +155,10 @@ impl Scope {
     }
 
     fn value(&self, source: &str) -> Result<minijinja::Value, EvaluationError> {
+        if source.len() > MAX_EXPRESSION_BYTES {
+            let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
+            return Err(EvaluationError { expression: source.chars().take(40).collect(), reason });
+        }
         let environment = environment();
         let value = environment
             .compile_expression(source)
@@ -189,8 +196,27 @@ fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
 struct ExactNumber(Number);
 
 impl DynamicObject for ExactNumber {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str())
+    }
+}
+
+/// A map in the order of its members; minijinja's own sorts them.
+#[derive(Debug)]
+struct OrderedMap(Vec<(String, minijinja::Value)>);
+
+impl DynamicObject for OrderedMap {
+    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
+        let name = key.as_str()?;
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|(name, _)| minijinja::Value::from(name.as_str())).collect())
     }
 }
 
@@ -201,9 +227,9 @@ fn convert(value: &Value) -> minijinja::Value {
         Value::Number(number) => convert_number(number),
         Value::String(text) => minijinja::Value::from(text.as_str()),
         Value::Array(items) => items.iter().map(convert).collect::<Vec<_>>().into(),
-        Value::Object(members) => {
-            members.iter().map(|(name, member)| (name.clone(), convert(member))).collect()
-        }
+        Value::Object(members) => minijinja::Value::from_object(OrderedMap(
+            members.iter().map(|(name, member)| (name.to_owned(), convert(member))).collect(),
+        )),
     }
 }
 
@@ -221,6 +247,7 @@ fn convert_number(number: &Number) -> minijinja::Value {
 fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinja::Error> {
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => out.push_str("null"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
         ValueKind::String => out.push_str(&Value::from(value.as_str().unwrap_or_default()).compact()),
         ValueKind::Seq | ValueKind::Iterable => {
             out.push('[');
@@ -261,7 +288,7 @@ mod tests {
     fn values_go_in_with_their_own_text() {
         let scope = scope(
             r#"{"inputs":{"s":"a \"b\"","n":123456789012345678901234567890,"f":1.00,"e":1e400,"i":7,"t":true,"z":null,
-               "l":[1,"x",{"k":2.50}]}}"#,
+               "l":[1,"x",{"z":2.50,"a":null}]}}"#,
         );
         for (template, text) in [
             ("${{ inputs.s }}", "a \"b\""),
@@ -270,7 +297,7 @@ mod tests {
             ("${{ inputs.e }}", "1e400"),
             ("${{ inputs.i + 1 }}", "8"),
             ("${{ inputs.t }} ${{ inputs.z }}", "true null"),
-            ("${{ inputs.l }}", r#"[1,"x",{"k":2.50}]"#),
+            ("${{ inputs.l }}", r#"[1,"x",{"z":2.50,"a":null}]"#),
             ("no expression, {{ braces }} stay", "no expression, {{ braces }} stay"),
             ("$HOME and ${HOME} stay\n", "$HOME and ${HOME} stay\n"),
         ] {
@@ -288,8 +315,13 @@ mod tests {
     #[test]
     fn a_runaway_expression_ends() {
         let scope = scope(r#"{"inputs":{"l":[1,2,3]}}"#);
-        let bomb = format!("${{{{ {} }}}}", vec!["inputs.l"; 100_000].join(" ~ "));
-        assert!(scope.render(&bomb).is_err());
+        let long = format!("${{{{ {} }}}}", vec!["inputs.l"; 100_000].join(" ~ "));
+        let nested = format!("${{{{ {}1{} }}}}", "(".repeat(2_000), ")".repeat(2_000));
+        let huge = "${{ 'x' * 99999999999 }}".to_owned();
+        for bomb in [long, nested, huge] {
+            assert!(scope.render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
+        }
+        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(2_000))).is_ok());
     }
 
     #[test]

@@ -14,8 +14,8 @@ use crate::{
     loops,
 };
 use envoi_contract::{
-    json::{Object, Value},
-    routing::{self, Decision, Kind, Signal},
+    json::Value,
+    routing::{self, Decision, Signal},
 };
 
 /// What is to be recorded and done after a visit.
@@ -82,7 +82,7 @@ pub(crate) fn decide(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str
     let resolution =
         routing::resolve(&input).map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
     let row = resolution.audit.row.to_owned();
-    let audit = audit_value(&resolution.audit);
+    let audit = resolution.audit.to_value();
     let mut decided = Decided { row, ..Decided::new(resolution.signal, Course::Stop, audit) };
     decided.course = onward(draft, step);
     Ok(obey(draft, step, decided))
@@ -194,24 +194,4 @@ pub(crate) fn may_go_again(draft: &Draft<'_>, step: &Step) -> Result<(), String>
         return Err(format!("max_iterations {max} of step `{}`", step.id));
     }
     bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger).map_or(Ok(()), |reached| Err(reached.reason))
-}
-
-/// Whether anything was to be resolved, for the kinds of routing that wait for something.
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Linear => "linear",
-        Kind::Microloop => "microloop",
-        Kind::Branch => "branch",
-    }
-}
-
-fn audit_value(audit: &routing::Audit) -> Value {
-    let mut members = Object::default();
-    members.insert("row".to_owned(), Value::from(audit.row));
-    members.insert("because".to_owned(), Value::from(audit.fired_because.as_str()));
-    let passed: Object =
-        audit.passed_over.iter().map(|(row, why)| ((*row).to_owned(), Value::from(why.as_str()))).collect();
-    members.insert("passed_over".to_owned(), Value::Object(passed));
-    members.insert("input".to_owned(), Value::from(audit.input_digest.to_string()));
-    Value::Object(members)
 }

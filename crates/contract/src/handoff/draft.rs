@@ -27,6 +27,7 @@ impl Default for Artifacts {
 
 /// The engine's word on which step this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Identity {
     /// The step.
     pub step_id: String,

@@ -14,6 +14,8 @@ const DEFAULT_MAX_ITERATIONS: u64 = 3;
 
 /// The shape of a step's routing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Kind {
     /// One step after the other; with a `loop_target`, a gate.
     #[default]
@@ -47,6 +49,7 @@ impl Kind {
 
 /// A step's routing configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Routing {
     /// Linear, microloop or branch.
     pub kind: Kind,
@@ -74,6 +77,7 @@ impl Default for Routing {
 
 /// The resolver's whole input.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Input {
     /// What the step wrote.
     pub handoff_text: String,

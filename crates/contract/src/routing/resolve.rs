@@ -48,8 +48,30 @@ impl Audit {
     }
 }
 
+/// The rows of the table.
+const ROWS: [&str; 10] = ["1", "1a", "1b", "2", "3", "4", "5", "6", "7", "8"];
+
+impl Audit {
+    /// Reads what [`Audit::to_value`] wrote; `None` if it is something else.
+    #[must_use]
+    pub fn from_value(value: &Value) -> Option<Audit> {
+        let text = |name| value.get(name).and_then(Value::as_str);
+        let known = |row: &str| ROWS.into_iter().find(|known| *known == row);
+        let passed = value.get("passed_over")?.as_object()?.iter();
+        let passed_over = passed.map(|(row, why)| Some((known(row)?, Cow::from(why.as_str()?.to_string()))));
+        Some(Audit {
+            row: known(text("row")?)?,
+            fired_because: text("fired_because")?.to_string(),
+            passed_over: passed_over.collect::<Option<_>>()?,
+            unknown_hint: text("unknown_hint").map(ToString::to_string),
+            input_digest: Digest::parse(text("input_digest")?)?,
+        })
+    }
+}
+
 /// A signal and why it is that.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resolution {
     /// What happens next.
     pub signal: Signal,

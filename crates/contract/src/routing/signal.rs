@@ -10,6 +10,8 @@ use crate::json::{Number, Object, Value};
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Decision {
     /// Go on to the next step: `advance`, `proceed`.
     Advance,
@@ -66,6 +68,7 @@ impl Decision {
 
 /// Where a branch leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Route {
     /// The flow, or `None` for the same one. Never empty, without `/`.
     pub flow: Option<String>,

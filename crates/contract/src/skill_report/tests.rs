@@ -2,7 +2,6 @@
 
 use std::format;
 use std::string::ToString;
-use std::vec::Vec;
 
 use super::*;
 
@@ -65,7 +64,7 @@ fn the_verdict_follows_the_table() {
     let ok = format!("{{\"ok\":true,{HEAD},\"error\":null}}");
     let failed = format!("{{\"ok\":false,{HEAD}}}");
     let explained = format!("{{\"ok\":true,{HEAD},\"error\":{{\"code\":\"HALF\",\"message\":\"m\"}}}}");
-    let rows: Vec<(Option<i32>, Option<i32>, Option<&str>, bool, Option<&str>)> = std::vec![
+    let rows: [(_, _, Option<&str>, _, _); 14] = [
         (Some(0), None, None, false, None),
         (Some(0), None, Some(&ok), true, None),
         (Some(0), None, Some(&explained), false, Some("HALF")),

@@ -1,0 +1,132 @@
+//! The methods of the seed: goals, rounds, and whether a pipeline makes progress.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::Envelope;
+use crate::json::{Members, Object, Value};
+use crate::time::Timestamp;
+
+/// The rounds after which a pipeline without a goal done counts as stuck, unless the caller says otherwise.
+pub const DEFAULT_MIN_PROGRESS_STAGES: u64 = 2;
+
+/// What a step needs to know of the round it runs in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageContext {
+    /// The round, from 1.
+    pub current_stage_number: u64,
+    /// Rounds allowed.
+    pub max_stages: u64,
+    /// The goals.
+    pub all_goals: Vec<String>,
+    /// The goals that are not done.
+    pub remaining_goals: Vec<String>,
+    /// Each goal's status.
+    pub goal_completion_status: Members<String>,
+    /// What each finished round did.
+    pub completed_stages: Vec<Object>,
+}
+
+impl StageContext {
+    /// The six members as JSON.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let statuses: Object = self
+            .goal_completion_status
+            .iter()
+            .map(|(goal, status)| (goal, Value::from(status.as_str())))
+            .collect();
+        Value::Object(Object::from([
+            ("current_stage_number", Value::from(self.current_stage_number)),
+            ("max_stages", Value::from(self.max_stages)),
+            ("all_goals", Value::from(self.all_goals.clone())),
+            ("remaining_goals", Value::from(self.remaining_goals.clone())),
+            ("goal_completion_status", Value::Object(statuses)),
+            ("completed_stages", Value::from(self.completed_stages.clone())),
+        ]))
+    }
+}
+
+/// What a new envelope is made from; ids and the moment come from the caller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The envelope's own id.
+    pub envelope_id: String,
+    /// What is asked.
+    pub raw_input: String,
+    /// Who asks.
+    pub user_id: String,
+    /// The session.
+    pub session_id: String,
+    /// The request's id.
+    pub request_id: String,
+    /// Free-form.
+    pub metadata: Object,
+    /// Now; both `received_at` and `created_at`.
+    pub now: Timestamp,
+}
+
+/// A new envelope with the seed's defaults.
+#[must_use]
+pub fn create_envelope(request: Request) -> Envelope {
+    let Request { envelope_id, raw_input, user_id, session_id, request_id, metadata, now } = request;
+    let now = Some(now.to_string());
+    Envelope {
+        envelope_id,
+        request_id,
+        user_id,
+        session_id,
+        raw_input,
+        received_at: now.clone(),
+        created_at: now,
+        metadata,
+        ..Envelope::default()
+    }
+}
+
+impl Envelope {
+    /// Replaces all three goal members. Duplicates stay in the lists and collapse in the map; each goal is `pending`.
+    pub fn initialize_goals(&mut self, goals: &[String]) {
+        self.all_goals = goals.to_vec();
+        self.remaining_goals = goals.to_vec();
+        self.goal_completion_status =
+            goals.iter().map(|goal| (goal.as_str(), "pending".to_string())).collect();
+    }
+
+    /// Marks a goal `complete` and takes its first occurrence off the remaining ones. A goal that is unknown to the map
+    /// or the list changes nothing there.
+    pub fn mark_goal_complete(&mut self, goal: &str) {
+        if let Some(status) = self.goal_completion_status.get_mut(goal) {
+            *status = "complete".to_string();
+        }
+        if let Some(at) = self.remaining_goals.iter().position(|remaining| remaining == goal) {
+            self.remaining_goals.remove(at);
+        }
+    }
+
+    /// Begins the next round. Nothing is clamped; bounds are tested where rounds are started.
+    pub fn advance_stage(&mut self) {
+        self.current_stage_number = self.current_stage_number.saturating_add(1);
+    }
+
+    /// A copy of what a step needs to know of its round.
+    #[must_use]
+    pub fn get_stage_context(&self) -> StageContext {
+        StageContext {
+            current_stage_number: self.current_stage_number,
+            max_stages: self.max_stages,
+            all_goals: self.all_goals.clone(),
+            remaining_goals: self.remaining_goals.clone(),
+            goal_completion_status: self.goal_completion_status.clone(),
+            completed_stages: self.completed_stages.clone(),
+        }
+    }
+
+    /// Whether `min_progress_stages` rounds have begun and no goal is done (`complete`, or `satisfied` as a relative
+    /// writes it).
+    #[must_use]
+    pub fn is_stuck(&self, min_progress_stages: u64) -> bool {
+        let done = |status: &String| status == "complete" || status == "satisfied";
+        self.current_stage_number >= min_progress_stages && !self.goal_completion_status.values().any(done)
+    }
+}

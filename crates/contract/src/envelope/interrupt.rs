@@ -1,0 +1,295 @@
+//! A pipeline that waits: what it asks, of whom, and what was answered.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::ENVELOPE_INVALID;
+use super::read::{object_or_null, time};
+use crate::decode::{Fields, with_unknown};
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+use crate::time::Timestamp;
+use crate::vocabulary::vocabulary;
+
+vocabulary! {
+    /// What an interrupt asks for.
+    InterruptKind {
+        /// A question to answer.
+        Clarification = "clarification",
+        /// An approval to give.
+        Confirmation = "confirmation",
+        /// A decision to review.
+        AgentReview = "agent_review",
+        /// A place to stop at.
+        Checkpoint = "checkpoint",
+        /// A resource to wait for.
+        ResourceExhausted = "resource_exhausted",
+        /// A time that ran out.
+        Timeout = "timeout",
+        /// A fault to look at.
+        SystemError = "system_error",
+    }
+}
+
+impl InterruptKind {
+    /// How long an interrupt made through the library stays open; `None` for ever. In a run nothing expires unless the
+    /// flow says so.
+    #[must_use]
+    pub const fn default_time_to_live_ms(self) -> Option<u64> {
+        const MINUTE_MS: u64 = 60_000;
+        match self {
+            InterruptKind::Clarification => Some(24 * 60 * MINUTE_MS),
+            InterruptKind::Confirmation | InterruptKind::SystemError => Some(60 * MINUTE_MS),
+            InterruptKind::AgentReview => Some(30 * MINUTE_MS),
+            InterruptKind::ResourceExhausted | InterruptKind::Timeout => Some(5 * MINUTE_MS),
+            InterruptKind::Checkpoint => None,
+        }
+    }
+}
+
+vocabulary! {
+    /// What became of an interrupt.
+    InterruptStatus {
+        /// Nobody answered yet.
+        Pending = "pending",
+        /// It was answered.
+        Resolved = "resolved",
+        /// Its time ran out.
+        Expired = "expired",
+        /// It is not asked any more.
+        Cancelled = "cancelled",
+    }
+}
+
+/// One question to a person or a system, with its 16 members. Those of another system may lack an owner or a status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowInterrupt {
+    /// The interrupt itself.
+    pub id: Option<String>,
+    /// What it asks for.
+    pub kind: InterruptKind,
+    /// The request it belongs to.
+    pub request_id: Option<String>,
+    /// Who is asked.
+    pub user_id: Option<String>,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The envelope it belongs to.
+    pub envelope_id: Option<String>,
+    /// A question.
+    pub question: Option<String>,
+    /// A message.
+    pub message: Option<String>,
+    /// What else there is to know, free-form.
+    pub data: Option<Object>,
+    /// The answer.
+    pub response: Option<InterruptResponse>,
+    /// What became of it.
+    pub status: Option<InterruptStatus>,
+    /// When it was raised.
+    pub created_at: Option<String>,
+    /// When it expires.
+    pub expires_at: Option<String>,
+    /// When it was answered.
+    pub resolved_at: Option<String>,
+    /// Its trace.
+    pub trace_id: Option<String>,
+    /// Its span.
+    pub span_id: Option<String>,
+    /// Members that this contract does not know, in the order read.
+    pub unknown: Object,
+}
+
+impl FlowInterrupt {
+    /// An open interrupt: status `pending`, `data` empty, raised `now`, without expiry.
+    #[must_use]
+    pub fn new(id: impl Into<String>, kind: InterruptKind, now: Timestamp) -> FlowInterrupt {
+        FlowInterrupt {
+            id: Some(id.into()),
+            kind,
+            request_id: None,
+            user_id: None,
+            session_id: None,
+            envelope_id: None,
+            question: None,
+            message: None,
+            data: Some(Object::new()),
+            response: None,
+            status: Some(InterruptStatus::Pending),
+            created_at: Some(now.to_string()),
+            expires_at: None,
+            resolved_at: None,
+            trace_id: None,
+            span_id: None,
+            unknown: Object::new(),
+        }
+    }
+
+    /// The same, expiring after its kind's default time to live.
+    #[must_use]
+    pub fn with_default_expiry(mut self, now: Timestamp) -> FlowInterrupt {
+        let expiry = self.kind.default_time_to_live_ms().map(|ttl| now.saturating_add_ms(ttl));
+        self.expires_at = expiry.map(|at| at.to_string());
+        self
+    }
+
+    /// The interrupt as JSON with all its 16 members.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let text = |text: &Option<String>| Value::from(text.clone());
+        let known = [
+            ("id", text(&self.id)),
+            ("kind", Value::from(self.kind.word())),
+            ("request_id", text(&self.request_id)),
+            ("user_id", text(&self.user_id)),
+            ("session_id", text(&self.session_id)),
+            ("envelope_id", text(&self.envelope_id)),
+            ("question", text(&self.question)),
+            ("message", text(&self.message)),
+            ("data", Value::from(self.data.clone())),
+            ("response", Value::from(self.response.as_ref().map(InterruptResponse::to_value))),
+            ("status", Value::from(self.status.map(InterruptStatus::word))),
+            ("created_at", text(&self.created_at)),
+            ("expires_at", text(&self.expires_at)),
+            ("resolved_at", text(&self.resolved_at)),
+            ("trace_id", text(&self.trace_id)),
+            ("span_id", text(&self.span_id)),
+        ];
+        let members: Vec<(String, Value)> =
+            known.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        with_unknown(Object::from_distinct(members), &self.unknown)
+    }
+
+    /// Reads an interrupt; `kind` is required, any other member may be missing or null, and nothing is filled in.
+    ///
+    /// # Errors
+    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, times that are none.
+    pub fn from_value(value: &Value) -> Result<FlowInterrupt, Diagnostic> {
+        FlowInterrupt::read(Fields::of(value, ENVELOPE_INVALID)?)
+    }
+
+    pub(super) fn read(mut fields: Fields) -> Result<FlowInterrupt, Diagnostic> {
+        let id = fields.string("id")?;
+        let kind = match fields.take("kind") {
+            Some(word) => {
+                word.as_str().and_then(InterruptKind::parse).ok_or_else(|| wrong_kind(&fields, &word))?
+            }
+            None => return Err(fields.missing("kind")),
+        };
+        let [request_id, user_id, session_id, envelope_id] = [
+            fields.string("request_id")?,
+            fields.string("user_id")?,
+            fields.string("session_id")?,
+            fields.string("envelope_id")?,
+        ];
+        let [question, message] = [fields.string("question")?, fields.string("message")?];
+        let data = object_or_null(&mut fields, "data")?;
+        let response = read_response(&mut fields)?;
+        let status = read_status(&mut fields)?;
+        let [created_at, expires_at, resolved_at] = [
+            time(&mut fields, "created_at")?,
+            time(&mut fields, "expires_at")?,
+            time(&mut fields, "resolved_at")?,
+        ];
+        let [trace_id, span_id] = [fields.string("trace_id")?, fields.string("span_id")?];
+        let unknown = fields.rest();
+        Ok(FlowInterrupt {
+            id,
+            kind,
+            request_id,
+            user_id,
+            session_id,
+            envelope_id,
+            question,
+            message,
+            data,
+            response,
+            status,
+            created_at,
+            expires_at,
+            resolved_at,
+            trace_id,
+            span_id,
+            unknown,
+        })
+    }
+}
+
+fn wrong_kind(fields: &Fields, word: &Value) -> Diagnostic {
+    let expected =
+        "clarification, confirmation, agent_review, checkpoint, resource_exhausted, timeout or system_error";
+    fields.wrong("kind", expected, word)
+}
+
+fn read_status(fields: &mut Fields) -> Result<Option<InterruptStatus>, Diagnostic> {
+    let Some(word) = fields.take("status").filter(|word| !word.is_null()) else { return Ok(None) };
+    let status = word.as_str().and_then(InterruptStatus::parse);
+    status
+        .map(Some)
+        .ok_or_else(|| fields.wrong("status", "pending, resolved, expired, cancelled or null", &word))
+}
+
+fn read_response(fields: &mut Fields) -> Result<Option<InterruptResponse>, Diagnostic> {
+    match fields.take("response") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(response)) => {
+            let place = fields.pointer("response");
+            InterruptResponse::read(Fields::of_object(response, ENVELOPE_INVALID).within(&place)).map(Some)
+        }
+        Some(other) => Err(fields.wrong("response", "an object or null", &other)),
+    }
+}
+
+/// An answer. Written with the members that are there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InterruptResponse {
+    /// Words.
+    pub text: Option<String>,
+    /// Yes or no.
+    pub approved: Option<bool>,
+    /// A decision by name.
+    pub decision: Option<String>,
+    /// What else was answered, free-form.
+    pub data: Option<Object>,
+    /// When it came; stored once.
+    pub received_at: Option<String>,
+    /// Members that this contract does not know, in the order read.
+    pub unknown: Object,
+}
+
+impl InterruptResponse {
+    /// The answer as JSON, without members that are not there.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let known = [
+            ("text", Value::from(self.text.clone())),
+            ("approved", Value::from(self.approved)),
+            ("decision", Value::from(self.decision.clone())),
+            ("data", Value::from(self.data.clone())),
+            ("received_at", Value::from(self.received_at.clone())),
+        ];
+        let there = known.into_iter().filter(|(_, value)| !value.is_null());
+        with_unknown(there.collect(), &self.unknown)
+    }
+
+    /// Reads an answer; any member may be missing or null.
+    ///
+    /// # Errors
+    /// `ENVELOPE_INVALID` with the place: wrong types, a time that is none.
+    pub fn from_value(value: &Value) -> Result<InterruptResponse, Diagnostic> {
+        InterruptResponse::read(Fields::of(value, ENVELOPE_INVALID)?)
+    }
+
+    fn read(mut fields: Fields) -> Result<InterruptResponse, Diagnostic> {
+        let text = fields.string("text")?;
+        let approved = match fields.take("approved") {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(approved)) => Some(approved),
+            Some(other) => return Err(fields.wrong("approved", "true, false or null", &other)),
+        };
+        let decision = fields.string("decision")?;
+        let data = object_or_null(&mut fields, "data")?;
+        let received_at = time(&mut fields, "received_at")?;
+        Ok(InterruptResponse { text, approved, decision, data, received_at, unknown: fields.rest() })
+    }
+}

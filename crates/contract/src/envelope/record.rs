@@ -1,0 +1,118 @@
+//! One entry of the history: what an attempt was and how it went.
+
+use alloc::string::String;
+
+use super::ENVELOPE_INVALID;
+use super::read::time;
+use crate::decode::{Fields, with_unknown};
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+use crate::vocabulary::vocabulary;
+
+vocabulary! {
+    /// How an attempt went. A hand-off's `succeeded` is `success` here, its `failed` is `error`.
+    RecordStatus {
+        /// It is not over.
+        Running = "running",
+        /// It worked.
+        Success = "success",
+        /// It failed.
+        Error = "error",
+        /// Nothing ran.
+        Skipped = "skipped",
+    }
+}
+
+/// One attempt of a step, with its 8 members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessingRecord {
+    /// The step.
+    pub agent: String,
+    /// Its place in the order.
+    pub stage_order: u64,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub completed_at: Option<String>,
+    /// How long it took, at most 2^53 - 1.
+    pub duration_ms: u64,
+    /// How it went.
+    pub status: RecordStatus,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Model calls it made.
+    pub llm_calls: u64,
+    /// Members that this contract does not know, in the order read.
+    pub unknown: Object,
+}
+
+impl Default for ProcessingRecord {
+    fn default() -> ProcessingRecord {
+        ProcessingRecord {
+            agent: String::new(),
+            stage_order: 0,
+            started_at: None,
+            completed_at: None,
+            duration_ms: 0,
+            status: RecordStatus::Running,
+            error: None,
+            llm_calls: 0,
+            unknown: Object::new(),
+        }
+    }
+}
+
+impl ProcessingRecord {
+    /// The record as JSON with all its 8 members.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let members = Object::from([
+            ("agent", Value::from(self.agent.as_str())),
+            ("stage_order", Value::from(self.stage_order)),
+            ("started_at", Value::from(self.started_at.clone())),
+            ("completed_at", Value::from(self.completed_at.clone())),
+            ("duration_ms", Value::from(self.duration_ms)),
+            ("status", Value::from(self.status.word())),
+            ("error", Value::from(self.error.clone())),
+            ("llm_calls", Value::from(self.llm_calls)),
+        ]);
+        with_unknown(members, &self.unknown)
+    }
+
+    /// Reads a record; members that are missing have their defaults.
+    ///
+    /// # Errors
+    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, times that are none.
+    pub fn from_value(value: &Value) -> Result<ProcessingRecord, Diagnostic> {
+        ProcessingRecord::read(Fields::of(value, ENVELOPE_INVALID)?)
+    }
+
+    pub(super) fn read(mut fields: Fields) -> Result<ProcessingRecord, Diagnostic> {
+        let agent = fields.string_or_default("agent")?;
+        let stage_order = fields.u53_or("stage_order", 0)?;
+        let [started_at, completed_at] =
+            [time(&mut fields, "started_at")?, time(&mut fields, "completed_at")?];
+        let duration_ms = fields.u53_or("duration_ms", 0)?;
+        let status = match fields.take("status") {
+            None => RecordStatus::Running,
+            Some(word) => word
+                .as_str()
+                .and_then(RecordStatus::parse)
+                .ok_or_else(|| fields.wrong("status", "running, success, error or skipped", &word))?,
+        };
+        let error = fields.string("error")?;
+        let llm_calls = fields.u53_or("llm_calls", 0)?;
+        let unknown = fields.rest();
+        Ok(ProcessingRecord {
+            agent,
+            stage_order,
+            started_at,
+            completed_at,
+            duration_ms,
+            status,
+            error,
+            llm_calls,
+            unknown,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! How contract values stand in rows of ours (feature `serde`): as the text of their compact JSON.
+//!
+//! A row's reader is not the strict one and may lose digits or member order; a string passes through it unchanged.
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::digest::Digest;
+use crate::envelope::{Envelope, FlowInterrupt, InterruptResponse, ProcessingRecord};
+use crate::handoff::Handoff;
+use crate::json::{Members, Number, Value};
+use crate::routing::{Audit, Signal};
+use crate::skill_report::SkillReport;
+use crate::time::Timestamp;
+
+/// Serialises `$type` as the string that `$write` gives, and reads it back with `$read`.
+macro_rules! as_text {
+    ($type:ty, $write:expr, $read:expr) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let write: fn(&$type) -> String = $write;
+                serializer.serialize_str(&write(self))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                let text = <Cow<'de, str>>::deserialize(deserializer)?;
+                let read: fn(&str) -> Result<$type, String> = $read;
+                read(&text).map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+fn parsed(text: &str) -> Result<Value, String> {
+    Value::parse_str(text).map_err(|error| error.to_string())
+}
+
+as_text!(Value, Value::compact, parsed);
+as_text!(Number, |number| number.to_string(), |text| {
+    Number::parse(text).ok_or_else(|| "expected a JSON number".to_string())
+});
+as_text!(Digest, |digest| digest.to_string(), |text| {
+    Digest::parse(text).ok_or_else(|| "expected `sha256:` and 64 hexadecimal digits".to_string())
+});
+as_text!(Signal, |signal| signal.orchestrator(None).compact(), |text| {
+    Signal::decode(&parsed(text)?).map_err(|refusal| refusal.to_string())
+});
+as_text!(Audit, |audit| audit.to_value().compact(), |text| {
+    Audit::from_value(&parsed(text)?).ok_or_else(|| "expected the audit of a resolution".to_string())
+});
+as_text!(Handoff, |handoff| handoff.to_value().compact(), |text| {
+    Handoff::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
+});
+as_text!(Envelope, |envelope| envelope.to_state_dict().compact(), |text| {
+    Envelope::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
+});
+as_text!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {
+    FlowInterrupt::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+});
+as_text!(InterruptResponse, |response| response.to_value().compact(), |text| {
+    InterruptResponse::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+});
+as_text!(ProcessingRecord, |record| record.to_value().compact(), |text| {
+    ProcessingRecord::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+});
+as_text!(SkillReport, |report| report.to_value().compact(), |text| {
+    SkillReport::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
+});
+
+/// Milliseconds since 1970.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(self.as_millis())
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        i64::deserialize(deserializer).map(Timestamp::from_millis)
+    }
+}
+
+/// A map in the order of the members.
+impl<V: Serialize> Serialize for Members<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        for (name, value) in self {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<V>, D::Error> {
+        deserializer.deserialize_map(MembersVisitor(PhantomData))
+    }
+}
+
+struct MembersVisitor<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for MembersVisitor<V> {
+    type Value = Members<V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map without equal names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<V>, A::Error> {
+        let mut members: Vec<(String, V)> = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        let count = members.len();
+        let members: Members<V> = members.into_iter().collect();
+        if members.len() == count { Ok(members) } else { Err(A::Error::custom("two members of one name")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Object;
+
+    fn trip<T: Serialize + for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(value: &T) -> String {
+        let row = serde_json::to_string(value).unwrap();
+        assert_eq!(&serde_json::from_str::<T>(&row).unwrap(), value);
+        row
+    }
+
+    #[test]
+    fn a_row_keeps_digits_and_order() {
+        let value = Value::parse_str(r#"{"z":1.00,"a":[1e400,-0,"x"]}"#).unwrap();
+        assert_eq!(trip(&value), r#""{\"z\":1.00,\"a\":[1e400,-0,\"x\"]}""#);
+        let object: Object = value.as_object().unwrap().clone();
+        assert_eq!(trip(&object), r#"{"z":"1.00","a":"[1e400,-0,\"x\"]"}"#);
+        trip(&Number::from(7_u64));
+        trip(&Digest::of(b"x"));
+        assert_eq!(trip(&Timestamp::from_millis(-1)), "-1");
+        trip(&Members::from([("b", true), ("a", false)]));
+        assert!(serde_json::from_str::<Members<bool>>(r#"{"a":true,"a":true}"#).is_err());
+    }
+
+    #[test]
+    fn contracts_stand_in_rows_as_text() {
+        let input = crate::routing::decode_input(
+            br#"{"handoff_text":"Go to step 'z'","routing":{"routing_kind":"branch"},"steps":["a"]}"#,
+        );
+        let resolution = crate::routing::resolve(&input.unwrap()).unwrap();
+        trip(&resolution);
+        trip(&resolution.signal);
+        trip(&Envelope::default());
+        trip(&ProcessingRecord::default());
+        trip(&InterruptResponse { approved: Some(true), ..InterruptResponse::default() });
+        let report = br#"{"ok":true,"generatedAt":"t","skillName":"s","metrics":{"cost_usd":0.10}}"#;
+        trip(&SkillReport::decode(report).unwrap());
+        assert_eq!(trip(&crate::handoff::Status::Failed), "\"failed\"");
+        assert_eq!(trip(&crate::envelope::TerminalReason::MaxLlmCallsExceeded), "\"max_llm_calls_exceeded\"");
+        assert_eq!(trip(&crate::routing::Decision::Loop), "\"loop\"");
+        assert_eq!(trip(&crate::routing::Kind::Microloop), "\"microloop\"");
+    }
+}

@@ -1,0 +1,94 @@
+//! The promises of [`Journal`], as a suite that any store's author can run.
+//!
+//! Owns one function a promise, and the smallest runs that show it. Knows no store: not how one is opened, nor whether it
+//! has a disk. What only a disk can break (torn writes, no room) is tested beside the real store.
+
+mod checks;
+mod sample;
+
+use crate::{
+    error::{BlobError, CommitError, ReadError},
+    journal::Journal,
+    writer::{Commit, Receipt},
+};
+use std::{fmt, sync::mpsc};
+
+pub use sample::{commit, ended, interrupted, run, started, timer_fired, timer_set};
+
+/// A store that outlives its holders; empty when the suite gets it.
+pub trait Depot {
+    /// A new holder, which fences every earlier one and finds what they committed.
+    ///
+    /// # Errors
+    /// In words; the suite fails with them.
+    fn take(&self) -> Result<Box<dyn Journal>, String>;
+
+    /// Lets everything that was submitted come to its end. For stores whose time stands still unless moved.
+    fn settle(&self) {}
+}
+
+/// A promise that is not kept.
+#[derive(Debug, thiserror::Error)]
+#[error("`{promise}` is not kept: {found}")]
+pub struct Failure {
+    /// The promise, as a function's name in `conformance/checks.rs`.
+    pub promise: &'static str,
+    /// What happened instead.
+    pub found: String,
+}
+
+/// Runs the whole suite, each promise in a depot of its own.
+///
+/// # Errors
+/// All promises that are not kept.
+pub fn check_journal(make: impl Fn() -> Box<dyn Depot>) -> Result<(), Vec<Failure>> {
+    let failures: Vec<Failure> = checks::ALL
+        .iter()
+        .filter_map(|(promise, check)| {
+            let found = check(make().as_ref()).err()?.0;
+            Some(Failure { promise, found })
+        })
+        .collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures) }
+}
+
+/// Why a check stopped.
+struct Broken(String);
+
+macro_rules! broken_from {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Broken {
+            fn from(error: $error) -> Self {
+                Self(format!("unexpected: {error}"))
+            }
+        })*
+    };
+}
+broken_from!(BlobError, CommitError, ReadError, String, envoi_kernel::ids::BadId);
+
+/// Fails the check unless both are the same.
+fn same<T: PartialEq + fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), Broken> {
+    if found == expected { Ok(()) } else { Err(Broken(format!("{what} is {found:?}, not {expected:?}"))) }
+}
+
+/// Fails the check unless it holds.
+fn holds(what: &str, found: &impl fmt::Debug, holds: bool) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err(Broken(format!("{what}: {found:?}"))) }
+}
+
+/// Submits, and waits for the outcome.
+fn commit_now(depot: &dyn Depot, journal: &dyn Journal, commit: Commit) -> Result<Receipt, CommitError> {
+    let outcome = submit(journal, commit);
+    depot.settle();
+    outcome.recv().unwrap_or(Err(CommitError::Closed))
+}
+
+fn submit(journal: &dyn Journal, commit: Commit) -> mpsc::Receiver<Result<Receipt, CommitError>> {
+    let (tell, told) = mpsc::channel();
+    // A check that has failed meanwhile no longer listens.
+    journal.submit(commit, Box::new(move |outcome| drop(tell.send(outcome))));
+    told
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Folders and files that are still there after the power failed, and atomic replacement.
+//!
+//! Owns temp + rename and the order of fsyncs. Knows nothing of what is written.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Makes `folder` and its parents, and makes each new entry durable in its parent.
+pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.is_dir()).collect();
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => sync_folder(parent(folder))?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes what was created, renamed or removed in `folder` durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// The folder that `path` lies in.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A file that has no lasting name yet. Removed when dropped before [`Temporary::rename`].
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    path: Option<PathBuf>,
+}
+
+impl Temporary {
+    /// Makes an empty file with a name of its own in `folder`.
+    pub(crate) fn create(folder: &Path) -> io::Result<(Self, File)> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let name = format!(".new-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = folder.join(name);
+            match File::options().read(true).write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((Self { path: Some(path) }, file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Gives the file its lasting name, replacing what had it.
+    pub(crate) fn rename(mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            fs::rename(path, target)?;
+        }
+        self.path = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Nothing refers to it, and `repair` sweeps what stays.
+            drop(fs::remove_file(path));
+        }
+    }
+}

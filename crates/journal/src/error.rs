@@ -1,0 +1,294 @@
+//! What can go wrong with the store, one enum an operation family, and what a caller may do about it.
+
+use envoi_contract::digest::Digest;
+use std::{error::Error, io, path::PathBuf, sync::Arc};
+
+/// What the database or the machine said, shared by all who were in the same transaction.
+pub type Cause = Arc<dyn Error + Send + Sync>;
+
+/// What a caller may do after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The same again, later or after someone made room, may succeed.
+    Retry,
+    /// The caller's to change: repeating it unchanged fails again.
+    Reject,
+    /// A defect of ours, or damage.
+    Bug,
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A newer version of this program has used the store. Use that version.
+    #[error(
+        "the store in `{path}` has schema {found}, this program knows up to {known}: use a newer version"
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Last migration applied to it.
+        found: u32,
+        /// Last migration known here.
+        known: u32,
+    },
+    /// A migration was applied that is not the one known by its number, so nothing about the schema can be relied on.
+    #[error("migration {version} of the store in `{path}` is not the one this program knows")]
+    Checksum {
+        /// The database.
+        path: PathBuf,
+        /// Which migration.
+        version: u32,
+    },
+    /// Another process kept the database locked for five seconds.
+    #[error("the store in `{path}` is busy")]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file is no database, or a damaged one.
+    #[error("the store in `{path}` is damaged")]
+    Corrupt {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Cause,
+    },
+    /// The machine refused.
+    #[error("the store in `{path}` cannot be opened")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the machine said.
+        source: Cause,
+    },
+}
+
+impl OpenError {
+    /// What a caller may do.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Busy { .. } | Self::Io { .. } => Class::Retry,
+            Self::Newer { .. } => Class::Reject,
+            Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
+        }
+    }
+}
+
+/// Why a commit did not happen. Nothing of it is visible, unless [`CommitError::is_unknown`].
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Another engine has taken over. This one must not start or acknowledge anything further.
+    #[error("another engine has taken over: epoch {current} has replaced {ours}")]
+    Fenced {
+        /// The epoch of the writer that asked.
+        ours: u64,
+        /// The epoch that holds now.
+        current: u64,
+    },
+    /// The run has gone on without the caller, who has to load it again.
+    #[error("the run's next event is {found}, not {expected}")]
+    Conflict {
+        /// The place the caller wanted to write to.
+        expected: u64,
+        /// The place that is next.
+        found: u64,
+    },
+    /// The disk, or the database's own limit, is full. The run stands where it stood; make room and ask again.
+    #[error("no room for the commit")]
+    Full {
+        /// What SQLite said.
+        source: Cause,
+    },
+    /// Another process kept the database locked for five seconds: an engine that was stopped within a transaction.
+    #[error("the store stays busy")]
+    Busy,
+    /// The machine failed. If it failed within COMMIT, the outcome is unknown until the run is loaded again.
+    #[error("the commit failed")]
+    Io {
+        /// What SQLite said.
+        source: Cause,
+        /// Whether COMMIT itself failed, so that a crash might still show this commit.
+        unknown: bool,
+    },
+    /// The commit contradicts itself, so that a reader could not understand it. A defect of the caller.
+    #[error("the commit is malformed: {reason}")]
+    Malformed {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The writer has ended.
+    #[error("the writer has ended")]
+    Closed,
+}
+
+impl CommitError {
+    /// What a caller may do.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Full { .. } | Self::Busy | Self::Io { .. } => Class::Retry,
+            Self::Fenced { .. } | Self::Closed => Class::Reject,
+            Self::Conflict { .. } | Self::Malformed { .. } => Class::Bug,
+        }
+    }
+
+    /// Whether the commit may be found after a crash although it was not acknowledged.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Io { unknown: true, .. })
+    }
+}
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is no such run, hand-off or interrupt.
+    #[error("there is no {what} `{id}`")]
+    Missing {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// A row cannot be understood. `envoi repair` says more.
+    #[error("{what} is damaged")]
+    Damaged {
+        /// Which row.
+        what: String,
+        /// What was wrong with it.
+        source: Cause,
+    },
+    /// Content could not be read by its digest.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// Another process kept the database locked for five seconds.
+    #[error("the store stays busy")]
+    Busy,
+    /// The machine failed.
+    #[error("the store cannot be read")]
+    Io {
+        /// What SQLite said.
+        source: Cause,
+    },
+}
+
+impl ReadError {
+    /// What a caller may do.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Missing { .. } => Class::Reject,
+            Self::Damaged { .. } => Class::Bug,
+            Self::Blob(error) => error.class(),
+            Self::Busy | Self::Io { .. } => Class::Retry,
+        }
+    }
+}
+
+/// Why content could not be stored or read by its digest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlobError {
+    /// Nobody stored it, or it was removed.
+    #[error("content `{digest}` is not in the store")]
+    Missing {
+        /// What was asked for.
+        digest: Digest,
+    },
+    /// What is there is not what was stored.
+    #[error("content `{expected}` is damaged: what is in `{place}` has digest `{found}`")]
+    Damaged {
+        /// What was asked for.
+        expected: Digest,
+        /// What is there.
+        found: Digest,
+        /// The file, or the database.
+        place: PathBuf,
+    },
+    /// A file to be stored is not the one that was announced; it was changed meanwhile, or cut short.
+    #[error(
+        "`{path}` is not what was announced: it has {found_bytes} bytes and digest `{found}`, not {expected_bytes} and `{expected}`"
+    )]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// The announced digest.
+        expected: Digest,
+        /// The digest it has.
+        found: Digest,
+        /// The announced size.
+        expected_bytes: u64,
+        /// The size it has.
+        found_bytes: u64,
+    },
+    /// The database failed.
+    #[error("the store cannot be read")]
+    Store {
+        /// What SQLite said.
+        source: Cause,
+    },
+    /// The machine failed.
+    #[error("`{path}` cannot be read or written")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the machine said.
+        source: io::Error,
+    },
+}
+
+impl BlobError {
+    /// What a caller may do.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Missing { .. } | Self::Damaged { .. } => Class::Bug,
+            Self::Mismatch { .. } => Class::Reject,
+            Self::Store { .. } | Self::Io { .. } => Class::Retry,
+        }
+    }
+}
+
+/// Why a file that mirrors an event could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The path would leave the folder of its flow, or lie among the hand-offs. Refused before the event by whoever made it.
+    #[error("`{path}` is no path for an artifact")]
+    Path {
+        /// The path in the event.
+        path: String,
+    },
+    /// The content is not there.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The event it mirrors could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The machine failed.
+    #[error("`{path}` cannot be written")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the machine said.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// What a caller may do.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Path { .. } => Class::Bug,
+            Self::Blob(error) => error.class(),
+            Self::Read(error) => error.class(),
+            Self::Io { .. } => Class::Retry,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The files that people and steps read: hand-offs and the newest version of each artifact.
+//!
+//! Owns where they lie and that they equal the events. They are projections: nothing is fsynced, and what is missing or
+//! differs is written again. Nothing is ever read from them to decide anything.
+
+use crate::{
+    blobs,
+    durable::{self, Temporary},
+    error::FileError,
+    layout::Layout,
+    reader::{self, Reader},
+    rows::{HandoffRow, Place},
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    event::{AttemptSettled, Event, HandoffWritten, Record},
+    ids::{FlowId, RunId, VisitId},
+};
+use std::{
+    fs::{self, File, Permissions},
+    io::{self, Write},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Writes the files that a committed record stands for; nothing for most records. Safe to repeat, in the order of the run.
+///
+/// # Errors
+/// [`FileError`]; the record stays committed, and [`restore_run`] makes up for it.
+pub fn project(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    flow: &FlowId,
+    record: &Record,
+) -> Result<(), FileError> {
+    let files = Files { layout, reader, run };
+    match &record.event {
+        Event::HandoffWritten(written) => files.write_handoff(flow, written),
+        Event::AttemptSettled(settled) if !settled.late => files.place_all(flow, settled),
+        _ => Ok(()),
+    }
+}
+
+/// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
+///
+/// # Errors
+/// [`FileError`] of the first file that cannot be had again.
+pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<PathBuf>, FileError> {
+    let files = Files { layout, reader, run };
+    files.restore(reader.handoffs(run)?, reader.places(run)?)
+}
+
+/// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step.
+///
+/// # Errors
+/// As [`restore_run`].
+pub fn restore_visit(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    visit: &VisitId,
+) -> Result<Vec<PathBuf>, FileError> {
+    let files = Files { layout, reader, run };
+    let handoff = reader.handoff_row(run, visit)?;
+    let places = reader.places(run)?.into_iter().filter(|place| place.visit == *visit).collect();
+    let mut written = Vec::new();
+    files.restore_handoff(&handoff, &mut written)?;
+    files.restore_places(places, &mut written)?;
+    Ok(written)
+}
+
+/// What the files of one run are made from, and where they go.
+struct Files<'a> {
+    layout: &'a Layout,
+    reader: &'a Reader,
+    run: &'a RunId,
+}
+
+impl Files<'_> {
+    fn write_handoff(&self, flow: &FlowId, written: &HandoffWritten) -> Result<(), FileError> {
+        let bytes = reader::bytes(written);
+        let [own, newest] = self.handoff_paths(flow, &written.visit);
+        self.replace(&own, |file| Ok(file.write_all(&bytes)?))?;
+        self.replace(&newest, |file| Ok(file.write_all(&bytes)?))
+    }
+
+    fn handoff_paths(&self, flow: &FlowId, visit: &VisitId) -> [PathBuf; 2] {
+        [
+            self.layout.handoff_visit(self.run, flow, visit),
+            self.layout.handoff_latest(self.run, flow, &visit.scope, &visit.step),
+        ]
+    }
+
+    fn place_all(&self, flow: &FlowId, settled: &AttemptSettled) -> Result<(), FileError> {
+        let mut changes: Vec<_> = settled.files.iter().map(|file| (&file.path, file.blob.as_ref())).collect();
+        // A file may have become a folder: what is gone makes room first.
+        changes.sort_by_key(|(_, blob)| blob.is_some());
+        for (path, blob) in changes {
+            self.place(flow, path, blob.map(|blob| &blob.digest))?;
+        }
+        Ok(())
+    }
+
+    fn place(&self, flow: &FlowId, path: &str, digest: Option<&Digest>) -> Result<(), FileError> {
+        let target = self.target(flow, path)?;
+        match digest {
+            Some(digest) => self.replace(&target, |file| Ok(self.reader.write_blob(digest, file)?)),
+            None => remove(&target, &self.layout.flow(self.run, flow)),
+        }
+    }
+
+    fn target(&self, flow: &FlowId, path: &str) -> Result<PathBuf, FileError> {
+        if is_plain(path) {
+            return Ok(self.layout.artifact_place(self.run, flow, path));
+        }
+        Err(FileError::Path { path: path.to_owned() })
+    }
+
+    fn restore(&self, handoffs: Vec<HandoffRow>, places: Vec<Place>) -> Result<Vec<PathBuf>, FileError> {
+        let mut written = Vec::new();
+        for row in handoffs {
+            self.restore_handoff(&row, &mut written)?;
+        }
+        self.restore_places(places, &mut written)?;
+        Ok(written)
+    }
+
+    /// The visit's own file; and the newest one, if no later visit of the step has written.
+    fn restore_handoff(&self, row: &HandoffRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+        let bytes = self.reader.handoff_at(self.run, row.seq)?;
+        let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
+        let later = VisitId { visit: row.visit.visit.saturating_add(1), ..row.visit.clone() };
+        let is_newest = self.reader.handoff_row(self.run, &later).is_err();
+        for path in std::iter::once(own).chain(is_newest.then_some(newest)) {
+            if digest_of(&path) != Some(Digest::of(&bytes)) {
+                self.replace(&path, |file| Ok(file.write_all(&bytes)?))?;
+                written.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_places(&self, mut places: Vec<Place>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+        places.sort_by_key(|place| place.digest.is_some());
+        for Place { flow, path, digest, .. } in places {
+            let target = self.target(&flow, &path)?;
+            if digest_of(&target) != digest {
+                self.place(&flow, &path, digest.as_ref())?;
+                written.push(target);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a new read-only file in the place of the old one, with its folders.
+    fn replace(
+        &self,
+        target: &Path,
+        fill: impl FnOnce(&mut File) -> Result<(), Fill>,
+    ) -> Result<(), FileError> {
+        let failed = |source| FileError::Io { path: target.to_owned(), source };
+        fs::create_dir_all(durable::parent(target)).map_err(failed)?;
+        let (temporary, mut file) = Temporary::create(&self.layout.temporary()).map_err(failed)?;
+        fill(&mut file).map_err(|fill| fill.of(target))?;
+        file.set_permissions(Permissions::from_mode(0o444)).map_err(failed)?;
+        temporary.rename(target).map_err(failed)
+    }
+}
+
+/// Why a new file could not be filled.
+enum Fill {
+    Machine(io::Error),
+    Other(FileError),
+}
+
+impl Fill {
+    fn of(self, target: &Path) -> FileError {
+        match self {
+            Self::Machine(source) => FileError::Io { path: target.to_owned(), source },
+            Self::Other(error) => error,
+        }
+    }
+}
+
+impl From<io::Error> for Fill {
+    fn from(error: io::Error) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl From<crate::error::BlobError> for Fill {
+    fn from(error: crate::error::BlobError) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// Removes a file, and the folders above it that are empty then, up to the flow's own.
+fn remove(target: &Path, flow_folder: &Path) -> Result<(), FileError> {
+    match fs::remove_file(target) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(FileError::Io { path: target.to_owned(), source: error });
+        }
+        _ => {}
+    }
+    let above = target.ancestors().skip(1).take_while(|folder| *folder != flow_folder);
+    for folder in above {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The digest of the plain file at `path`, if there is one that can be read.
+fn digest_of(path: &Path) -> Option<Digest> {
+    let plain = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let file = plain.then(|| File::open(path).ok()).flatten()?;
+    blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
+}
+
+/// Whether an artifact's path stays in its flow's folder and out of the hand-offs.
+#[must_use]
+pub fn is_plain(path: &str) -> bool {
+    let segment = |segment: &str| !matches!(segment, "" | "." | "..");
+    path.split('/').all(segment) && !path.contains(['\\', '\0']) && path.split('/').next() != Some("handoff")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Commit, Store, Writer,
+        testing::{attempt, commit, flow, handoff, place, run, settled, started, visit},
+    };
+
+    /// A run of two visits; the artifact changes in both, and another comes and goes.
+    fn lived() -> (crate::testing::Place, Writer, Vec<Record>) {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        let run = run("a");
+        let large = vec![b'x'; 40_000];
+        place.store.blobs().put(&large).unwrap();
+        let blobs = [&b"one"[..], b"two", b"gone"].map(|bytes| (Digest::of(bytes), bytes.to_vec())).to_vec();
+        let first = [("shop/a.py", Some(&b"one"[..])), ("tmp/log", Some(b"gone"))];
+        let second = [("shop/a.py", Some(&b"two"[..])), ("big", Some(&large)), ("tmp/log", None)];
+        let events = [
+            started(&run),
+            attempt("repair", 1),
+            settled("repair", 1, &first),
+            handoff("repair", 1, "first"),
+            attempt("repair", 2),
+            settled("repair", 2, &second),
+            handoff("repair", 2, "second"),
+        ];
+        let commit = Commit { blobs, ..commit(&run, 0, events) };
+        writer.commit(commit.clone()).unwrap();
+        (place, writer, commit.records)
+    }
+
+    fn project_all(store: &Store, reader: &Reader, records: &[Record]) {
+        for record in records {
+            project(store.layout(), reader, &run("a"), &flow(), record).unwrap();
+        }
+    }
+
+    /// Every file of the run, with its content.
+    fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.is_dir() {
+                    folders.push(entry)
+                } else {
+                    found.push((entry.clone(), fs::read(entry).unwrap()))
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn the_files_of_a_run_are_its_handoffs_and_newest_artifacts() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        let names: Vec<_> =
+            tree(&base).iter().map(|(path, _)| path.strip_prefix(&base).unwrap().to_owned()).collect();
+        let expected =
+            ["big", "handoff/repair.1.json", "handoff/repair.2.json", "handoff/repair.json", "shop/a.py"];
+        assert_eq!(names, expected.map(PathBuf::from));
+        let read = |name: &str| fs::read(base.join(name)).unwrap();
+        assert_eq!(read("shop/a.py"), b"two");
+        assert_eq!(read("handoff/repair.json"), read("handoff/repair.2.json"));
+        let step = crate::testing::step("repair");
+        assert_eq!(read("handoff/repair.1.json"), place.reader.handoff(&run("a"), &step, Some(1)).unwrap());
+        assert_eq!(read("handoff/repair.2.json"), place.reader.handoff(&run("a"), &step, None).unwrap());
+        assert_eq!(fs::metadata(base.join("big")).unwrap().permissions().mode() & 0o777, 0o444);
+    }
+
+    #[test]
+    fn projecting_twice_changes_nothing() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let folder = place.store.layout().run(&run("a"));
+        let before = tree(&folder);
+        project_all(&place.store, &place.reader, &records);
+        assert_eq!(tree(&folder), before);
+        assert_eq!(
+            restore_run(place.store.layout(), &place.reader, &run("a")).unwrap(),
+            Vec::<PathBuf>::new()
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_differs_is_written_again() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let folder = place.store.layout().run(&run("a"));
+        let before = tree(&folder);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
+        fs::remove_file(base.join("big")).unwrap();
+        for changed in ["shop/a.py", "handoff/repair.json"] {
+            fs::remove_file(base.join(changed)).unwrap();
+            fs::write(base.join(changed), "tampered").unwrap();
+        }
+        fs::create_dir(base.join("tmp")).unwrap();
+        fs::write(base.join("tmp/log"), "back again").unwrap();
+        let written = restore_run(place.store.layout(), &place.reader, &run("a")).unwrap();
+        assert_eq!(written.len(), 5, "{written:?}");
+        assert_eq!(tree(&folder), before);
+    }
+
+    #[test]
+    fn a_run_whose_files_are_all_gone_has_them_again() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let folder = place.store.layout().run(&run("a"));
+        let before = tree(&folder);
+        fs::remove_dir_all(&folder).unwrap();
+        restore_run(place.store.layout(), &place.reader, &run("a")).unwrap();
+        assert_eq!(tree(&folder), before);
+    }
+
+    #[test]
+    fn a_step_is_given_what_the_visit_before_it_left() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        for name in ["handoff/repair.1.json", "handoff/repair.2.json", "handoff/repair.json", "shop/a.py"] {
+            fs::remove_file(base.join(name)).unwrap();
+        }
+        let restore = |nth| {
+            restore_visit(place.store.layout(), &place.reader, &run("a"), &visit("repair", nth)).unwrap()
+        };
+        assert_eq!(restore(1), [base.join("handoff/repair.1.json")]);
+        let newest =
+            ["handoff/repair.2.json", "handoff/repair.json", "shop/a.py"].map(|name| base.join(name));
+        assert_eq!(restore(2), newest);
+    }
+
+    #[test]
+    fn a_file_may_become_a_folder_and_back() {
+        let (place, writer, _) = lived();
+        let run = run("a");
+        let blobs = vec![(Digest::of(b"x"), b"x".to_vec())];
+        type Change = (&'static str, Option<&'static [u8]>);
+        let turns: [&[Change]; 3] =
+            [&[("d", Some(b"x"))], &[("d/e", Some(b"x")), ("d", None)], &[("d", Some(b"x")), ("d/e", None)]];
+        for (seq, turn) in (7..).zip(turns) {
+            let commit = Commit { blobs: blobs.clone(), ..commit(&run, seq, [settled("repair", 3, turn)]) };
+            project_after(&place, &writer, commit);
+        }
+        assert_eq!(fs::read(place.store.layout().artifact_place(&run, &flow(), "d")).unwrap(), b"x");
+    }
+
+    fn project_after(place: &crate::testing::Place, writer: &Writer, commit: Commit) {
+        writer.commit(commit.clone()).unwrap();
+        project_all(&place.store, &place.reader, &commit.records);
+        restore_run(place.store.layout(), &place.reader, &commit.run).unwrap();
+    }
+
+    #[test]
+    fn no_artifact_leaves_its_folder_or_poses_as_a_handoff() {
+        for path in
+            ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", "./a", "a\\b", "a\0b", "handoff/x", "handoff"]
+        {
+            assert!(!is_plain(path), "{path}");
+        }
+        for path in ["a", "a/b.py", "a/handoff/b", ".hidden", "..a"] {
+            assert!(is_plain(path), "{path}");
+        }
+    }
+}

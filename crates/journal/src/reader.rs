@@ -1,0 +1,310 @@
+//! Reading what was committed: runs, their events, hand-offs, questions, content.
+//!
+//! Owns a connection that never writes. Every call sees one consistent moment, at the latest the end of the last commit
+//! that was acknowledged before it.
+
+mod decode;
+
+use crate::{
+    blobs::Blobs,
+    error::{BlobError, ReadError},
+    projection,
+    rows::{Found, HandoffRow, InboxFilter, InboxRow, Match, Place, RunFilter, RunRow},
+    schema::{self, cause},
+    sql::{RunKey, signed, unsigned},
+    writer::{PinnedFlow, Snapshot},
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::{
+    event::{Event, HandoffWritten, Record},
+    ids::{RunId, Seq, StepId, VisitId},
+};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
+use std::{fmt, path::Path};
+
+/// A reading connection. One thread at a time; open as many as there are threads that read.
+pub struct Reader {
+    conn: Connection,
+    blobs: Blobs,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("blobs", &self.blobs).finish_non_exhaustive()
+    }
+}
+
+/// All that is needed to have a run again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The flow it is pinned to.
+    pub pinned: PinnedFlow,
+    /// The newest snapshot, if there is one.
+    pub snapshot: Option<Snapshot>,
+    /// The records after the snapshot, or all.
+    pub records: Vec<Record>,
+    /// The bytes of these records as stored: more than the snapshot's bytes means that a new one is due.
+    pub tail_bytes: u64,
+}
+
+impl Reader {
+    pub(crate) fn open(db: &Path, blobs: Blobs) -> Result<Self, ReadError> {
+        let conn = schema::connect(db).map_err(|error| read_error(error, "the store"))?;
+        conn.pragma_update(None, "query_only", true).map_err(|error| read_error(error, "the store"))?;
+        Ok(Self { conn, blobs })
+    }
+
+    /// One run at a glance.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is none of this id.
+    pub fn run(&self, run: &RunId) -> Result<RunRow, ReadError> {
+        let key = self.key(run)?;
+        let row = self.rows("SELECT * FROM runs WHERE run = ?1", [key], decode::run, "a run")?;
+        row.into_iter().next().ok_or_else(|| missing("run", run))
+    }
+
+    /// Runs, newest first.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, ReadError> {
+        let all = "SELECT * FROM runs ORDER BY run DESC LIMIT ?1";
+        let unfinished = "SELECT * FROM runs WHERE ended IS NULL ORDER BY run DESC LIMIT ?1";
+        let limit = filter.limit.map_or(-1, i64::from);
+        self.rows(if filter.unfinished { unfinished } else { all }, [limit], decode::run, "a run")
+    }
+
+    /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn find(&self, text: &str) -> Result<Match, ReadError> {
+        let sql = "SELECT id AS id, NULL AS run FROM journals WHERE ?1 <> '' AND \
+                   (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
+                   UNION ALL SELECT interrupt, journals.id FROM inbox JOIN journals USING (run) WHERE ?1 <> '' AND \
+                   (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
+                   OR substr(interrupt, -length(?1)) = ?1)";
+        let mut found = self.rows(sql, [text], decode::found, "an id")?;
+        if let Some(whole) = found.iter().find(|found| id(found) == text) {
+            return Ok(Match::One(whole.clone()));
+        }
+        Ok(match found.len() {
+            0 => Match::None,
+            1 => found.pop().map_or(Match::None, Match::One),
+            _ => Match::Many(found),
+        })
+    }
+
+    /// The run's flow, newest snapshot and the records after it.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; [`ReadError::Damaged`] when an event cannot be understood.
+    pub fn load(&self, run: &RunId) -> Result<Loaded, ReadError> {
+        self.consistently(|| {
+            let key = self.key(run)?;
+            let pinned = self.one(
+                "SELECT flows.* FROM journals JOIN flows USING (flow) WHERE run = ?1",
+                [key],
+                decode::pinned,
+            )?;
+            let pinned = pinned.ok_or_else(|| missing("flow pinned to run", run))?;
+            let snapshot =
+                self.one("SELECT seq, state FROM snapshots WHERE run = ?1", [key], decode::snapshot)?;
+            let from = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq.saturating_add(1));
+            let records = self.records_from(key, from, None)?;
+            let tail_bytes = self.tail_bytes(key, from)?;
+            Ok(Loaded { pinned, snapshot, records, tail_bytes })
+        })
+    }
+
+    /// Records of a run from the given place on, at most `limit`.
+    ///
+    /// # Errors
+    /// As [`Reader::load`].
+    pub fn records(&self, run: &RunId, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {
+        self.records_from(self.key(run)?, from, limit)
+    }
+
+    /// The hand-offs of a run, in the order in which they were written.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn handoffs(&self, run: &RunId) -> Result<Vec<HandoffRow>, ReadError> {
+        let sql = "SELECT * FROM handoffs WHERE run = ?1 ORDER BY seq";
+        self.rows(sql, [self.key(run)?], decode::handoff, "a hand-off")
+    }
+
+    /// The bytes of a step's hand-off exactly as in its file: of this visit, or the newest.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is none.
+    pub fn handoff(&self, run: &RunId, step: &StepId, visit: Option<u32>) -> Result<Vec<u8>, ReadError> {
+        let sql = "SELECT seq FROM handoffs WHERE run = ?1 AND step = ?2 AND scope = '' AND visit = coalesce(?3, visit) \
+                   ORDER BY visit DESC LIMIT 1";
+        let key = self.key(run)?;
+        let seq = self.one(sql, params![key, step.as_str(), visit], |row| row.get(0))?;
+        let seq: i64 = seq.ok_or_else(|| missing("hand-off of step", step))?;
+        self.handoff_at(run, unsigned(seq))
+    }
+
+    /// The bytes of the hand-off that the event at `seq` holds.
+    pub(crate) fn handoff_at(&self, run: &RunId, seq: Seq) -> Result<Vec<u8>, ReadError> {
+        match self.records(run, seq, Some(1))?.into_iter().next() {
+            Some(Record { event: Event::HandoffWritten(written), .. }) => Ok(bytes(&written)),
+            _ => Err(missing("hand-off", &format_args!("{run}#{seq}"))),
+        }
+    }
+
+    /// The hand-off of one visit at a glance.
+    pub(crate) fn handoff_row(&self, run: &RunId, visit: &VisitId) -> Result<HandoffRow, ReadError> {
+        let sql = "SELECT * FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit = ?4";
+        let row = self.one(
+            sql,
+            params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit],
+            decode::handoff,
+        )?;
+        row.ok_or_else(|| missing("hand-off", visit))
+    }
+
+    /// The newest version of every artifact of a run.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn places(&self, run: &RunId) -> Result<Vec<Place>, ReadError> {
+        let sql = "SELECT * FROM places WHERE run = ?1 ORDER BY flow, path";
+        self.rows(sql, [self.key(run)?], decode::place, "an artifact")
+    }
+
+    /// Questions to people, oldest first.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when the filter names a run that does not exist.
+    pub fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
+        let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
+                   WHERE (?1 IS NULL OR run = ?1) AND (?2 OR state = 'open') ORDER BY raised_at_ms, interrupt";
+        let key = filter.run.as_ref().map(|run| self.key(run)).transpose()?;
+        self.rows(sql, params![key, filter.closed], decode::question, "a question")
+    }
+
+    /// The bytes with this digest, from the database or their file, verified.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], or [`BlobError::Damaged`] when they are not what was stored.
+    pub fn blob(&self, digest: &Digest) -> Result<Vec<u8>, BlobError> {
+        match self.inline(digest)? {
+            Some(bytes) => Ok(bytes),
+            None => self.blobs.get(digest),
+        }
+    }
+
+    /// As [`Reader::blob`], a piece at a time: what was written is to be used only after `Ok`.
+    ///
+    /// # Errors
+    /// As [`Reader::blob`], and [`BlobError::Io`] for `target`.
+    pub fn write_blob(&self, digest: &Digest, target: &mut dyn std::io::Write) -> Result<(), BlobError> {
+        match self.inline(digest)? {
+            Some(bytes) => {
+                target.write_all(&bytes).map_err(|source| BlobError::Io { path: self.place(), source })
+            }
+            None => self.blobs.write_to(digest, target),
+        }
+    }
+
+    /// The digests of all content in the database.
+    pub(crate) fn inline_digests(&self) -> Result<Vec<Digest>, ReadError> {
+        self.rows("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")
+    }
+
+    fn inline(&self, digest: &Digest) -> Result<Option<Vec<u8>>, BlobError> {
+        let read = || {
+            let mut statement = self.conn.prepare_cached("SELECT bytes FROM blobs WHERE digest = ?1")?;
+            statement.query_row([digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0)).optional()
+        };
+        let bytes = read().map_err(|error| BlobError::Store { source: cause(error) })?;
+        match bytes.as_deref().map(Digest::of) {
+            Some(found) if found != *digest => {
+                Err(BlobError::Damaged { expected: *digest, found, place: self.place() })
+            }
+            _ => Ok(bytes),
+        }
+    }
+
+    fn place(&self) -> std::path::PathBuf {
+        self.conn.path().unwrap_or_default().into()
+    }
+
+    fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {
+        let key = self.one("SELECT run FROM journals WHERE id = ?1", [run.as_str()], |row| row.get(0))?;
+        key.ok_or_else(|| missing("run", run))
+    }
+
+    fn records_from(&self, run: RunKey, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {
+        let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
+        let limit = limit.map_or(-1, i64::from);
+        self.rows(sql, params![run, signed(from), limit], projection::record, "an event")
+    }
+
+    fn tail_bytes(&self, run: RunKey, from: Seq) -> Result<u64, ReadError> {
+        let sql = "SELECT coalesce(sum(octet_length(body)), 0) FROM events WHERE run = ?1 AND seq >= ?2";
+        Ok(self.one(sql, params![run, signed(from)], |row| row.get(0))?.map_or(0, unsigned))
+    }
+
+    /// Several queries that see the same moment.
+    fn consistently<T>(&self, read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+        let moment = self.conn.unchecked_transaction().map_err(|error| read_error(error, "the store"))?;
+        let result = read();
+        moment.finish().map_err(|error| read_error(error, "the store"))?;
+        result
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        decode: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, ReadError> {
+        Ok(self.rows(sql, values, decode, "a row")?.into_iter().next())
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        decode: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        what: &str,
+    ) -> Result<Vec<T>, ReadError> {
+        let read =
+            || self.conn.prepare_cached(sql)?.query_map(values, decode)?.collect::<rusqlite::Result<_>>();
+        read().map_err(|error| read_error(error, what))
+    }
+}
+
+/// A hand-off as it stands in its file.
+pub(crate) fn bytes(written: &HandoffWritten) -> Vec<u8> {
+    written.handoff.to_value().pretty().into_bytes()
+}
+
+fn id(found: &Found) -> &str {
+    match found {
+        Found::Run(run) => run.as_str(),
+        Found::Interrupt(interrupt, _) => interrupt.as_str(),
+    }
+}
+
+fn missing(what: &'static str, id: &impl fmt::Display) -> ReadError {
+    ReadError::Missing { what, id: id.to_string() }
+}
+
+fn read_error(error: rusqlite::Error, what: &str) -> ReadError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => ReadError::Busy,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(error, what),
+        Some(_) => ReadError::Io { source: cause(error) },
+        None => damaged(error, what),
+    }
+}
+
+fn damaged(error: rusqlite::Error, what: &str) -> ReadError {
+    ReadError::Damaged { what: what.to_owned(), source: cause(error) }
+}

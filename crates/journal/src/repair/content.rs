@@ -1,0 +1,66 @@
+//! Every content against its digest: what events name, what the database holds, what lies in files.
+
+use super::RepairReport;
+use crate::{
+    error::{BlobError, ReadError},
+    reader::Reader,
+    rows::RunFilter,
+    store::Store,
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::event::{Event, Record};
+use std::{collections::BTreeSet, fs, io, path::Path};
+
+pub(super) fn check(store: &Store, report: &mut RepairReport) -> Result<(), ReadError> {
+    let reader = store.reader()?;
+    let mut digests = named(&reader)?;
+    digests.extend(reader.inline_digests()?);
+    files(&store.layout().artifacts(), &mut digests, report);
+    for digest in digests {
+        report.contents = report.contents.saturating_add(1);
+        match reader.write_blob(&digest, &mut io::sink()) {
+            Ok(()) => {}
+            Err(error @ (BlobError::Missing { .. } | BlobError::Damaged { .. } | BlobError::Io { .. })) => {
+                report.damaged_content.push(error.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What the events of all runs refer to. Events that cannot be read have been reported already.
+fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
+    let mut digests = BTreeSet::new();
+    for row in reader.runs(RunFilter::default())? {
+        match reader.records(&row.run, 0, None) {
+            Ok(records) => digests.extend(records.iter().flat_map(of_record)),
+            Err(ReadError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(digests)
+}
+
+fn of_record(record: &Record) -> Vec<Digest> {
+    let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
+    let files = settled.files.iter().filter_map(|file| file.blob.as_ref());
+    files.chain(&settled.text).chain(&settled.report).map(|blob| blob.digest).collect()
+}
+
+/// Adds what lies in files; a file whose name is no digest is reported.
+fn files(folder: &Path, digests: &mut BTreeSet<Digest>, report: &mut RepairReport) {
+    for head in entries(folder) {
+        for tail in entries(&folder.join(&head)) {
+            match Digest::parse(&format!("sha256:{head}{tail}")) {
+                Some(digest) => drop(digests.insert(digest)),
+                None => report.damaged_content.push(format!("`{head}/{tail}` is no digest")),
+            }
+        }
+    }
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}

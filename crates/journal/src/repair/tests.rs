@@ -1,0 +1,148 @@
+//! A store damaged by hand, and what repair makes of it.
+
+use super::*;
+use crate::{
+    Commit, InboxFilter, RunFilter, schema,
+    testing::{
+        Place, answered, attempt, commit, ended, handoff, place, raised, run, settled, started, timer_set,
+    },
+};
+use envoi_contract::digest::Digest;
+use envoi_kernel::event::{About, EndStatus};
+
+/// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
+fn lived() -> Place {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let large = vec![b'x'; 20_000];
+    place.store.blobs().put(&large).unwrap();
+    let files = [("a.py", Some(&b"small"[..])), ("big", Some(&large))];
+    let (a, b) = (run("a"), run("b"));
+    let over = [
+        started(&a),
+        attempt("repair", 1),
+        settled("repair", 1, &files),
+        handoff("repair", 1, "done"),
+        ended(EndStatus::Succeeded),
+    ];
+    let blobs = vec![(Digest::of(b"small"), b"small".to_vec())];
+    writer.commit(Commit { blobs, ..commit(&a, 0, over) }).unwrap();
+    let waiting = [
+        started(&b),
+        attempt("critic", 1),
+        settled("critic", 1, &[]),
+        raised("x", About::InDoubt),
+        raised("y", About::Review),
+        answered("y"),
+    ];
+    writer.commit(commit(&b, 0, waiting)).unwrap();
+    for name in ["a", "b"] {
+        files::restore_run(place.store.layout(), &place.reader, &run(name)).unwrap();
+    }
+    place
+}
+
+fn damage(place: &Place, sql: &str) {
+    schema::connect(&place.store.layout().db()).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn a_sound_store_is_reported_clean_and_left_alone() {
+    let place = lived();
+    let report = repair(&place.store).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.runs, report.events, report.contents), (2, 11, 2));
+}
+
+#[test]
+fn damaged_rows_are_rebuilt_from_events() {
+    let place = lived();
+    let seen = |place: &Place| {
+        let all = InboxFilter { closed: true, ..InboxFilter::default() };
+        let reader = &place.reader;
+        let runs = reader.runs(RunFilter::default()).unwrap();
+        (
+            runs,
+            reader.handoffs(&run("a")).unwrap(),
+            reader.places(&run("a")).unwrap(),
+            reader.inbox(&all).unwrap(),
+        )
+    };
+    let before = seen(&place);
+    damage(
+        &place,
+        "UPDATE runs SET live_attempts = 7, ended = NULL WHERE id = 'run_a'; DELETE FROM runs WHERE id = 'run_b'; \
+         DELETE FROM handoffs; UPDATE places SET path = 'other' WHERE path = 'big'; UPDATE inbox SET state = 'open';",
+    );
+    let report = repair(&place.store).unwrap();
+    assert_eq!(seen(&place), before);
+    assert!(report.is_whole() && !report.is_clean());
+    let expected = [
+        "places 1 fix other: stood for nothing",
+        "handoffs 1  repair 1: was missing",
+        "inbox int_y: was different",
+        "places 1 fix big: was missing",
+        "runs 1: was different",
+        "runs 2: was missing",
+    ];
+    assert_eq!(report.mended_rows, expected);
+    assert!(repair(&place.store).unwrap().is_clean());
+}
+
+#[test]
+fn damaged_files_are_written_again() {
+    let place = lived();
+    let base = place.store.layout().run(&run("a")).join("fix");
+    let leftover = place.store.layout().temporary().join(".new-1-1");
+    fs::write(leftover, "half").unwrap();
+    fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
+    fs::remove_file(base.join("big")).unwrap();
+    let report = repair(&place.store).unwrap();
+    assert_eq!(report.mended_files, [base.join("handoff/repair.1.json"), base.join("big")]);
+    assert_eq!(report.swept, 1);
+    assert!(repair(&place.store).unwrap().is_clean());
+}
+
+#[test]
+fn damaged_content_is_named_by_its_digest() {
+    let place = lived();
+    let large = Digest::of(&[b'x'; 20_000]);
+    let path = place.store.layout().blob(&large);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "flipped").unwrap();
+    damage(&place, "UPDATE blobs SET bytes = x'00'");
+    let report = repair(&place.store).unwrap();
+    assert_eq!(report.damaged_content.len(), 2);
+    for digest in [large, Digest::of(b"small")] {
+        assert!(report.damaged_content.iter().any(|line| line.contains(&digest.to_string())), "{report:?}");
+    }
+    damage(&place, "DELETE FROM blobs");
+    let missing = format!("content `{}` is not in the store", Digest::of(b"small"));
+    assert!(repair(&place.store).unwrap().damaged_content.contains(&missing));
+}
+
+#[test]
+fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
+    let place = lived();
+    damage(
+        &place,
+        "DELETE FROM events WHERE run = 1 AND seq IN (1, 2); UPDATE events SET body = '{}' WHERE run = 2 AND seq = 4",
+    );
+    let report = repair(&place.store).unwrap();
+    assert_eq!(report.gaps, ["run_a#1", "run_a#2"]);
+    assert_eq!(report.unreadable.len(), 1);
+    assert!(report.unreadable[0].starts_with("run_b#4: "), "{report:?}");
+    assert_eq!(place.reader.handoffs(&run("a")).unwrap().len(), 1);
+    assert_eq!(place.reader.run(&run("b")).unwrap().in_doubt, 1);
+}
+
+#[test]
+fn a_repaired_run_goes_on_where_it_stood() {
+    let place = lived();
+    damage(&place, "DELETE FROM runs; DELETE FROM inbox");
+    repair(&place.store).unwrap();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(commit(&run("b"), 6, [timer_set("z")])).unwrap();
+    let row = place.reader.run(&run("b")).unwrap();
+    assert_eq!((row.next_seq, row.pending_timers, row.open_interrupts), (7, 1, 1));
+}

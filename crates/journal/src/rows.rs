@@ -1,0 +1,239 @@
+//! What a reader is told about runs, hand-offs and open questions: the projections as values.
+//!
+//! Owns their shape and how a run's status follows from its row. How rows are folded from events is `projection`'s.
+
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_kernel::{
+    event::{About, EndStatus},
+    ids::{FlowId, InterruptId, RunId, Seq, StepId, VisitId},
+};
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// The run.
+    pub run: RunId,
+    /// The flow's id.
+    pub flow: FlowId,
+    /// The flow's digest.
+    pub flow_digest: Digest,
+    /// Absolute path of the folder in which commands run.
+    pub workspace: String,
+    /// On whose behalf it was started.
+    pub tenant: String,
+    /// Who started it.
+    pub actor: String,
+    /// When its first event was decided.
+    pub started_at: Timestamp,
+    /// When its newest event was decided.
+    pub updated_at: Timestamp,
+    /// The place of its next event.
+    pub next_seq: Seq,
+    /// Attempts announced and not settled.
+    pub live_attempts: u32,
+    /// Questions that wait for a person.
+    pub open_interrupts: u32,
+    /// How many of them are about an attempt in doubt.
+    pub in_doubt: u32,
+    /// Timers that are set and not fired.
+    pub pending_timers: u32,
+    /// The step it is in, or was in when it ended.
+    pub step: Option<StepId>,
+    /// How it ended, if it has.
+    pub ended: Option<Ended>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// In one word.
+    pub status: EndStatus,
+    /// The word of contract 3.
+    pub terminal_reason: String,
+    /// In a sentence.
+    pub reason: String,
+}
+
+/// Status of a run, a pure function of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Something is under way, or due, or will be as soon as there is an engine.
+    Running,
+    /// Only a person can move it.
+    Waiting,
+    /// It is over.
+    Ended(EndStatus),
+}
+
+impl RunRow {
+    /// Where the run stands. [`RunRow::in_doubt`] says which kind of waiting it is.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        if let Some(ended) = &self.ended {
+            return RunStatus::Ended(ended.status);
+        }
+        if self.open_interrupts > 0 && self.live_attempts == 0 && self.pending_timers == 0 {
+            return RunStatus::Waiting;
+        }
+        RunStatus::Running
+    }
+}
+
+impl RunStatus {
+    /// The word for it, as people and JSON see it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Ended(EndStatus::Succeeded) => "succeeded",
+            Self::Ended(EndStatus::Failed) => "failed",
+            Self::Ended(EndStatus::Exhausted) => "exhausted",
+            Self::Ended(EndStatus::Cancelled) => "cancelled",
+        }
+    }
+}
+
+/// A hand-off at a glance; [`crate::Reader::handoff`] gives it whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandoffRow {
+    /// The visit that wrote it.
+    pub visit: VisitId,
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// `succeeded`, `failed` or `skipped`.
+    pub status: String,
+    /// The first 200 characters of its summary.
+    pub summary: String,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The event that holds it.
+    pub seq: Seq,
+}
+
+/// The newest version of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Relative to the flow's folder.
+    pub path: String,
+    /// Its content; `None` when it was deleted.
+    pub digest: Option<Digest>,
+    /// The visit that changed it last.
+    pub visit: VisitId,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InboxRow {
+    /// Its id.
+    pub interrupt: InterruptId,
+    /// The run that asks.
+    pub run: RunId,
+    /// Why it asks.
+    pub about: About,
+    /// The visit that is concerned.
+    pub visit: VisitId,
+    /// The question.
+    pub question: String,
+    /// When it was raised.
+    pub raised_at: Timestamp,
+    /// Whether it still waits.
+    pub state: InterruptState,
+}
+
+/// What has become of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptState {
+    /// It waits for a person.
+    Open,
+    /// A person decided.
+    Answered,
+    /// The run was cancelled meanwhile.
+    Cancelled,
+}
+
+/// Which runs are wanted, newest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunFilter {
+    /// Only runs that are not over.
+    pub unfinished: bool,
+    /// At most so many; `None` for all.
+    pub limit: Option<u32>,
+}
+
+/// Which questions are wanted, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct InboxFilter {
+    /// Only those of this run.
+    pub run: Option<RunId>,
+    /// Also those that were answered or are void.
+    pub closed: bool,
+}
+
+/// What an abbreviated id may stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A run.
+    Run(RunId),
+    /// A question, and the run that asks it.
+    Interrupt(InterruptId, RunId),
+}
+
+/// What an abbreviated id stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Match {
+    /// Exactly this.
+    One(Found),
+    /// Nothing.
+    None,
+    /// All of these, so that more letters are needed.
+    Many(Vec<Found>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(live: u32, interrupts: u32, timers: u32, ended: Option<EndStatus>) -> RunRow {
+        RunRow {
+            run: RunId::new("run_1").unwrap(),
+            flow: FlowId::new("f").unwrap(),
+            flow_digest: Digest::of(b""),
+            workspace: "/w".to_owned(),
+            tenant: "local".to_owned(),
+            actor: "ada".to_owned(),
+            started_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+            next_seq: 1,
+            live_attempts: live,
+            open_interrupts: interrupts,
+            in_doubt: 0,
+            pending_timers: timers,
+            step: None,
+            ended: ended.map(|status| Ended {
+                status,
+                terminal_reason: String::new(),
+                reason: String::new(),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_run_waits_only_when_nothing_but_a_person_can_move_it() {
+        let rows = [
+            (row(0, 0, 0, None), "running"),
+            (row(0, 1, 0, None), "waiting"),
+            (row(1, 1, 0, None), "running"),
+            (row(0, 1, 1, None), "running"),
+            (row(0, 1, 0, Some(EndStatus::Cancelled)), "cancelled"),
+            (row(0, 0, 0, Some(EndStatus::Succeeded)), "succeeded"),
+            (row(0, 0, 0, Some(EndStatus::Exhausted)), "exhausted"),
+            (row(0, 0, 0, Some(EndStatus::Failed)), "failed"),
+        ];
+        for (row, word) in rows {
+            assert_eq!(row.status().word(), word, "{row:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How ids, counters and closed vocabularies stand in columns.
+
+use rusqlite::types::Type;
+use serde::{Serialize, de::DeserializeOwned};
+use std::error::Error;
+
+/// A run's short key, by which its rows refer to it.
+pub(crate) type RunKey = i64;
+
+/// A count for a column; the largest column value stands for all that are larger.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count from a column; there are none below zero.
+pub(crate) fn unsigned(column: i64) -> u64 {
+    u64::try_from(column).unwrap_or(0)
+}
+
+/// The word of a closed vocabulary, as in events.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+/// A value of a closed vocabulary, or an id, from a text column.
+pub(crate) fn read<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    from_word(text).map_err(|error| damaged(error.into()))
+}
+
+/// As [`read`], for a column that may be null.
+pub(crate) fn read_optional<T: DeserializeOwned>(
+    row: &rusqlite::Row<'_>,
+    column: &str,
+) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(from_word).transpose().map_err(|error| damaged(error.into()))
+}
+
+fn from_word<T: DeserializeOwned>(text: String) -> Result<T, serde_json::Error> {
+    serde_json::from_value(serde_json::Value::String(text))
+}
+
+/// A column that cannot be understood.
+pub(crate) fn damaged(error: Box<dyn Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error)
+}

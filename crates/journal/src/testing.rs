@@ -1,0 +1,179 @@
+//! Small runs for the tests of this crate.
+
+use crate::{Commit, Layout, PinnedFlow, Reader, Store};
+use envoi_contract::{digest::Digest, handoff::Handoff, json::Object, json::Value, time::Timestamp};
+use envoi_kernel::{
+    event::{
+        About, AttemptSettled, AttemptStarted, Blob, Change, Choice, Command, EndStatus, Event, FileChange,
+        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, RunEnded, RunStarted,
+        TimerFired, TimerSet,
+    },
+    ids::{FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+};
+use serde_json::json;
+
+pub(crate) struct Place {
+    pub(crate) store: Store,
+    pub(crate) reader: Reader,
+    _folder: tempfile::TempDir,
+}
+
+/// A store of its own in a folder that vanishes with it.
+pub(crate) fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
+    Place { reader: store.reader().unwrap(), store, _folder: folder }
+}
+
+pub(crate) fn run(name: &str) -> RunId {
+    RunId::new(format!("run_{name}")).unwrap()
+}
+
+pub(crate) fn flow() -> FlowId {
+    FlowId::new("fix").unwrap()
+}
+
+pub(crate) fn step(name: &str) -> StepId {
+    StepId::new(name).unwrap()
+}
+
+pub(crate) fn visit(name: &str, visit: u32) -> VisitId {
+    VisitId { scope: String::new(), step: step(name), visit }
+}
+
+pub(crate) fn interrupt(name: &str) -> InterruptId {
+    InterruptId::new(format!("int_{name}")).unwrap()
+}
+
+fn ada() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+}
+
+pub(crate) fn pinned() -> PinnedFlow {
+    let text = "flow: fix\n".to_owned();
+    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text }
+}
+
+/// The commit of these events from `seq` on; a second passes between two events.
+pub(crate) fn commit(run: &RunId, seq: u64, events: impl IntoIterator<Item = Event>) -> Commit {
+    let record = |(seq, event): (u64, Event)| {
+        let at = Timestamp::from_millis(i64::try_from(seq).unwrap() * 1_000);
+        Record { seq, at, event }
+    };
+    Commit {
+        run: run.clone(),
+        expected: seq,
+        records: (seq..).zip(events).map(record).collect(),
+        pinned: (seq == 0).then(pinned),
+        blobs: Vec::new(),
+        snapshot: None,
+    }
+}
+
+pub(crate) fn started(run: &RunId) -> Event {
+    Event::RunStarted(Box::new(RunStarted {
+        run: run.clone(),
+        flow: flow(),
+        flow_digest: pinned().digest,
+        language: 1,
+        inputs: Object::default(),
+        workspace: "/w".to_owned(),
+        run_base: "/w/.envoi/runs/run_a".to_owned(),
+        by: ada(),
+    }))
+}
+
+pub(crate) fn attempt(name: &str, nth: u32) -> Event {
+    Event::AttemptStarted(Box::new(AttemptStarted {
+        attempt: visit(name, nth).attempt(1),
+        command: Command::Exec(vec!["true".to_owned()]),
+        env: Vec::new(),
+        cwd: ".".to_owned(),
+        timeout_ms: None,
+        iteration: 0,
+        handoff: None,
+        feedback: None,
+        boot_id: "boot".to_owned(),
+    }))
+}
+
+/// `files` are paths with their new content, or `None` for a deleted one.
+pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> Event {
+    let change = |(path, content): &(&str, Option<&[u8]>)| FileChange {
+        path: (*path).to_owned(),
+        change: if content.is_some() { Change::Modified } else { Change::Deleted },
+        blob: content
+            .map(|bytes| Blob { digest: Digest::of(bytes), size: u64::try_from(bytes.len()).unwrap() }),
+    };
+    Event::AttemptSettled(Box::new(AttemptSettled {
+        attempt: visit(name, nth).attempt(1),
+        outcome: Outcome::Exited { code: 0 },
+        ok: true,
+        error: None,
+        text: None,
+        report: None,
+        data: Value::Null,
+        metrics: Object::default(),
+        files: files.iter().map(change).collect(),
+        started_at: Timestamp::from_millis(0),
+        duration_ms: 5,
+        warnings: Vec::new(),
+        late: false,
+        workspace_digest: None,
+    }))
+}
+
+pub(crate) fn handoff(name: &str, nth: u32, summary: &str) -> Event {
+    let handoff = json!({
+        "step_id": name,
+        "flow_key": "fix",
+        "run_id": "run_a",
+        "routing_signal": {
+            "decision": "advance", "next_step_id": null, "route": null, "reason": "Linear step complete",
+            "confidence": 0.9, "needs_human": false,
+        },
+        "summary": summary,
+        "artifacts": {},
+        "status": "succeeded",
+        "error": null,
+        "duration_ms": 5,
+    });
+    let handoff = Handoff::decode(handoff.to_string().as_bytes()).unwrap();
+    Event::HandoffWritten(Box::new(HandoffWritten { visit: visit(name, nth), handoff }))
+}
+
+pub(crate) fn raised(name: &str, about: About) -> Event {
+    Event::InterruptRaised(Box::new(InterruptRaised {
+        interrupt: interrupt(name),
+        about,
+        visit: visit("critic", 1),
+        question: "what now?".to_owned(),
+        evidence: Value::Null,
+    }))
+}
+
+pub(crate) fn answered(name: &str) -> Event {
+    Event::InterruptAnswered(InterruptAnswered {
+        interrupt: interrupt(name),
+        choice: Choice::Rerun,
+        by: ada(),
+    })
+}
+
+pub(crate) fn timer_set(name: &str) -> Event {
+    let timer = TimerId::new(format!("tim_{name}")).unwrap();
+    Event::TimerSet(TimerSet { timer, due: Timestamp::from_millis(9), visit: visit("critic", 1) })
+}
+
+pub(crate) fn timer_fired(name: &str) -> Event {
+    Event::TimerFired(TimerFired { timer: TimerId::new(format!("tim_{name}")).unwrap() })
+}
+
+pub(crate) fn ended(status: EndStatus) -> Event {
+    Event::RunEnded(RunEnded {
+        status,
+        terminal_reason: "completed".to_owned(),
+        reason: "every step is done".to_owned(),
+        stopped_by: None,
+    })
+}

@@ -1,0 +1,225 @@
+//! The files of the workspace that match a step's globs: which they are, what they were, what changed.
+//!
+//! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
+//! over. Paths that are not UTF-8 cannot be artifacts.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use walkdir::{DirEntry, WalkDir};
+
+use crate::dir::AttemptDir;
+use crate::durable;
+use crate::mask::{Masker, Secrets};
+use crate::record::{Change, FileRef};
+
+/// Digest by path.
+pub(crate) type Digests = BTreeMap<String, String>;
+
+/// Folders whose contents are never artifacts: our own and git's.
+const NEVER: [&str; 2] = [".envoi", ".git"];
+
+/// Globs over a workspace.
+pub(crate) struct Watched<'a> {
+    workspace: &'a Path,
+    globs: GlobSet,
+    /// Where a match can be at all, relative to the workspace.
+    roots: Vec<PathBuf>,
+}
+
+/// A glob that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the artifact pattern `{pattern}` cannot be used: {why}")]
+pub(crate) struct PatternError {
+    pattern: String,
+    why: String,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(workspace: &'a Path, patterns: &[String]) -> Result<Self, PatternError> {
+        let mut globs = GlobSetBuilder::new();
+        let mut roots = Vec::new();
+        for pattern in patterns {
+            let refuse = |why: String| PatternError { pattern: pattern.clone(), why };
+            let tidy = pattern.strip_prefix("./").unwrap_or(pattern);
+            if !stays_inside(tidy) {
+                return Err(refuse("it leads out of the workspace".to_owned()));
+            }
+            let glob = GlobBuilder::new(tidy).literal_separator(true).build();
+            globs.add(glob.map_err(|error| refuse(error.kind().to_string()))?);
+            roots.push(fixed_part(tidy));
+        }
+        let globs = globs
+            .build()
+            .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
+        Ok(Self { workspace, globs, roots })
+    }
+
+    /// The digests of all that matches now.
+    pub(crate) fn digests(&self) -> io::Result<Digests> {
+        let mut digests = Digests::new();
+        for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
+            match durable::measure(&self.workspace.join(&path)) {
+                Ok(measure) => {
+                    digests.insert(path, measure.sha256);
+                }
+                // Gone since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(named(&path, &error)),
+            }
+        }
+        Ok(digests)
+    }
+
+    /// Whether the way to `root` is made of folders, not of links.
+    fn reaches(&self, root: &Path) -> bool {
+        root.ancestors().filter(|part| !part.as_os_str().is_empty()).all(|part| {
+            fs::symlink_metadata(self.workspace.join(part)).is_ok_and(|metadata| !metadata.is_symlink())
+        })
+    }
+
+    /// Matching files at or below `root`. Folders that cannot be read are as good as empty.
+    fn below(&self, root: &Path) -> impl Iterator<Item = String> {
+        let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
+        let entries = walk.into_iter().filter_entry(|entry| !is_private(entry)).flatten();
+        let files = entries.filter(|entry| entry.file_type().is_file());
+        files
+            .filter_map(|entry| entry.path().strip_prefix(self.workspace).ok()?.to_str().map(str::to_owned))
+            .filter(|path| {
+                self.globs.is_match(path)
+                    && !Path::new(path).iter().any(|part| NEVER.iter().any(|never| part == *never))
+            })
+    }
+}
+
+fn is_private(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_type().is_dir() && NEVER.iter().any(|never| entry.file_name() == *never)
+}
+
+fn stays_inside(pattern: &str) -> bool {
+    !pattern.is_empty()
+        && Path::new(pattern)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// The leading folders of a glob that have no special characters; the whole path if it has none at all.
+fn fixed_part(pattern: &str) -> PathBuf {
+    pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])).collect()
+}
+
+fn named(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot read the artifact `{path}`: {error}"))
+}
+
+/// What is not as it was, in the order of the paths.
+pub(crate) fn changes(before: &Digests, after: &Digests) -> Vec<(String, Change)> {
+    let gone =
+        before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path.clone(), Change::Deleted));
+    let there = after.iter().filter_map(|(path, digest)| match before.get(path) {
+        None => Some((path.clone(), Change::Created)),
+        Some(old) if old != digest => Some((path.clone(), Change::Modified)),
+        Some(_) => None,
+    });
+    let mut all: Vec<_> = gone.chain(there).collect();
+    all.sort();
+    all
+}
+
+/// A copy of an artifact in the attempt's folder, on disk.
+pub(crate) struct Copied {
+    pub(crate) file: FileRef,
+    /// Whether a secret stands in it.
+    pub(crate) has_secret: bool,
+}
+
+/// Copies `path` of the workspace below `files/`, as it is.
+pub(crate) fn copy(dir: &AttemptDir, workspace: &Path, path: &str, secrets: &Secrets) -> io::Result<Copied> {
+    use std::io::Write;
+    let target = dir.files().join(path);
+    target.parent().map_or(Ok(()), durable::create_dir_all)?;
+    let mut from = durable::open_regular(&workspace.join(path)).map_err(|error| named(path, &error))?;
+    let mut to = File::create(&target)?;
+    let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
+    let measure = durable::read_through(&mut from, |piece| {
+        masker.push(piece, &mut ignored);
+        ignored.clear();
+        to.write_all(piece)
+    })?;
+    masker.finish(&mut ignored);
+    to.sync_all()?;
+    target.parent().map_or(Ok(()), durable::sync_dir)?;
+    let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
+    Ok(Copied { file, has_secret: masker.hits() > 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Watched, changes};
+    use std::fs;
+
+    fn matching(patterns: &[&str]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [
+            "a.py",
+            "b.txt",
+            "shop/a.py",
+            "shop/deep/b.py",
+            ".git/a.py",
+            "shop/.envoi/a.py",
+            "shop/.git/x.py",
+        ] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("a.py"), "secret").unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("a.py"), folder.path().join("link.py")).unwrap();
+        let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let watched = Watched::new(folder.path(), &patterns).unwrap();
+        watched.digests().unwrap().into_keys().collect()
+    }
+
+    #[test]
+    fn artifacts_are_the_regular_files_of_the_workspace_that_match() {
+        let rows: &[(&[&str], &[&str])] = &[
+            (&["*.py"], &["a.py"]),
+            (&["**/*.py"], &["a.py", "shop/a.py", "shop/deep/b.py"]),
+            (&["shop/**"], &["shop/a.py", "shop/deep/b.py"]),
+            (&["./shop/*.py", "b.txt"], &["b.txt", "shop/a.py"]),
+            (&["shop/{a,b}.py"], &["shop/a.py"]),
+            (&["link/*.py", "link.py", "link/a.py"], &[]),
+            (&[".git/*", ".git/a.py", "shop/.envoi/*", "shop/.git/**"], &[]),
+            (&["missing.txt", "missing/**"], &[]),
+            (&[], &[]),
+        ];
+        for (patterns, expected) in rows {
+            assert_eq!(matching(patterns), *expected, "{patterns:?}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_leads_out_is_refused() {
+        for pattern in ["../x", "/etc/passwd", "a/../../b", "a[", ""] {
+            let outcome = Watched::new(std::path::Path::new("/"), &[pattern.to_owned()]);
+            assert!(outcome.is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn changes_tell_created_modified_and_deleted() {
+        let digests =
+            |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let found = changes(
+            &digests(&[("a", "1"), ("b", "1"), ("c", "1")]),
+            &digests(&[("a", "1"), ("b", "2"), ("d", "1")]),
+        );
+        let told: Vec<String> = found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
+        assert_eq!(told, ["b Modified", "c Deleted", "d Created"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! `before.json`: what the watched files were just before the command.
+//!
+//! Evidence for the comparison afterwards, by the supervisor or, if that did not live so long, by the engine.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::artifacts::{self, Digests, Watched};
+use crate::dir::AttemptDir;
+use crate::record::{FileChange, VERSION};
+use crate::report::{self, Stamp};
+use crate::spec::Spec;
+
+/// The state of the workspace before the command, and how to look at it again.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Before {
+    version: u32,
+    workspace: PathBuf,
+    artifacts: Vec<String>,
+    pub(crate) files: Digests,
+    /// The file that the command names by `--output`.
+    pub(crate) output_option: Option<Stamp>,
+}
+
+impl Before {
+    /// Looks at the workspace. An error is a reason not to start, for a person.
+    pub(crate) fn take(spec: &Spec) -> Result<Self, String> {
+        let watched = Watched::new(&spec.workspace, &spec.artifacts).map_err(|error| error.to_string())?;
+        Ok(Self {
+            version: VERSION,
+            workspace: spec.workspace.clone(),
+            artifacts: spec.artifacts.clone(),
+            files: watched.digests().map_err(|error| error.to_string())?,
+            output_option: report::stamp(spec)
+                .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
+        })
+    }
+
+    /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
+    pub(crate) fn write(&self, dir: &AttemptDir) -> io::Result<()> {
+        std::fs::write(dir.before(), serde_json::to_vec(self)?)
+    }
+
+    pub(crate) fn read(dir: &AttemptDir) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&std::fs::read(dir.before())?)?)
+    }
+
+    /// How the workspace differs now.
+    pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
+        let watched = Watched::new(&self.workspace, &self.artifacts).map_err(io::Error::other)?;
+        let changes = artifacts::changes(&self.files, &watched.digests()?);
+        Ok(changes.into_iter().map(|(path, change)| FileChange { path, change, file: None }).collect())
+    }
+}

@@ -1,0 +1,143 @@
+//! The records that an attempt leaves: `started.json` and `exit.json`.
+//!
+//! Written by the supervisor, read by the engine; nobody changes one that stands.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of both records; a reader refuses another.
+pub(crate) const VERSION: u32 = 1;
+
+/// `started.json`: from here on a command may have been started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Version of the record, 1.
+    pub version: u32,
+    /// The attempt.
+    pub attempt: String,
+    /// Process id of the supervisor.
+    pub supervisor_pid: u32,
+    /// When the kernel says the supervisor started, in clock ticks since the boot; tells it from a later process with
+    /// the same id. 0 where the system does not say.
+    pub supervisor_started_ticks: u64,
+    /// The boot it runs in.
+    pub boot_id: String,
+    /// Unix time in milliseconds.
+    pub started_at_ms: u64,
+    /// The program, masked.
+    pub argv0: String,
+}
+
+/// `exit.json`: the attempt is over and nothing of it lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Version of the record, 1.
+    pub version: u32,
+    /// The attempt.
+    pub attempt: String,
+    /// How the command ended.
+    pub outcome: Outcome,
+    /// The boot in which all this was written.
+    pub boot_id: String,
+    /// Unix time at which the command was started (or would have been), in milliseconds.
+    pub started_at_ms: u64,
+    /// `started_at_ms + duration_ms`.
+    pub ended_at_ms: u64,
+    /// From the start of the command to the exit of its leader, on the monotonic clock.
+    pub duration_ms: u64,
+    /// Standard output.
+    pub stdout: Stream,
+    /// Standard error.
+    pub stderr: Stream,
+    /// The last 4 KiB of standard error, masked, without escape sequences.
+    pub stderr_tail: String,
+    /// The step's text.
+    pub text: FileRef,
+    /// The report, masked, if the command left a file where one is looked for. Not checked to be a report.
+    pub report: Option<FileRef>,
+    /// Artifacts that differ from before the command, by path.
+    pub files: Vec<FileChange>,
+    /// Paths of `files` in which a secret was seen. They are handed over as they are.
+    pub secret_in_files: Vec<String>,
+    /// Processes that had to be ended after the command was over.
+    pub ended_leftovers: u32,
+}
+
+impl Exit {
+    /// Every file that is handed over.
+    pub fn handed_over(&self) -> impl Iterator<Item = &FileRef> {
+        [&self.stdout.file, &self.stderr.file, &self.text]
+            .into_iter()
+            .chain(&self.report)
+            .chain(self.files.iter().filter_map(|change| change.file.as_ref()))
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// By itself.
+    Exited {
+        /// 0 to 255.
+        code: i32,
+    },
+    /// By a signal that the supervisor did not send.
+    Signalled {
+        /// Its number.
+        signal: i32,
+    },
+    /// It ran longer than it may, and was ended.
+    TimedOut,
+    /// Somebody wanted it ended; it may not have been started at all.
+    Cancelled,
+    /// It never ran.
+    CannotStart {
+        /// Why, for a person.
+        reason: String,
+        /// Whether the reason is that there is no such program.
+        not_found: bool,
+    },
+}
+
+/// What is kept of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// What the command wrote, before masking and capping.
+    pub total_bytes: u64,
+    /// What is kept of it.
+    pub file: FileRef,
+}
+
+/// A file of the attempt's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRef {
+    /// Relative to the folder, with `/`.
+    pub path: String,
+    /// Length.
+    pub bytes: u64,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// An artifact that is not what it was before the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Relative to the workspace, with `/`.
+    pub path: String,
+    /// What happened to it.
+    pub change: Change,
+    /// The copy; none for a deleted file, and none in [`crate::Evidence`].
+    pub file: Option<FileRef>,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It was not there.
+    Created,
+    /// Its bytes differ.
+    Modified,
+    /// It is gone.
+    Deleted,
+}

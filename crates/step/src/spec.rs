@@ -1,0 +1,101 @@
+//! What an attempt is to run: the order that travels from the engine to the supervisor through a pipe.
+//!
+//! Never written to disk: it holds the secrets.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The command of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Program and arguments, as they are.
+    Exec {
+        /// The program, looked up in the command's own `PATH` unless it has a slash; then its arguments.
+        argv: Vec<String>,
+    },
+    /// A text for `sh -c`.
+    Shell {
+        /// The text.
+        script: String,
+    },
+}
+
+impl Command {
+    /// Program and arguments that are really started.
+    pub(crate) fn argv(&self) -> Vec<&str> {
+        match self {
+            Self::Exec { argv } => argv.iter().map(String::as_str).collect(),
+            Self::Shell { script } => vec!["sh", "-c", script],
+        }
+    }
+}
+
+/// Everything that the supervisor of one attempt needs to know.
+///
+/// Holds secrets: its `Debug` shows neither them nor the environment.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// The run.
+    pub run_id: String,
+    /// The attempt's id, unique within the run.
+    pub attempt: String,
+    /// What to run.
+    pub command: Command,
+    /// The command's working folder.
+    pub cwd: PathBuf,
+    /// The command's whole environment, `ENVOI_ATTEMPT` and `ENVOI_RUN_BASE` included. Nothing is added or inherited.
+    pub env: Vec<(String, String)>,
+    /// The root of `artifacts`, and the only place where a report named by `--output` is looked for.
+    pub workspace: PathBuf,
+    /// Globs relative to the workspace; `*` stays within a folder. Nothing below `.envoi` or `.git` ever matches.
+    pub artifacts: Vec<String>,
+    /// From the start of the command to its TERM; none, no limit.
+    pub timeout_ms: Option<u64>,
+    /// From TERM to KILL.
+    pub grace_ms: u64,
+    /// What is kept of each of stdout and stderr: the first half and the last half of it.
+    pub stream_cap_bytes: u64,
+    /// What is kept of the step's text: its end.
+    pub text_cap_bytes: u64,
+    /// Values to be masked. Those under [`crate::MIN_SECRET_BYTES`] are not: masking them would shred the output.
+    pub secrets: Vec<String>,
+    /// The boot in which the attempt is started.
+    pub boot_id: String,
+}
+
+impl Spec {
+    /// Default of `grace_ms`.
+    pub const GRACE_MS: u64 = 5_000;
+    /// Default of `stream_cap_bytes`.
+    pub const STREAM_CAP_BYTES: u64 = 64 * 1024 * 1024;
+    /// Default of `text_cap_bytes`.
+    pub const TEXT_CAP_BYTES: u64 = 1024 * 1024;
+
+    /// A variable of the command's environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spec")
+            .field("run_id", &self.run_id)
+            .field("attempt", &self.attempt)
+            .field("cwd", &self.cwd)
+            .field("workspace", &self.workspace)
+            .field("artifacts", &self.artifacts)
+            .field("timeout_ms", &self.timeout_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What really goes through the pipe: the spec, and the folder it is for.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) dir: PathBuf,
+    pub(crate) spec: Spec,
+}

@@ -1,0 +1,240 @@
+//! One output stream on disk: written as it comes, masked, with its beginning and its end kept.
+//!
+//! The first half of the cap goes into the file itself, where a person can follow it. What comes then goes round in a
+//! ring file beside it, which is added to the file when the stream is over. The ring begins with the number of bytes
+//! that ever went into it, so that its end can be found after a crash too.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::mask::{Masker, Secrets};
+
+/// Length of the count at the beginning of a ring file.
+const COUNT_BYTES: u64 = 8;
+
+/// A stream that is being written.
+pub(crate) struct StreamFile<'a> {
+    path: PathBuf,
+    head: File,
+    head_bytes: u64,
+    head_cap_bytes: u64,
+    ring: Option<Ring>,
+    ring_cap_bytes: u64,
+    masker: Masker<'a>,
+    masked: Vec<u8>,
+    total_bytes: u64,
+    failed: Option<io::Error>,
+}
+
+impl<'a> StreamFile<'a> {
+    /// Begins the file at `path` anew.
+    pub(crate) fn create(path: PathBuf, cap_bytes: u64, secrets: &'a Secrets) -> io::Result<Self> {
+        let head = File::create(&path)?;
+        let head_cap_bytes = cap_bytes / 2;
+        Ok(Self {
+            path,
+            head,
+            head_bytes: 0,
+            head_cap_bytes,
+            ring: None,
+            ring_cap_bytes: cap_bytes.saturating_sub(head_cap_bytes),
+            masker: Masker::new(secrets),
+            masked: Vec::new(),
+            total_bytes: 0,
+            failed: None,
+        })
+    }
+
+    /// Takes what the command wrote. A full disk does not stop the command: see [`StreamFile::finish`].
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.total_bytes = self.total_bytes.saturating_add(piece.len() as u64);
+        if self.failed.is_none() {
+            let mut masked = std::mem::take(&mut self.masked);
+            self.masker.push(piece, &mut masked);
+            self.keep(&masked);
+            masked.clear();
+            self.masked = masked;
+        }
+    }
+
+    fn keep(&mut self, masked: &[u8]) {
+        if let Err(error) = self.try_keep(masked) {
+            self.failed = Some(error);
+        }
+    }
+
+    fn try_keep(&mut self, masked: &[u8]) -> io::Result<()> {
+        let room = usize::try_from(self.head_cap_bytes.saturating_sub(self.head_bytes)).unwrap_or(usize::MAX);
+        let (head, rest) = masked.split_at(room.min(masked.len()));
+        self.head.write_all(head)?;
+        self.head_bytes = self.head_bytes.saturating_add(head.len() as u64);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if self.ring.is_none() {
+            self.ring = Some(Ring::create(&ring_path(&self.path), self.ring_cap_bytes)?);
+        }
+        self.ring.as_mut().map_or(Ok(()), |ring| ring.push(rest))
+    }
+
+    /// Adds the end to the file and syncs it. Returns how many bytes the command wrote, and what went wrong, if
+    /// something did: then the file has only what could be written.
+    pub(crate) fn finish(mut self) -> (u64, Option<io::Error>) {
+        let mut rest = Vec::new();
+        self.masker.finish(&mut rest);
+        if self.failed.is_none() {
+            self.keep(&rest);
+        }
+        let finished = self.append_ring().and_then(|()| self.sync());
+        (self.total_bytes, self.failed.or(finished.err()))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // An empty file has nothing that could be lost.
+        if self.total_bytes == 0 { Ok(()) } else { self.head.sync_all() }
+    }
+
+    fn append_ring(&mut self) -> io::Result<()> {
+        let Some(mut ring) = self.ring.take() else { return Ok(()) };
+        let left_out = ring.written.saturating_sub(ring.cap_bytes);
+        if left_out > 0 {
+            write!(self.head, "\n--- {left_out} bytes left out ---\n")?;
+        }
+        let head = &mut self.head;
+        ring.read_in_order(|part| io::copy(part, head).map(drop))?;
+        fs::remove_file(ring_path(&self.path))
+    }
+}
+
+/// The end of a stream whose supervisor may have been killed while it wrote it: at most `cap_bytes`, as they stand.
+pub(crate) fn end_of(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    match Ring::open(&ring_path(path)) {
+        Ok(mut ring) => ring.read_in_order(|part| part.read_to_end(&mut all).map(drop))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => all = end_of_plain(path, cap_bytes)?,
+        Err(error) => return Err(error),
+    }
+    let cap = usize::try_from(cap_bytes).unwrap_or(usize::MAX);
+    Ok(all.split_off(all.len().saturating_sub(cap)))
+}
+
+fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(bytes),
+        opened => opened?,
+    };
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(cap_bytes)))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn ring_path(path: &Path) -> PathBuf {
+    path.with_extension("ring")
+}
+
+/// A file of fixed size that keeps the last bytes of what is written to it.
+struct Ring {
+    file: File,
+    cap_bytes: u64,
+    written: u64,
+}
+
+impl Ring {
+    fn create(path: &Path, cap_bytes: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(Self { file, cap_bytes, written: 0 })
+    }
+
+    /// One that somebody else left. Its size is known only if it has gone round, and matters only then.
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let mut count = [0; 8];
+        file.read_exact_at(&mut count, 0)?;
+        let cap_bytes = file.metadata()?.len().saturating_sub(COUNT_BYTES);
+        Ok(Self { file, cap_bytes, written: u64::from_le_bytes(count) })
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() && self.cap_bytes > 0 {
+            let at = self.written % self.cap_bytes;
+            let room = usize::try_from(self.cap_bytes.saturating_sub(at)).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            self.file.write_all_at(now, COUNT_BYTES.saturating_add(at))?;
+            self.written = self.written.saturating_add(now.len() as u64);
+            rest = later;
+        }
+        if self.cap_bytes == 0 {
+            self.written = self.written.saturating_add(bytes.len() as u64);
+        }
+        self.file.write_all_at(&self.written.to_le_bytes(), 0)
+    }
+
+    /// Gives the kept bytes, oldest first, in at most two parts.
+    fn read_in_order(
+        &mut self,
+        mut each: impl FnMut(&mut io::Take<&mut File>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let newest = if self.cap_bytes == 0 { 0 } else { self.written % self.cap_bytes };
+        let gone_round = self.written > self.cap_bytes;
+        let older = if gone_round { (newest, self.cap_bytes.saturating_sub(newest)) } else { (0, 0) };
+        let newer = if gone_round { (0, newest) } else { (0, self.written.min(self.cap_bytes)) };
+        for (from, length) in [older, newer] {
+            self.file.seek(SeekFrom::Start(COUNT_BYTES.saturating_add(from)))?;
+            each(&mut (&mut self.file).take(length))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StreamFile, end_of};
+    use crate::mask::Secrets;
+
+    #[test]
+    fn a_capped_stream_keeps_its_head_and_its_tail_and_says_what_is_missing() {
+        let rows = [
+            (10, "", ""),
+            (10, "12345", "12345"),
+            (10, "1234567890", "1234567890"),
+            (10, "1234567890A", "12345\n--- 1 bytes left out ---\n7890A"),
+            (10, "1234567890ABCDE", "12345\n--- 5 bytes left out ---\nABCDE"),
+            (10, "1234567890ABCDEFGHI", "12345\n--- 9 bytes left out ---\nEFGHI"),
+            (0, "123", "\n--- 3 bytes left out ---\n"),
+        ];
+        for (cap, text, expected) in rows {
+            for size in 1..=text.len().max(1) {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("stdout");
+                let secrets = Secrets::new(&[]);
+                let mut stream = StreamFile::create(path.clone(), cap, &secrets).unwrap();
+                text.as_bytes().chunks(size).for_each(|piece| stream.push(piece));
+                let (total, failed) = stream.finish();
+                assert!(failed.is_none());
+                assert_eq!(total, text.len() as u64);
+                assert_eq!(std::fs::read_to_string(&path).unwrap(), expected, "{text} in pieces of {size}");
+                assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the ring is gone");
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_found_at_any_moment() {
+        for written in 0..40_usize {
+            let text: String = ('a'..='z').cycle().take(written).collect();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("stderr");
+            let secrets = Secrets::new(&[]);
+            let mut stream = StreamFile::create(path.clone(), 10, &secrets).unwrap();
+            text.as_bytes().chunks(3).for_each(|piece| stream.push(piece));
+            drop(stream);
+            let end = String::from_utf8(end_of(&path, 3).unwrap()).unwrap();
+            assert!(text.ends_with(&end), "{end} of {text}");
+            assert!(!end.is_empty() || text.is_empty());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The supervisor of one attempt, from its order to `exit.json`.
+//!
+//! The sequence stands in [`Attempt::run`]. Everything that the engine may learn is in the attempt's folder; standard
+//! output is the lock and is never written to, standard error is `supervisor.log`.
+
+mod run;
+mod settle;
+mod signals;
+mod watch;
+
+use std::io::{self, Read};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use crate::before::Before;
+use crate::dir::{self, AttemptDir};
+use crate::durable;
+use crate::mask::Secrets;
+use crate::probe::unix_ms;
+use crate::processes;
+use crate::record::{Outcome, Started, VERSION};
+use crate::spec::{Order, Spec};
+
+use self::run::Ended;
+use self::signals::Signals;
+
+/// The whole of the supervisor's process: reads the order from standard input to its end, then does it.
+///
+/// To be called by the program behind [`crate::Launcher`], before it has started a thread or read its environment.
+/// What went wrong stands on standard error.
+pub fn run_supervisor() -> ExitCode {
+    match supervise() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a supervisor did not settle its attempt.
+#[derive(Debug, thiserror::Error)]
+enum SuperviseError {
+    /// The engine died, or changed its mind, while it sent the order. Nothing was run.
+    #[error("the order is not whole: {bytes} bytes, broken at line {line} column {column}")]
+    NotWhole { bytes: usize, line: usize, column: usize },
+    /// Standard output is something else than this attempt's lock, or another process holds that. Nothing was run.
+    #[error("standard output does not hold the lock of this attempt")]
+    NotTheLock,
+    /// Another supervisor was here before. Nothing was run.
+    #[error("the attempt was started before")]
+    StartedBefore,
+    /// The system refused something.
+    #[error("{doing}: {source}")]
+    Io { doing: &'static str, source: io::Error },
+}
+
+/// Says what was being done when the system refused.
+trait Doing<T> {
+    fn doing(self, what: &'static str) -> Result<T, SuperviseError>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, doing: &'static str) -> Result<T, SuperviseError> {
+        self.map_err(|source| SuperviseError::Io { doing, source })
+    }
+}
+
+fn supervise() -> Result<ExitCode, SuperviseError> {
+    let signals = Signals::install().doing("cannot listen to signals")?;
+    stand_alone().doing("cannot leave the engine's session")?;
+    let order = read_order()?;
+    let secrets = Secrets::new(&order.spec.secrets);
+    let attempt = Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets };
+    Ok(match attempt.run(&signals) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            attempt.log(&error.to_string());
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// A session of its own, so that no terminal ends it, and every orphan below it as its child.
+fn stand_alone() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+fn read_order() -> Result<Order, SuperviseError> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).doing("cannot read the order")?;
+    // The decoder's own message could quote a secret.
+    serde_json::from_slice(&bytes).map_err(|error| SuperviseError::NotWhole {
+        bytes: bytes.len(),
+        line: error.line(),
+        column: error.column(),
+    })
+}
+
+/// The attempt that this process is for.
+struct Attempt {
+    dir: AttemptDir,
+    spec: Spec,
+    secrets: Secrets,
+}
+
+impl Attempt {
+    fn run(&self, signals: &Signals) -> Result<(), SuperviseError> {
+        self.check_claim()?;
+        let before = self.look_before();
+        self.publish()?;
+        let ended = match &before {
+            // Whoever wrote the wish before `started.json` stood could not signal us.
+            _ if self.cancel_wanted() => Ended::without_start(Outcome::Cancelled),
+            Err(reason) => Ended::without_start(self.cannot_start(reason, false)),
+            Ok(_) => self.run_command(signals).doing("cannot watch the command")?,
+        };
+        self.settle(&ended, before.as_ref().ok()).doing("cannot settle the attempt")
+    }
+
+    /// Records the workspace as it is; an error is a reason not to start.
+    fn look_before(&self) -> Result<Before, String> {
+        let before = Before::take(&self.spec)?;
+        before.write(&self.dir).map_err(|error| format!("cannot write `before.json`: {error}"))?;
+        Ok(before)
+    }
+
+    /// Nothing is ever started twice: only who holds the lock may look, and only the first to look may start.
+    fn check_claim(&self) -> Result<(), SuperviseError> {
+        if !dir::holds_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
+            return Err(SuperviseError::NotTheLock);
+        }
+        if self.dir.started().try_exists().doing("cannot look for `started.json`")? {
+            return Err(SuperviseError::StartedBefore);
+        }
+        Ok(())
+    }
+
+    fn publish(&self) -> Result<(), SuperviseError> {
+        let started = serde_json::to_vec(&self.started()).map_err(io::Error::from).doing("cannot say so")?;
+        match durable::publish(&self.dir.started(), &started).doing("cannot publish `started.json`")? {
+            true => Ok(()),
+            false => Err(SuperviseError::StartedBefore),
+        }
+    }
+
+    fn started(&self) -> Started {
+        let id = rustix::process::getpid().as_raw_pid();
+        Started {
+            version: VERSION,
+            attempt: self.spec.attempt.clone(),
+            supervisor_pid: std::process::id(),
+            supervisor_started_ticks: processes::now(id).map_or(0, |process| process.started_ticks),
+            boot_id: self.spec.boot_id.clone(),
+            started_at_ms: now_ms(),
+            argv0: self.secrets.mask_str(self.spec.command.argv().first().copied().unwrap_or_default()),
+        }
+    }
+
+    fn cancel_wanted(&self) -> bool {
+        self.dir.cancel().exists()
+    }
+
+    fn cannot_start(&self, reason: &str, not_found: bool) -> Outcome {
+        Outcome::CannotStart { reason: self.secrets.mask_str(reason), not_found }
+    }
+
+    /// Adds a line to `supervisor.log`.
+    fn log(&self, line: &str) {
+        eprintln!("{}", self.secrets.mask_str(line));
+    }
+}
+
+/// Unix time in milliseconds.
+fn now_ms() -> u64 {
+    unix_ms(SystemTime::now()).unwrap_or(0)
+}

@@ -1,0 +1,296 @@
+//! Watching a command: one loop that reads its pipes, reaps, and knows when to end it.
+//!
+//! The only place that reaps. Every descendant is, or becomes, a child of this process, so "no child is left" and
+//! "no descendant is left" are the same.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{ChildStderr, ChildStdout};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
+
+use super::Attempt;
+use super::run::own_outcome;
+use super::signals::Signals;
+use crate::durable;
+use crate::processes::{self, Marks, Process, Sent};
+use crate::record::Outcome;
+use crate::stream::StreamFile;
+
+/// How long the end of the pipes is awaited when the command is over: something it left behind may hold them for ever.
+const PIPES_END: Duration = Duration::from_secs(1);
+
+/// How long after the grace a child is awaited that is in no list and so cannot be ended, before it is left.
+const UNSEEN: Duration = Duration::from_secs(5);
+
+/// How often to look for what is left while it is being ended: not all of it is ours to reap.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// One pipe of the command and where its bytes go.
+struct Pipe<'w, 'a> {
+    from: Option<std::fs::File>,
+    to: &'w mut StreamFile<'a>,
+}
+
+impl Pipe<'_, '_> {
+    /// Reads once; false if there was nothing to be had now.
+    fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(from) = &mut self.from else { return 0 };
+        match from.read(buffer) {
+            Ok(read) if read > 0 => {
+                self.to.push(buffer.get(..read).unwrap_or_default());
+                read
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
+            // The end, or as good as that.
+            Ok(_) | Err(_) => {
+                self.from = None;
+                0
+            }
+        }
+    }
+
+    /// Reads what stands in the pipe at this moment.
+    fn read_present(&mut self, buffer: &mut [u8]) {
+        let present = self.from.as_ref().and_then(|from| rustix::io::ioctl_fionread(from).ok()).unwrap_or(0);
+        let mut left = present;
+        while left > 0 {
+            let read = self.read(buffer);
+            left = if read == 0 { 0 } else { left.saturating_sub(read as u64) };
+        }
+    }
+}
+
+/// Why and since when the command is being ended.
+struct Ending {
+    why: Outcome,
+    kill_at: Instant,
+    killed: bool,
+}
+
+/// Left processes by what came of ending them.
+#[derive(Default)]
+struct Told {
+    ending: BTreeSet<(i32, u64)>,
+    refused: BTreeSet<(i32, u64)>,
+}
+
+impl Told {
+    fn count(&self) -> u32 {
+        u32::try_from(self.ending.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// A running command.
+pub(super) struct Watch<'w, 'a> {
+    attempt: &'a Attempt,
+    signals: &'w Signals,
+    marks: Marks,
+    leader: Pid,
+    started: Instant,
+    pipes: [Pipe<'w, 'a>; 2],
+    buffer: Vec<u8>,
+    ending: Option<Ending>,
+    over: Option<(WaitStatus, Instant)>,
+    any_child: bool,
+}
+
+impl<'w, 'a> Watch<'w, 'a> {
+    pub(super) fn new(
+        attempt: &'a Attempt,
+        signals: &'w Signals,
+        leader: Pid,
+        started: Instant,
+        pipes: (Option<ChildStdout>, Option<ChildStderr>),
+        streams: [&'w mut StreamFile<'a>; 2],
+    ) -> io::Result<Self> {
+        let [stdout, stderr] = streams;
+        let pipes = [
+            Pipe { from: pipes.0.map(|pipe| without_waiting(pipe.into())).transpose()?, to: stdout },
+            Pipe { from: pipes.1.map(|pipe| without_waiting(pipe.into())).transpose()?, to: stderr },
+        ];
+        let run_base = attempt.spec.variable("ENVOI_RUN_BASE").unwrap_or_default();
+        let marks = Marks::new(&attempt.spec.attempt, run_base.as_ref());
+        let buffer = durable::chunk();
+        Ok(Self {
+            attempt,
+            signals,
+            marks,
+            leader,
+            started,
+            pipes,
+            buffer,
+            ending: None,
+            over: None,
+            any_child: true,
+        })
+    }
+
+    /// Until the leader has exited, by itself or not.
+    pub(super) fn until_over(&mut self) -> io::Result<Outcome> {
+        loop {
+            if let Some((status, _)) = self.over {
+                return Ok(self.ending.take().map_or_else(|| own_outcome(status), |ending| ending.why));
+            }
+            self.end_if_due()?;
+            self.turn(self.next_deadline())?;
+        }
+    }
+
+    /// From the start of the command to the exit of its leader.
+    pub(super) fn duration_ms(&self) -> u64 {
+        let to = self.over.map_or_else(Instant::now, |(_, at)| at);
+        u64::try_from(to.duration_since(self.started).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Reads what the command has left in its pipes, waits for their end but not long, and closes them.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        for pipe in &mut self.pipes {
+            pipe.read_present(&mut self.buffer);
+        }
+        let until = Instant::now() + PIPES_END;
+        while self.pipes.iter().any(|pipe| pipe.from.is_some()) && Instant::now() < until {
+            self.turn(Some(until))?;
+        }
+        for pipe in &mut self.pipes {
+            pipe.from = None;
+        }
+        Ok(())
+    }
+
+    /// Ends every process of the attempt that is left, and says how many there were: TERM, the grace, then KILL.
+    pub(super) fn end_leftovers(&mut self) -> io::Result<u32> {
+        let kill_at = Instant::now() + Duration::from_millis(self.attempt.spec.grace_ms);
+        let mut told = Told::default();
+        loop {
+            let mut left = self.others()?;
+            left.retain(|process| !told.refused.contains(&process.key()));
+            self.reap();
+            let out_of_reach = !told.refused.is_empty() || Instant::now() > kill_at + UNSEEN;
+            if left.is_empty() && (!self.any_child || out_of_reach) {
+                return Ok(told.count());
+            }
+            let kill = Instant::now() >= kill_at;
+            for process in left {
+                self.tell_to_end(&process, kill, &mut told)?;
+            }
+            self.turn(Some(Instant::now() + LOOK_AGAIN))?;
+        }
+    }
+
+    /// TERM once, KILL as often as it takes.
+    fn tell_to_end(&self, process: &Process, kill: bool, told: &mut Told) -> io::Result<()> {
+        let is_new = told.ending.insert(process.key());
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        if (kill || is_new) && processes::signal(process, signal)? == Sent::Refused {
+            told.ending.remove(&process.key());
+            told.refused.insert(process.key());
+            self.attempt.log(&format!("process {} cannot be ended: not permitted", process.id));
+        }
+        Ok(())
+    }
+
+    /// Waits for something to happen, and sees to it.
+    fn turn(&mut self, deadline: Option<Instant>) -> io::Result<()> {
+        if self.wait_for_event(deadline)? {
+            self.signals.clear();
+            self.reap();
+        }
+        for pipe in &mut self.pipes {
+            pipe.read(&mut self.buffer);
+        }
+        Ok(())
+    }
+
+    /// True if there was a signal.
+    fn wait_for_event(&self, deadline: Option<Instant>) -> io::Result<bool> {
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        // A moment more, so as not to wake up just before the deadline again and again.
+        let timeout = left.and_then(|left| Timespec::try_from(left + Duration::from_micros(100)).ok());
+        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let open = self.pipes.iter().filter_map(|pipe| pipe.from.as_ref());
+        fds.extend(open.map(|from| PollFd::from_borrowed_fd(from.as_fd(), PollFlags::IN)));
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => Ok(fds.first().is_some_and(|signals| !signals.revents().is_empty())),
+            Err(Errno::INTR) => Ok(true),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn reap(&mut self) {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((child, status))) if child == self.leader => {
+                    self.over = Some((status, Instant::now()))
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return,
+                Err(_) => {
+                    self.any_child = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        match &self.ending {
+            None => self.times_out_at(),
+            Some(ending) => (!ending.killed).then_some(ending.kill_at),
+        }
+    }
+
+    fn times_out_at(&self) -> Option<Instant> {
+        self.started.checked_add(Duration::from_millis(self.attempt.spec.timeout_ms?))
+    }
+
+    fn end_if_due(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        match &mut self.ending {
+            Some(ending) if !ending.killed && now >= ending.kill_at => {
+                ending.killed = true;
+                self.signal_all(Signal::KILL)
+            }
+            Some(_) => Ok(()),
+            None => match self.reason_to_end(now) {
+                Some(why) => {
+                    let kill_at = now + Duration::from_millis(self.attempt.spec.grace_ms);
+                    self.ending = Some(Ending { why, kill_at, killed: false });
+                    self.signal_all(Signal::TERM)
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn reason_to_end(&self, now: Instant) -> Option<Outcome> {
+        if self.attempt.cancel_wanted() {
+            return Some(Outcome::Cancelled);
+        }
+        self.times_out_at().filter(|at| now >= *at).map(|_| Outcome::TimedOut)
+    }
+
+    fn signal_all(&self, signal: Signal) -> io::Result<()> {
+        // Not reaped yet, so the number is still the leader's and its group's.
+        let _ = rustix::process::kill_process_group(self.leader, signal);
+        for process in self.others()? {
+            if processes::signal(&process, signal)? == Sent::Refused {
+                self.attempt.log(&format!("process {} cannot be signalled: not permitted", process.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn others(&self) -> io::Result<Vec<Process>> {
+        processes::belonging(getpid(), &self.marks)
+    }
+}
+
+fn without_waiting(pipe: OwnedFd) -> io::Result<std::fs::File> {
+    rustix::io::ioctl_fionbio(&pipe, true)?;
+    Ok(std::fs::File::from(pipe))
+}

@@ -1,0 +1,152 @@
+//! The step's text: what a flow of bytes says to a reader, its last part.
+//!
+//! Masks before escape sequences are removed and once more after it, because a sequence can split a secret.
+
+use std::io;
+use std::path::Path;
+
+use crate::ansi::Stripper;
+use crate::durable;
+use crate::mask::{Masker, Secrets};
+
+/// Collects the end of a text.
+pub(crate) struct TextTail<'a> {
+    before: Masker<'a>,
+    stripper: Stripper,
+    after: Masker<'a>,
+    kept: Vec<u8>,
+    cap: usize,
+    cut: bool,
+}
+
+impl<'a> TextTail<'a> {
+    /// Keeps at most the last `cap_bytes`, cut at a character.
+    pub(crate) fn new(secrets: &'a Secrets, cap_bytes: u64) -> Self {
+        let cap = usize::try_from(cap_bytes).unwrap_or(usize::MAX);
+        let (before, after) = (Masker::new(secrets), Masker::new(secrets));
+        Self { before, stripper: Stripper::default(), after, kept: Vec::new(), cap, cut: false }
+    }
+
+    /// Takes the next piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        let mut masked = Vec::with_capacity(piece.len());
+        self.before.push(piece, &mut masked);
+        self.push_masked(&masked);
+    }
+
+    fn push_masked(&mut self, masked: &[u8]) {
+        let mut plain = Vec::with_capacity(masked.len());
+        self.stripper.push(masked, &mut plain);
+        self.after.push(&plain, &mut self.kept);
+        // Cut seldom, so that each byte is moved about once.
+        if self.kept.len() > self.cap.saturating_mul(2).saturating_add(durable::CHUNK_BYTES) {
+            self.cut_front();
+        }
+    }
+
+    fn cut_front(&mut self) {
+        let extra = self.kept.len().saturating_sub(self.cap);
+        if extra > 0 {
+            self.kept.drain(..extra);
+            self.cut = true;
+        }
+    }
+
+    /// The text: bad bytes are U+FFFD.
+    pub(crate) fn finish(mut self) -> String {
+        let mut rest = Vec::new();
+        self.before.finish(&mut rest);
+        self.push_masked(&rest);
+        self.after.finish(&mut self.kept);
+        self.cut_front();
+        let whole = if self.cut { skip_broken_start(&self.kept) } else { &self.kept };
+        last_chars(String::from_utf8_lossy(whole).into_owned(), self.cap)
+    }
+}
+
+/// Without the continuation bytes of a character whose beginning was cut off.
+fn skip_broken_start(bytes: &[u8]) -> &[u8] {
+    let broken = bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
+    bytes.get(broken..).unwrap_or_default()
+}
+
+/// The last whole characters that fit into `cap` bytes.
+fn last_chars(text: String, cap: usize) -> String {
+    let earliest = text.len().saturating_sub(cap);
+    let from = (earliest..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    if from == 0 { text } else { text.get(from..).unwrap_or_default().to_owned() }
+}
+
+/// The text of the file at `path`; none if there is no such regular file.
+pub(crate) fn of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Result<Option<String>> {
+    let Some(mut file) = open_if_there(path)? else { return Ok(None) };
+    let mut tail = TextTail::new(secrets, cap_bytes);
+    durable::pieces(&mut file, |piece| {
+        tail.push(piece);
+        Ok(())
+    })?;
+    Ok(Some(tail.finish()))
+}
+
+/// The last `cap_bytes` of the text of the file, without reading all that stands before. The file is masked already.
+pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Result<String> {
+    use std::io::{Seek, SeekFrom};
+    let Some(mut file) = open_if_there(path)? else { return Ok(String::new()) };
+    // Room for what is removed from it.
+    let window = cap_bytes.saturating_mul(16);
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(window)))?;
+    let mut tail = TextTail::new(secrets, cap_bytes);
+    durable::pieces(&mut file, |piece| {
+        tail.push(piece);
+        Ok(())
+    })?;
+    Ok(tail.finish())
+}
+
+/// A regular file, or none where there is none.
+pub(crate) fn open_if_there(path: &Path) -> io::Result<Option<std::fs::File>> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(metadata) if metadata.is_file() => durable::open_regular(path).map(Some),
+        Ok(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TextTail;
+    use crate::mask::Secrets;
+
+    fn text(cap: u64, secrets: &[&str], bytes: &[u8], size: usize) -> String {
+        let values: Vec<String> = secrets.iter().map(|value| (*value).to_owned()).collect();
+        let secrets = Secrets::new(&values);
+        let mut tail = TextTail::new(&secrets, cap);
+        bytes.chunks(size).for_each(|piece| tail.push(piece));
+        tail.finish()
+    }
+
+    #[test]
+    fn the_text_is_readable_masked_and_only_its_end() {
+        let rows: &[(u64, &[&str], &[u8], &str)] = &[
+            (100, &[], b"plain\n", "plain\n"),
+            (100, &[], b"bad \xff byte", "bad \u{fffd} byte"),
+            (100, &["hunter2"], b"hunt\x1b[1mer2 hunter2", "*** ***"),
+            (4, &[], b"123456", "3456"),
+            (4, &[], "aä€".as_bytes(), "€"),
+            (5, &[], "aä€".as_bytes(), "ä€"),
+            (3, &[], b"\xff\xff", "\u{fffd}"),
+        ];
+        for (cap, secrets, bytes, expected) in rows {
+            for size in 1..=bytes.len() {
+                assert_eq!(&text(*cap, secrets, bytes, size), expected, "{bytes:?} in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_flow_is_cut_to_its_end() {
+        let bytes = "0123456789".repeat(100_000);
+        assert_eq!(text(10, &[], bytes.as_bytes(), 4096), "0123456789");
+    }
+}

@@ -1,0 +1,118 @@
+//! Commands that do not end by themselves, or not all of them.
+
+use std::os::unix::process::ExitStatusExt;
+
+use envoi_step::{Cancelled, Outcome, cancel};
+
+use crate::stage::{ATTEMPT, Stage, assert_gone, kill, lives, read, wait_for};
+
+pub(crate) fn a_leader_that_ignores_term_is_killed_after_the_grace() {
+    let stage = Stage::new();
+    let mut spec = stage.python(
+        "import os, signal, time\n\
+         signal.signal(signal.SIGTERM, lambda *_: print('not yet', flush=True))\n\
+         print(os.getpid(), flush=True)\n\
+         while True: time.sleep(60)\n",
+    );
+    (spec.timeout_ms, spec.grace_ms) = (Some(1500), 300);
+    let exit = stage.run(&spec);
+    assert_eq!(exit.outcome, Outcome::TimedOut);
+    assert!(exit.duration_ms >= 1800, "{} ms: it had its grace", exit.duration_ms);
+    let text = read(&stage.dir.text());
+    assert!(text.ends_with("not yet\n"), "it was asked first: {text}");
+    assert_gone(text.lines().next().unwrap());
+}
+
+/// Leaves its session and its parents, clears its environment, and cannot be asked to end.
+const DAEMON: &str = "import os, signal, sys, time\n\
+    if os.fork() == 0:\n\
+    \x20   os.setsid()\n\
+    \x20   if os.fork() == 0:\n\
+    \x20       signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+    \x20       null = os.open('/dev/null', os.O_RDWR)\n\
+    \x20       for fd in (0, 1, 2): os.dup2(null, fd)\n\
+    \x20       program = \"import os, time\\nopen('tmp', 'w').write(f'{os.getpid()}\\\\n')\\nos.rename('tmp', 'daemon')\\ntime.sleep(600)\"\n\
+    \x20       os.execve(sys.executable, [sys.executable, '-c', program], {})\n\
+    \x20   os._exit(0)\n\
+    while not os.path.exists('daemon'): time.sleep(0.01)\n";
+
+pub(crate) fn a_daemon_that_hides_is_ended_with_the_command() {
+    let stage = Stage::new();
+    let mut spec = stage.python(DAEMON);
+    spec.grace_ms = 200;
+    let exit = stage.run(&spec);
+    assert_eq!((exit.outcome, exit.ended_leftovers), (Outcome::Exited { code: 0 }, 1));
+    assert_gone(&stage.told("daemon"));
+}
+
+pub(crate) fn a_process_is_known_by_its_environment_wherever_it_came_from() {
+    let stage = Stage::new();
+    let spec = stage.shell("true");
+    let sleeper = |base: &std::path::Path| {
+        let mut command = std::process::Command::new("sleep");
+        command.arg("600").env("ENVOI_ATTEMPT", ATTEMPT).env("ENVOI_RUN_BASE", base).spawn().unwrap()
+    };
+    let (mut ours, mut other) = (sleeper(&stage.run_base()), sleeper(&stage.workspace()));
+    assert_eq!(stage.run(&spec).ended_leftovers, 1);
+    assert_eq!(ours.wait().unwrap().signal(), Some(15));
+    assert!(other.try_wait().unwrap().is_none(), "another run's attempt of the same name lives on");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+pub(crate) fn a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt() {
+    let stage = Stage::new();
+    let exit = stage.run(&stage.shell("sleep 600 & echo $! > child; echo said"));
+    assert_eq!((exit.outcome, exit.ended_leftovers), (Outcome::Exited { code: 0 }, 1));
+    assert_eq!(read(&stage.dir.text()), "said\n");
+    assert_gone(&stage.told("child"));
+}
+
+pub(crate) fn a_cancel_ends_a_running_command() {
+    let stage = Stage::new();
+    let supervisor = stage.spawn(&stage.shell("sleep 600 & echo $! > child; echo $$ > leader; wait"));
+    let (leader, child) = (stage.told("leader"), stage.told("child"));
+    assert!(lives(&leader) && lives(&child));
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Told);
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Cancelled);
+    assert_gone(&leader);
+    assert_gone(&child);
+}
+
+pub(crate) fn a_cancel_before_the_start_runs_nothing() {
+    let stage = Stage::new();
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Noted);
+    let exit = stage.run(&stage.shell("touch ran"));
+    assert_eq!(exit.outcome, Outcome::Cancelled);
+    assert!(!stage.workspace().join("ran").exists());
+    assert!(stage.dir.started().exists(), "and nobody else can start it");
+}
+
+pub(crate) fn a_cancel_after_the_end_comes_too_late() {
+    let stage = Stage::new();
+    stage.run(&stage.shell("true"));
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::AlreadyOver);
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+}
+
+pub(crate) fn a_term_without_a_wish_ends_nothing() {
+    let stage = Stage::new();
+    let supervisor =
+        stage.spawn(&stage.shell("echo x > begun; while [ ! -e go ]; do sleep 0.01; done; exit 7"));
+    stage.told("begun");
+    for signal in ["TERM", "INT", "HUP", "QUIT"] {
+        kill(supervisor.pid(), signal);
+    }
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 7 });
+}
+
+pub(crate) fn a_command_that_kills_its_own_group_does_not_kill_its_supervisor() {
+    let stage = Stage::new();
+    let exit = stage.run(&stage.shell("sleep 600 & echo $! > child; kill -9 0"));
+    assert_eq!(exit.outcome, Outcome::Signalled { signal: 9 });
+    let child = stage.told("child");
+    wait_for("the child's end", || (!lives(&child)).then_some(()));
+}

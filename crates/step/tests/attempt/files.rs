@@ -1,0 +1,67 @@
+//! What commands leave besides their output.
+
+use std::fs;
+
+use envoi_step::Change;
+
+use crate::stage::{Stage, exec, read};
+
+pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
+    let stage = Stage::new();
+    for name in ["same.txt", "old.txt", "gone.txt", "other.md"] {
+        fs::write(stage.workspace().join(name), "before").unwrap();
+    }
+    let mut spec = stage.shell(
+        "mkdir -p sub .git; printf new > sub/new.txt; printf after > old.txt; printf before > same.txt; \
+         rm gone.txt; printf x > other.md; printf x > .git/x.txt; ln -s /etc/hostname link.txt",
+    );
+    spec.artifacts = vec!["**/*.txt".to_owned()];
+    let exit = stage.run(&spec);
+    let told: Vec<_> = exit.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    let expected =
+        [("gone.txt", Change::Deleted), ("old.txt", Change::Modified), ("sub/new.txt", Change::Created)];
+    assert_eq!(told, expected);
+    assert_eq!(read(&stage.dir.files().join("sub/new.txt")), "new");
+    let modified = exit.files[1].file.as_ref().unwrap();
+    assert_eq!((modified.path.as_str(), modified.bytes), ("files/old.txt", 5));
+    assert_eq!(modified.sha256, "f39592393ef0859cb196a52693d2cea00fb2df784b3c04ae54aa7cadb8e562f8");
+    assert_eq!(exit.files[0].file, None);
+}
+
+pub(crate) fn a_report_is_found_by_variable_and_by_option() {
+    let write = "import os, sys\nopen(sys.argv[-1].removeprefix('--output='), 'w').write('{\"ok\": true}')";
+    let by_variable = "import os, sys\nopen(os.environ['ENVOI_REPORT'], 'w').write('{\"ok\": true}')";
+    let rows: &[(&[&str], bool)] = &[
+        (&["python3", "-c", by_variable], true),
+        (&["python3", "-c", write, "--output", "out.json"], true),
+        (&["python3", "-c", write, "--output=out.json"], true),
+        (&["python3", "-c", write, "--output", "../outside.json"], false),
+        (&["python3", "-c", write, "--to", "out.json"], false),
+        (&["true", "--output", "out.json"], false),
+    ];
+    for (argv, found) in rows {
+        let stage = Stage::new();
+        let exit = stage.run(&stage.spec(exec(argv)));
+        assert_eq!(exit.report.is_some(), *found, "{argv:?}");
+        if let Some(report) = exit.report {
+            assert_eq!(
+                (report.path.as_str(), read(&stage.dir.report()).as_str()),
+                ("report.json", "{\"ok\": true}")
+            );
+        }
+    }
+}
+
+pub(crate) fn a_report_of_an_earlier_visit_is_none() {
+    let rows = [
+        ("true", false),
+        ("touch -d '2001-01-01' out.json", true),
+        ("printf '{\"ok\": 1}' > out.json", true),
+    ];
+    for (script, found) in rows {
+        let stage = Stage::new();
+        fs::write(stage.workspace().join("out.json"), "{\"ok\": true}").unwrap();
+        let exit = stage.run(&stage.spec(exec(&["sh", "-c", script, "sh", "--output", "out.json"])));
+        assert_eq!(exit.report.is_some(), found, "{script}");
+    }
+}

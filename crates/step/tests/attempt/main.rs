@@ -1,0 +1,76 @@
+//! Attempts with real processes. This program is also the supervisor: it is started again with `__attempt`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test without the built-in harness is not recognised as one"
+)]
+
+mod ending;
+mod files;
+mod outcome;
+mod recovery;
+mod stage;
+mod streams;
+
+use libtest_mimic::{Arguments, Trial};
+use std::process::ExitCode;
+
+/// A test and its name.
+macro_rules! trials {
+    ($($module:ident: $($name:ident),+ $(,)?;)+) => {
+        vec![$($(Trial::test(concat!(stringify!($module), "::", stringify!($name)), || {
+            $module::$name();
+            Ok(())
+        })),+),+]
+    };
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    match words.get(1).map(String::as_str) {
+        Some("__attempt") => envoi_step::run_supervisor(),
+        Some("__engine") => stage::short_lived_engine(),
+        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
+    }
+}
+
+fn trials() -> Vec<Trial> {
+    trials! {
+        outcome:
+            a_command_settles_with_its_exit_code,
+            a_signal_is_told_from_an_exit_code,
+            what_cannot_start_says_why,
+            the_environment_is_exactly_the_given_one,
+            a_supervisor_settles_though_its_engine_is_killed,
+            a_program_that_was_replaced_still_starts_supervisors;
+        ending:
+            a_leader_that_ignores_term_is_killed_after_the_grace,
+            a_daemon_that_hides_is_ended_with_the_command,
+            a_process_is_known_by_its_environment_wherever_it_came_from,
+            a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt,
+            a_cancel_ends_a_running_command,
+            a_cancel_before_the_start_runs_nothing,
+            a_cancel_after_the_end_comes_too_late,
+            a_term_without_a_wish_ends_nothing,
+            a_command_that_kills_its_own_group_does_not_kill_its_supervisor;
+        streams:
+            a_gigabyte_of_output_stays_within_the_cap,
+            a_secret_is_never_on_disk,
+            a_running_command_can_be_followed,
+            the_text_is_the_output_file_if_the_command_wrote_it;
+        files:
+            changed_artifacts_are_copied_and_told_apart,
+            a_report_is_found_by_variable_and_by_option,
+            a_report_of_an_earlier_visit_is_none;
+        recovery:
+            nothing_is_started_twice,
+            a_broken_order_runs_nothing,
+            a_supervisor_without_the_lock_runs_nothing,
+            what_never_started_is_started_with_the_very_lock_of_the_probe,
+            a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive,
+            a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,
+            waiting_for_an_attempt_ends_with_it;
+    }
+}

@@ -1,0 +1,93 @@
+//! How commands end by themselves, and what they are given.
+
+use envoi_step::{Outcome, wait_until_free};
+
+use crate::stage::{Stage, exec, read, shell, start_by_an_engine_that_dies};
+
+pub(crate) fn a_command_settles_with_its_exit_code() {
+    for code in [0, 1, 255] {
+        let stage = Stage::new();
+        let exit = stage.run(&stage.shell(&format!("echo out; echo err >&2; exit {code}")));
+        assert_eq!(exit.outcome, Outcome::Exited { code });
+        assert_eq!((exit.stdout.total_bytes, exit.stderr.total_bytes), (4, 4));
+        assert_eq!(exit.stderr_tail, "err\n");
+        assert_eq!(read(&stage.dir.text()), "out\n");
+        assert_eq!(exit.text.bytes, 4);
+        assert_eq!(exit.ended_at_ms, exit.started_at_ms + exit.duration_ms);
+        assert_eq!((exit.report, exit.files.len(), exit.ended_leftovers), (None, 0, 0));
+        assert_eq!(read(&stage.dir.lock()), "", "the lock file stays empty");
+        assert_eq!(read(&stage.dir.supervisor_log()), "");
+    }
+}
+
+pub(crate) fn a_signal_is_told_from_an_exit_code() {
+    let stage = Stage::new();
+    let exit = stage.run(&stage.shell("kill -9 $$"));
+    assert_eq!(exit.outcome, Outcome::Signalled { signal: 9 });
+}
+
+pub(crate) fn what_cannot_start_says_why() {
+    let rows: &[(&[&str], bool, &str)] = &[
+        (&["no-such-program-here"], true, "`no-such-program-here` was not found in PATH"),
+        (&["./missing"], true, "there is no `./missing`"),
+        (&["./plain"], false, "`./plain` cannot be started: Permission denied (os error 13)"),
+        (&["./script"], true, "the interpreter that `./script` names was not found"),
+        (&[], false, "`` cannot be started: the command is empty"),
+    ];
+    for (argv, not_found, reason) in rows {
+        let stage = Stage::new();
+        let folder = stage.workspace();
+        shell(&format!(
+            "cd {}; echo > plain; echo '#!/no/such/interpreter' > script; chmod +x script",
+            folder.display()
+        ));
+        let exit = stage.run(&stage.spec(exec(argv)));
+        assert_eq!(
+            exit.outcome,
+            Outcome::CannotStart { reason: (*reason).to_owned(), not_found: *not_found }
+        );
+        assert_eq!(exit.text.bytes, 0);
+    }
+    let stage = Stage::new();
+    let mut spec = stage.shell("true");
+    spec.cwd = stage.workspace().join("missing");
+    assert!(matches!(stage.run(&spec).outcome, Outcome::CannotStart { not_found: false, .. }));
+    spec = stage.shell("true");
+    spec.artifacts = vec!["../out".to_owned()];
+    let stage = Stage::new();
+    assert!(matches!(stage.run(&spec).outcome, Outcome::CannotStart { not_found: false, .. }));
+}
+
+pub(crate) fn the_environment_is_exactly_the_given_one() {
+    let stage = Stage::new();
+    let mut spec = stage.spec(exec(&["/usr/bin/env"]));
+    stage.run(&spec);
+    let mut found: Vec<String> = read(&stage.dir.text()).lines().map(str::to_owned).collect();
+    let mut given: Vec<String> = spec.env.drain(..).map(|(key, value)| format!("{key}={value}")).collect();
+    found.sort();
+    given.sort();
+    assert_eq!(found, given);
+}
+
+pub(crate) fn a_supervisor_settles_though_its_engine_is_killed() {
+    let stage = Stage::new();
+    let spec = stage.shell("echo begun > begun; while [ ! -e go ]; do sleep 0.01; done; echo done");
+    start_by_an_engine_that_dies(&std::env::current_exe().unwrap(), &stage, &spec);
+    stage.told("begun");
+    std::fs::write(stage.workspace().join("go"), "").unwrap();
+    wait_until_free(&stage.dir).unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+    assert_eq!(read(&stage.dir.text()), "done\n");
+}
+
+pub(crate) fn a_program_that_was_replaced_still_starts_supervisors() {
+    let stage = Stage::new();
+    let program = stage.run_base().join("engine");
+    // By another process: a program that this one has open for writing, even in a child that is about to become
+    // something else, cannot be started.
+    shell(&format!("cp {} {}", std::env::current_exe().unwrap().display(), program.display()));
+    start_by_an_engine_that_dies(&program, &stage, &stage.shell("echo done"));
+    assert!(!program.exists(), "it removes itself before it starts anything");
+    wait_until_free(&stage.dir).unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+}

@@ -1,0 +1,152 @@
+//! Attempts as an engine finds them that has started after a crash.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use envoi_step::{Change, Doubt, Outcome, Probe, boot_id, end_leftovers, probe, wait_until_free};
+
+use crate::stage::{ATTEMPT, Stage, assert_gone, kill, launcher, lives, read};
+
+pub(crate) fn nothing_is_started_twice() {
+    let stage = Stage::new();
+    let spec = stage.shell("echo ran >> ran");
+    let first = stage.run(&spec);
+    let record = read(&stage.dir.exit());
+    stage.spawn(&spec).wait().unwrap();
+    assert_eq!(read(&stage.workspace().join("ran")), "ran\n");
+    assert_eq!(read(&stage.dir.exit()), record);
+    assert_eq!(stage.settled(), first);
+    assert!(read(&stage.dir.supervisor_log()).contains("started before"));
+}
+
+pub(crate) fn a_broken_order_runs_nothing() {
+    let stage = Stage::new();
+    let mut spec = stage.shell("touch ran");
+    spec.secrets = vec!["hunter2".to_owned()];
+    let order = serde_json::json!({ "dir": stage.dir.path(), "spec": spec }).to_string();
+    for length in [0, 1, order.len() / 2, order.len() - 1] {
+        send(&stage, &order.as_bytes()[..length]);
+        assert!(!stage.dir.started().exists(), "{length} of {} bytes", order.len());
+        assert!(matches!(stage.probe(), Probe::NotStarted(_)));
+    }
+    send(&stage, order.replace("\"grace_ms\":", "\"grace_ms\":\"hunter2\",\"x\":").as_bytes());
+    assert!(!read(&stage.dir.supervisor_log()).contains("hunter2"), "the order is never quoted");
+    assert!(!stage.workspace().join("ran").exists());
+    send(&stage, order.as_bytes());
+    assert!(stage.workspace().join("ran").exists(), "a whole one runs");
+}
+
+pub(crate) fn a_supervisor_without_the_lock_runs_nothing() {
+    let stage = Stage::new();
+    let order = serde_json::json!({ "dir": stage.dir.path(), "spec": stage.shell("touch ran") }).to_string();
+    let lock = stage.dir.try_lock().unwrap();
+    send(&stage, order.as_bytes());
+    assert!(!stage.dir.started().exists() && !stage.workspace().join("ran").exists());
+    assert!(read(&stage.dir.supervisor_log()).contains("does not hold the lock"));
+    drop(lock);
+    wait_until_free(&stage.dir).unwrap();
+    send(&stage, order.as_bytes());
+    assert!(stage.workspace().join("ran").exists());
+}
+
+/// Starts a supervisor by hand, with these bytes as its order.
+fn send(stage: &Stage, order: &[u8]) {
+    let lock = fs::OpenOptions::new().create(true).append(true).open(stage.dir.lock()).unwrap();
+    let log = fs::OpenOptions::new().create(true).append(true).open(stage.dir.supervisor_log()).unwrap();
+    let launcher = launcher();
+    let mut supervisor = std::process::Command::new(launcher.exe)
+        .args(launcher.args)
+        .stdin(Stdio::piped())
+        .stdout(lock)
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    supervisor.stdin.take().unwrap().write_all(order).unwrap();
+    supervisor.wait().unwrap();
+}
+
+pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
+    let stage = Stage::new();
+    let Probe::NotStarted(lock) = stage.probe() else { panic!("nothing was started") };
+    assert!(matches!(stage.probe(), Probe::Running), "the lock is held");
+    let spec = stage.shell("while [ ! -e go ]; do sleep 0.01; done");
+    let supervisor = launcher().spawn(&stage.dir, &spec, lock).unwrap();
+    assert!(matches!(stage.probe(), Probe::Running), "the supervisor has it");
+    fs::write(stage.workspace().join("go"), "").unwrap();
+    supervisor.wait().unwrap();
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+    let rebooted = Stage::new();
+    let lost = probe(&rebooted.dir, "an earlier boot", &boot_id().unwrap()).unwrap();
+    assert!(matches!(lost, Probe::Lost(evidence) if evidence.doubt == Doubt::Rebooted));
+}
+
+pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
+    let stage = Stage::new();
+    fs::write(stage.workspace().join("kept.txt"), "before").unwrap();
+    let mut spec = stage.shell(
+        "echo output so far; printf after > kept.txt; setsid sleep 600 & \
+         echo $! > child; trap '' TERM; echo $$ > leader; while true; do sleep 1; done",
+    );
+    spec.artifacts = vec!["*.txt".to_owned()];
+    let supervisor = stage.spawn(&spec);
+    let (leader, child) = (stage.told("leader"), stage.told("child"));
+    crate::stage::wait_for("the output", || (!read(&stage.dir.stdout()).is_empty()).then_some(()));
+    kill(supervisor.pid(), "KILL");
+    supervisor.wait().unwrap();
+    assert!(lives(&leader) && lives(&child), "they outlive it");
+    let Probe::Lost(evidence) = stage.probe() else { panic!("nobody knows how it ended") };
+    assert_eq!(evidence.doubt, Doubt::SupervisorGone);
+    assert_eq!(evidence.output_tail, "output so far\n");
+    assert!(evidence.ran_ms.is_some());
+    let changed: Vec<_> =
+        evidence.files_changed.iter().map(|file| (file.path.as_str(), file.change)).collect();
+    assert_eq!(changed, [("kept.txt", Change::Modified)]);
+    assert_eq!(end_leftovers(ATTEMPT, &stage.workspace()).unwrap(), 0, "of another run");
+    assert_eq!(end_leftovers("work.1.2", &stage.run_base()).unwrap(), 0, "of another attempt");
+    assert!(lives(&leader) && lives(&child));
+    assert!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap() >= 2);
+    assert_gone(&leader);
+    assert_gone(&child);
+}
+
+pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
+    let stage = Stage::new();
+    let mut spec = stage.shell("echo text; printf x > made.txt");
+    spec.artifacts = vec!["*.txt".to_owned()];
+    let exit = stage.run(&spec);
+    let later = || probe(&stage.dir, &exit.boot_id, "a later boot").unwrap();
+    assert!(matches!(later(), Probe::Settled(found) if *found == exit));
+    for file in exit.handed_over() {
+        let path = stage.dir.path().join(&file.path);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, "torn").unwrap();
+        assert!(
+            matches!(later(), Probe::Lost(evidence) if evidence.doubt == Doubt::FileDiffers { path: file.path.clone() })
+        );
+        fs::write(&path, whole).unwrap();
+    }
+    let record = read(&stage.dir.exit());
+    for damaged in
+        ["", "{", &record.replace("work.1.1", "work.1.2"), &record.replace("\"version\":1", "\"version\":2")]
+    {
+        fs::write(stage.dir.exit(), damaged).unwrap();
+        assert!(
+            matches!(stage.probe(), Probe::Lost(evidence) if evidence.doubt == Doubt::Damaged),
+            "{damaged}"
+        );
+    }
+}
+
+pub(crate) fn waiting_for_an_attempt_ends_with_it() {
+    let stage = Stage::new();
+    let supervisor = stage.spawn(&stage.shell("while [ ! -e go ]; do sleep 0.01; done"));
+    let dir = stage.dir.clone();
+    let waiting = std::thread::spawn(move || wait_until_free(&dir).unwrap());
+    assert!(!waiting.is_finished());
+    fs::write(stage.workspace().join("go"), "").unwrap();
+    waiting.join().unwrap();
+    assert!(stage.dir.exit().exists());
+    assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
+    supervisor.wait().unwrap();
+}

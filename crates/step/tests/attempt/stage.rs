@@ -1,0 +1,170 @@
+//! A place for one attempt: a run's folder, a workspace, and the usual spec.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use envoi_step::{AttemptDir, Command, Exit, Launcher, Probe, Spec, Supervisor, boot_id, probe};
+use tempfile::TempDir;
+
+pub(crate) const ATTEMPT: &str = "work.1.1";
+
+pub(crate) struct Stage {
+    root: TempDir,
+    pub(crate) dir: AttemptDir,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(root.path().join("run/attempts").join(ATTEMPT));
+        dir.create().unwrap();
+        fs::create_dir(root.path().join("workspace")).unwrap();
+        Self { root, dir }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.root.path().join("workspace")
+    }
+
+    pub(crate) fn run_base(&self) -> PathBuf {
+        self.root.path().join("run")
+    }
+
+    pub(crate) fn spec(&self, command: Command) -> Spec {
+        let variable = |name: &str, path: PathBuf| (name.to_owned(), path.to_str().unwrap().to_owned());
+        Spec {
+            run_id: "run_1".to_owned(),
+            attempt: ATTEMPT.to_owned(),
+            command,
+            cwd: self.workspace(),
+            env: vec![
+                ("PATH".to_owned(), std::env::var("PATH").unwrap()),
+                ("ENVOI_ATTEMPT".to_owned(), ATTEMPT.to_owned()),
+                variable("ENVOI_RUN_BASE", self.run_base()),
+                variable("ENVOI_REPORT", self.dir.report()),
+                variable("ENVOI_OUTPUT", self.dir.output()),
+            ],
+            workspace: self.workspace(),
+            artifacts: Vec::new(),
+            timeout_ms: None,
+            grace_ms: Spec::GRACE_MS,
+            stream_cap_bytes: Spec::STREAM_CAP_BYTES,
+            text_cap_bytes: Spec::TEXT_CAP_BYTES,
+            secrets: Vec::new(),
+            boot_id: boot_id().unwrap(),
+        }
+    }
+
+    pub(crate) fn shell(&self, script: &str) -> Spec {
+        self.spec(Command::Shell { script: script.to_owned() })
+    }
+
+    pub(crate) fn python(&self, program: &str) -> Spec {
+        self.spec(exec(&["python3", "-c", program]))
+    }
+
+    pub(crate) fn spawn(&self, spec: &Spec) -> Supervisor {
+        let lock = self.dir.try_lock().unwrap().expect("the lock is free");
+        launcher().spawn(&self.dir, spec, lock).unwrap()
+    }
+
+    /// Runs to the end and returns what is settled.
+    pub(crate) fn run(&self, spec: &Spec) -> Exit {
+        self.spawn(spec).wait().unwrap();
+        self.settled()
+    }
+
+    pub(crate) fn settled(&self) -> Exit {
+        match self.probe() {
+            Probe::Settled(exit) => *exit,
+            other => panic!("{other:?}: {}", read(&self.dir.supervisor_log())),
+        }
+    }
+
+    pub(crate) fn probe(&self) -> Probe {
+        let boot = boot_id().unwrap();
+        probe(&self.dir, &boot, &boot).unwrap()
+    }
+
+    /// Waits until the command has written `name` into the workspace, and returns what it says.
+    pub(crate) fn told(&self, name: &str) -> String {
+        let path = self.workspace().join(name);
+        wait_for(name, || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')))
+    }
+}
+
+pub(crate) fn exec(argv: &[&str]) -> Command {
+    Command::Exec { argv: argv.iter().map(|word| (*word).to_owned()).collect() }
+}
+
+pub(crate) fn launcher() -> Launcher {
+    Launcher { exe: std::env::current_exe().unwrap(), args: vec!["__attempt".to_owned()] }
+}
+
+pub(crate) fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+/// Does something in another process.
+pub(crate) fn shell(script: &str) {
+    assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+}
+
+/// Looks again and again until there is an answer; gives up after half a minute.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "gave up waiting for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process with this id runs (a zombie does not).
+pub(crate) fn lives(id: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+pub(crate) fn assert_gone(id: &str) {
+    assert!(id.trim().parse::<u32>().is_ok(), "`{id}` is a process id");
+    assert!(!lives(id), "process {id} still runs");
+}
+
+pub(crate) fn kill(id: u32, signal: &str) {
+    let status =
+        std::process::Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// Starts a supervisor as its own program would, and is killed at once: `__engine <attempt dir> <spec as JSON>`. A copy
+/// of this program removes itself first.
+pub(crate) fn short_lived_engine() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    let program = std::env::current_exe().unwrap();
+    if program.ends_with("engine") {
+        fs::remove_file(program).unwrap();
+    }
+    let dir = AttemptDir::new(&words[2]);
+    let spec: Spec = serde_json::from_str(&words[3]).unwrap();
+    let lock = dir.try_lock().unwrap().unwrap();
+    let _supervisor = Launcher::own(["__attempt"]).spawn(&dir, &spec, lock).unwrap();
+    kill(std::process::id(), "KILL");
+    unreachable!("killed");
+}
+
+/// Lets an engine start `spec` and die.
+pub(crate) fn start_by_an_engine_that_dies(program: &Path, stage: &Stage, spec: &Spec) {
+    let status = std::process::Command::new(program)
+        .arg("__engine")
+        .arg(stage.dir.path())
+        .arg(serde_json::to_string(spec).unwrap())
+        .status()
+        .unwrap();
+    assert_eq!(status.signal(), Some(9));
+}
