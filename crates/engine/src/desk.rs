@@ -43,13 +43,12 @@ impl Desk {
             Request::Resume(request) => self.resume(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
-                drop(client.send(Response::Pong));
+                tell(client, Response::Pong);
                 Ok(())
             }
         };
         if let Err(refused) = done {
-            // A client that has gone away does not need the answer.
-            drop(client.send(Response::Refused(refused)));
+            tell(client, Response::Refused(refused));
         }
     }
 
@@ -68,7 +67,7 @@ impl Desk {
         let caller = caller_of(loaded.flow(), caller);
         self.adopt(loaded, caller)?;
         self.followers.add(run, client.clone());
-        drop(client.send(Response::Accepted { run: run.clone() }));
+        tell(client, Response::Accepted { run: run.clone() });
         match self.ask(run, Ask::Cancel { by }) {
             Err(refused) if refused.code != "CANCELLING" => Err(refused),
             _ => Ok(()),
@@ -87,6 +86,11 @@ impl Desk {
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
         told.recv().map_err(|_| gone())?.map_err(refused)
     }
+}
+
+/// Tells a client; one that has gone away does not need to know.
+pub(crate) fn tell(client: &Sender<Response>, response: Response) {
+    client.send(response).unwrap_or_default();
 }
 
 /// What commands of this run may see: the secrets are those that its flow names.

@@ -8,7 +8,7 @@
 use crate::{
     active::{Active, InFlight, Request},
     message::{Adopt, Ask, Begin, EngineError, Message, Reply},
-    runner::{Clock, Job, Log, Observer, Runner, Settlement},
+    runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
@@ -278,7 +278,8 @@ impl Engine {
             active.run.apply(record).map_err(|error| error.to_string())?;
         }
         active.after_commit(receipt.events_bytes);
-        let armed = core::mem::replace(&mut active.armed, active.next_timer());
+        let next = active.next_timer();
+        let armed = core::mem::replace(&mut active.armed, next);
         self.timers.extend(active.armed.map(|due| (due, id.clone())));
         if let Some(due) = armed.filter(|due| Some(*due) != active.armed) {
             self.timers.remove(&(due, id.clone()));

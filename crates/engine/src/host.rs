@@ -91,7 +91,6 @@ impl Host {
     }
 
     /// A hand for another thread that stops new starts ([`Message::Drain`]).
-    #[must_use]
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let mailbox = self.mailbox.clone();
         move || drop(mailbox.send(Message::Drain))
@@ -102,8 +101,9 @@ impl Host {
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
         let Self { desk, mailbox, closing, thread, socket, lease } = self;
-        drop(closing.send(()));
-        drop(mailbox.send(Message::Wake));
+        // A loop that has stopped by itself hears neither.
+        closing.send(()).unwrap_or_default();
+        mailbox.send(Message::Wake).unwrap_or_default();
         let stopped = thread.join().unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
@@ -127,7 +127,8 @@ fn start_loop(
     let layout = store.layout().clone();
     let processes =
         Processes::new(layout.clone(), store.blobs(), settings.launcher.clone(), boot_id.clone(), mailbox.clone());
-    let world_parts = (writer, mailbox, Shower::new(layout, store, followers.clone()), processes);
+    let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+    let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let (writer, mailbox, shower, processes) = world_parts;

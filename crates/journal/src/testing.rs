@@ -149,6 +149,7 @@ pub(crate) fn raised(name: &str, about: About) -> Event {
         visit: visit("critic", 1),
         question: "what now?".to_owned(),
         evidence: Value::Null,
+        raised_at: Timestamp::from_millis(1),
     }))
 }
 

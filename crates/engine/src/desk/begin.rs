@@ -1,6 +1,6 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::{Desk, caller_of, check_secrets, read_failed};
+use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
     message::{Begin, Message},
     protocol::{Refused, Response, StartRequest, WorkspaceUse},
@@ -37,7 +37,7 @@ impl Desk {
                     slot: None,
                 },
                 pinned: PinnedFlow {
-                    digest: flow.digest.clone(),
+                    digest: flow.digest,
                     language: loaded.language,
                     name: request.flow_name.clone(),
                     text: request.flow_text.clone(),
@@ -46,8 +46,9 @@ impl Desk {
                 reply,
             }))
         };
-        drop(client.send(Response::Accepted { run: request.run.clone() }));
-        self.exchange(begin).inspect_err(|_| self.followers.drop_run(&request.run))
+        self.exchange(begin).inspect_err(|_| self.followers.drop_run(&request.run))?;
+        tell(client, Response::Accepted { run: request.run.clone() });
+        Ok(())
     }
 
     fn workspace(&self, request: &StartRequest, flow: &Flow) -> Result<PathBuf, Refused> {

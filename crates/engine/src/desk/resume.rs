@@ -1,6 +1,6 @@
 //! A run goes on: from the journal, with the flow it is pinned to.
 
-use super::{Desk, caller_of, check_secrets, read_failed};
+use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
     message::{Adopt, Ask, Message},
     protocol::{Refused, Response, ResumeRequest},
@@ -20,17 +20,18 @@ impl Desk {
         let asks = asks(&run, &request)?;
         let caller = caller_of(run.flow(), &request.caller);
         check_secrets(run.flow(), &caller)?;
-        files::verify_and_restore(&self.store, &request.run).map_err(|error| Refused::failure(error.to_string()))?;
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        files::restore_run(&self.layout, &reader, &request.run).map_err(|error| Refused::failure(error.to_string()))?;
         let status = run.status();
         if matches!(status, Status::Ended(_)) && asks.is_empty() {
-            drop(client.send(Response::Accepted { run: request.run.clone() }));
+            tell(client, Response::Accepted { run: request.run.clone() });
             self.followers.add(&request.run, client.clone());
             self.followers.rest(&request.run, &status);
             return Ok(());
         }
         self.adopt(run, caller)?;
         self.followers.add(&request.run, client.clone());
-        drop(client.send(Response::Accepted { run: request.run.clone() }));
+        tell(client, Response::Accepted { run: request.run.clone() });
         let nothing_asked = asks.is_empty();
         for ask in asks {
             self.ask(&request.run, ask)?;

@@ -103,10 +103,10 @@ impl Carried<'_> {
                 return Err(format!("`{}` is not what the supervisor wrote", path.display()));
             }
             if !self.inline.iter().any(|(known, _)| *known == digest) {
-                self.inline.push((digest.clone(), bytes));
+                self.inline.push((digest, bytes));
             }
         } else {
-            self.blobs.put_file(&path, &digest, file.bytes).map_err(|error| failed(self.dir, file, &error))?;
+            self.blobs.put_file(&path, digest, file.bytes).map_err(|error| failed(self.dir, file, &error))?;
         }
         Ok(Blob { digest, size: file.bytes })
     }

@@ -82,6 +82,7 @@ pub fn interrupted(name: &str) -> Result<Event, BadId> {
         visit: visit()?,
         question: "go on?".to_owned(),
         evidence: Value::Null,
+        raised_at: Timestamp::from_millis(1),
     })))
 }
 
