@@ -117,7 +117,7 @@ fn a_refusal_points_at_its_place() {
         (
             "{\"handoff_text\": \"x\", \"routing\": {\"success_values\": [\"a\", 1]}}",
             "/routing/success_values/1",
-            (1, 60),
+            (1, 59),
         ),
         (" {\"routing\": null}", "", (1, 2)),
         ("{\"handoff_text\": \"x\", \"steps\": [null]}", "/steps/0", (1, 33)),
