@@ -122,6 +122,18 @@ fn damaged_content_is_named_by_its_digest() {
 }
 
 #[test]
+fn content_that_nothing_names_is_looked_at_too() {
+    let place = lived();
+    let file = place.store.blobs().put(&[b'y'; 20_000]).unwrap();
+    damage(&place, "INSERT INTO blobs (digest, bytes) VALUES (zeroblob(32), x'01')");
+    let path = place.store.layout().blob(&file);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "flipped").unwrap();
+    let report = repair(&place.store).unwrap();
+    assert_eq!((report.contents, report.damaged_content.len()), (4, 2), "{report:?}");
+}
+
+#[test]
 fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
     let place = lived();
     damage(
