@@ -106,6 +106,12 @@ impl Engine {
         self.used_slots == 0 && self.commits_under_way == 0 && nothing_due
     }
 
+    /// Whether nothing new is started.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
     /// Why the loop has stopped: the store failed, or another engine has taken over.
     #[must_use]
     pub fn stopped(&self) -> Option<&EngineError> {

@@ -101,6 +101,11 @@ impl Problems {
         self.found.is_empty()
     }
 
+    /// Whether further ones are only counted.
+    pub(crate) fn full(&self) -> bool {
+        self.found.len() >= MAX_KEPT
+    }
+
     /// How many there are; a later call tells whether something was added in between.
     pub(crate) fn count(&self) -> usize {
         self.found.len().saturating_add(self.beyond)

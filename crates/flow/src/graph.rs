@@ -9,7 +9,7 @@ use crate::{
     read::Spanned,
     suggestion::nearest,
 };
-use std::{cell::RefCell, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 /// The steps by id and the ways between them.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub(crate) struct Graph<'d> {
     ways: Vec<Vec<usize>>,
     /// All targets exist, so that reachability means something.
     whole: bool,
-    /// What was asked for before.
-    reached: RefCell<BTreeMap<usize, Vec<bool>>>,
 }
 
 impl<'d> Graph<'d> {
@@ -31,8 +29,7 @@ impl<'d> Graph<'d> {
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
         }
-        let reached = RefCell::default();
-        let mut graph = Self { steps, places, ways: Vec::new(), whole: true, reached };
+        let mut graph = Self { steps, places, ways: Vec::new(), whole: true };
         let before = problems.count();
         for (place, step) in steps.iter().enumerate() {
             graph.check_targets(place, step, problems);
@@ -57,12 +54,7 @@ impl<'d> Graph<'d> {
 
     /// Whether `earlier` can have been visited before `later` is. True where the file is too broken to know.
     pub(crate) fn may_precede(&self, earlier: usize, later: usize) -> bool {
-        if !self.whole {
-            return true;
-        }
-        let mut reached = self.reached.borrow_mut();
-        let from = reached.entry(earlier).or_insert_with(|| self.reached_from(earlier));
-        from.get(later).copied().unwrap_or(true)
+        !self.whole || self.reached_from(earlier, Some(later)).get(later).copied().unwrap_or(true)
     }
 
     fn check_targets(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
@@ -146,13 +138,16 @@ impl<'d> Graph<'d> {
         onward.into_iter().chain(named.filter_map(|target| self.place(&target.value))).collect()
     }
 
-    /// Which steps can follow `start`, at any distance; itself only by a loop.
-    fn reached_from(&self, start: usize) -> Vec<bool> {
+    /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.
+    fn reached_from(&self, start: usize, sought: Option<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.steps.len()];
         let mut open = self.ways.get(start).cloned().unwrap_or_default();
         while let Some(place) = open.pop() {
             if let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) {
                 *seen = true;
+                if sought == Some(place) {
+                    break;
+                }
                 open.extend(self.ways.get(place).into_iter().flatten());
             }
         }
@@ -161,7 +156,7 @@ impl<'d> Graph<'d> {
 
     /// A step that nothing leads to. One that is cut off only with the step before it is no mistake of its own.
     fn check_reached(&self, problems: &mut Problems) {
-        let reached = self.reached_from(0);
+        let reached = self.reached_from(0, None);
         for ((before, step), reached) in
             self.steps.iter().zip(self.steps.iter().skip(1)).zip(reached.iter().skip(1))
         {

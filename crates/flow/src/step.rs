@@ -12,6 +12,7 @@ use crate::{
     yaml::{Kind, Node},
 };
 use envoi_kernel::{
+    expression::{Segment, segments},
     flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Step, StepKind, Template},
     ids::StepId,
 };
@@ -124,7 +125,11 @@ impl Reader<'_> {
                 return refuse(self.problems, read::mismatch(node, "`run`", expected));
             }
             let text = read::text(node, "`run`", self.problems)?;
-            return Some(CommandPlan::Shell(self.template(node.span, text)));
+            let script = self.template(node.span, text);
+            if let Some(noted) = self.expressions.last_mut().filter(|noted| noted.span == node.span) {
+                noted.shell = true;
+            }
+            return Some(CommandPlan::Shell(script));
         };
         if items.is_empty() {
             return refuse(self.problems, Diagnostic::invalid(node.span, "`run` names no program"));
@@ -151,25 +156,34 @@ impl Reader<'_> {
             return refuse(self.problems, read::mismatch(node, "`if`", "an expression"));
         };
         let token = token.trim();
-        let inside =
-            token.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(token).trim();
+        let inside = match segments(token).as_slice() {
+            [Segment::Expression(source)] => source.trim(),
+            [Segment::Text(source)] => source,
+            [] => "",
+            _ => {
+                let message = "`if` is one expression";
+                let help = "combine conditions with `and`, `or` and `not`";
+                return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+            }
+        };
         if inside.is_empty() {
             return refuse(self.problems, Diagnostic::invalid(node.span, "`if` is blank"));
         }
-        if inside.contains("${{") {
-            let message = "`if` is one expression";
-            let help = "combine conditions with `and`, `or` and `not`";
-            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
-        }
-        let usage = Usage { span: node.span, source: inside.to_owned(), bare: true, step: Some(self.place) };
+        let usage = Usage {
+            span: node.span,
+            source: inside.to_owned(),
+            bare: true,
+            shell: false,
+            step: Some(self.place),
+        };
         self.expressions.push(usage);
         Some(Expression(inside.to_owned()))
     }
 }
 
 fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
-    if text.contains("${") {
-        expressions.push(Usage { span, source: text.to_owned(), bare: false, step });
+    if text.contains("${{") {
+        expressions.push(Usage { span, source: text.to_owned(), bare: false, shell: false, step });
     }
 }
 

@@ -27,11 +27,11 @@ pub(super) fn report(report: &Report, colour: Colour) -> String {
 
 fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
     let window = Window::around(&report.text, diagnostic);
-    let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, diagnostic.expected.as_deref());
+    let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, expected(diagnostic));
     let others = diagnostic
         .labels
         .iter()
-        .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text)));
+        .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text.clone())));
     let snippet = Snippet::source(window.text)
         .line_start(window.first_line)
         .path(report.file.as_str())
@@ -42,6 +42,12 @@ fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
         Some(help) => group.element(Level::HELP.message(help.as_str())),
         None => group,
     }
+}
+
+/// What stands beside the marked text, unless the message says it already.
+fn expected(diagnostic: &Diagnostic) -> Option<String> {
+    let expected = diagnostic.expected.as_ref().filter(|expected| !diagnostic.message.contains(*expected))?;
+    Some(format!("expected {expected}"))
 }
 
 /// The lines that a diagnostic speaks of: the renderer would else look at the whole file for each.
@@ -69,7 +75,7 @@ impl<'a> Window<'a> {
         Self { whole, text, start, first_line: Place::of(whole, start).line }
     }
 
-    fn annotation<'b>(&self, kind: AnnotationKind, span: Span, text: Option<&'b str>) -> Annotation<'b> {
+    fn annotation(&self, kind: AnnotationKind, span: Span, text: Option<String>) -> Annotation<'a> {
         let span = span.shown(self.whole);
         let range = span.start.saturating_sub(self.start)..span.end.saturating_sub(self.start);
         kind.span(range).label(text)

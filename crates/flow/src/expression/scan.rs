@@ -41,22 +41,10 @@ impl Found {
     }
 }
 
-/// All names in a bare expression, or in the `${{ … }}` and `${% … %}` of a text.
-pub(super) fn names(source: &str, bare: bool) -> Vec<Found> {
+/// All names in one expression.
+pub(super) fn names(source: &str) -> Vec<Found> {
     let mut scanner = Scanner { source, at: 0, found: Vec::new() };
-    if bare {
-        scanner.code("");
-        return scanner.found;
-    }
-    while let Some(start) = scanner.rest().find("${") {
-        scanner.at = scanner.at.saturating_add(start).saturating_add(2);
-        match scanner.peek() {
-            Some('{') => scanner.code("}}"),
-            Some('%') => scanner.code("%}"),
-            Some('#') => scanner.comment(),
-            _ => {}
-        }
-    }
+    scanner.code();
     scanner.found
 }
 
@@ -94,49 +82,32 @@ impl<'s> Scanner<'s> {
         self.at = self.at.saturating_add(rest.len().saturating_sub(rest.trim_start().len()));
     }
 
-    fn comment(&mut self) {
-        let end = self.rest().find("#}").map_or(self.rest().len(), |at| at.saturating_add(2));
-        self.at = self.at.saturating_add(end);
-    }
-
-    /// Up to `close`, or to the end of the source; braces inside are counted, so that `{'a': {}}` does not close it.
-    fn code(&mut self, close: &str) {
+    fn code(&mut self) {
         let mut before = Before::Nothing;
-        let mut braces = 0_usize;
-        if !close.is_empty() {
-            self.at = self.at.saturating_add(1);
-        }
         loop {
             self.skip_space();
-            let rest = self.rest();
-            if braces == 0 && !close.is_empty() && rest.starts_with(close) {
-                return self.skip(close);
-            }
             let Some(letter) = self.peek() else { return };
-            match letter {
+            before = match letter {
                 '\'' | '"' => {
                     self.string();
-                    before = Before::Other;
+                    Before::Other
                 }
                 _ if letter.is_ascii_digit() => {
                     self.number();
-                    before = Before::Other;
+                    Before::Other
                 }
-                _ if is_first(letter) => before = self.word(before),
-                _ => {
-                    match letter {
-                        '{' => braces = braces.saturating_add(1),
-                        '}' => braces = braces.saturating_sub(1),
-                        _ => {}
-                    }
-                    before = match letter {
-                        '.' => Before::Point,
-                        '|' => Before::Bar,
-                        _ => Before::Other,
-                    };
-                    self.at = self.at.saturating_add(letter.len_utf8());
-                }
-            }
+                _ if is_first(letter) => self.word(before),
+                _ => self.sign(letter),
+            };
+        }
+    }
+
+    fn sign(&mut self, letter: char) -> Before {
+        self.at = self.at.saturating_add(letter.len_utf8());
+        match letter {
+            '.' => Before::Point,
+            '|' => Before::Bar,
+            _ => Before::Other,
         }
     }
 
@@ -247,8 +218,8 @@ fn is_next(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(source: &str, bare: bool) -> Vec<String> {
-        names(source, bare)
+    fn shown(source: &str) -> Vec<String> {
+        names(source)
             .into_iter()
             .map(|found| {
                 let text = &source[found.range.clone()];
@@ -265,31 +236,21 @@ mod tests {
 
     #[test]
     fn names_are_found_where_they_stand() {
-        for (source, bare, expected) in [
-            ("inputs.a", true, vec!["inputs.a = inputs [\"a\"]"]),
-            (
-                "x ${{ steps['a-b'].data.n }} y",
-                false,
-                vec!["steps['a-b'].data.n = steps [\"a-b\", \"data\", \"n\"]"],
-            ),
-            ("inputs.a in text ${{ 'inputs.b' }}", false, vec![]),
-            ("${# inputs.a #}${{ inputs.b }}", false, vec!["inputs.b = inputs [\"b\"]"]),
-            ("${{ {'a': {}} }} ${{ run.id }}", false, vec!["run.id = run [\"id\"]"]),
+        for (source, expected) in [
+            ("inputs.a", vec!["inputs.a = inputs [\"a\"]"]),
+            ("1 + steps['a-b'].data.n", vec!["steps['a-b'].data.n = steps [\"a-b\", \"data\", \"n\"]"]),
+            ("'inputs.b' ~ \"x\\\"inputs.c\"", vec![]),
+            ("{'a': {}}.b ~ run . id", vec!["run . id = run [\"id\"]"]),
             (
                 "success() and a is not defined",
-                true,
                 vec!["success = success [] ()", "and = and []", "a = a []", "is defined"],
             ),
-            ("inputs.a|upper is none", true, vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
-            ("inputs[run.id] == 1.5", true, vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
-            (
-                "${%- if inputs.a %}x${% endif %}",
-                false,
-                vec!["if = if []", "inputs.a = inputs [\"a\"]", "endif = endif []"],
-            ),
-            ("${{ 'unclosed", false, vec![]),
+            ("inputs.a|upper is none", vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
+            ("inputs[run.id] == 1.5e3", vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
+            ("'unclosed", vec![]),
+            ("é ~ inputs['é", vec!["inputs = inputs []"]),
         ] {
-            assert_eq!(shown(source, bare), expected, "{source}");
+            assert_eq!(shown(source), expected, "{source}");
         }
     }
 }
