@@ -9,6 +9,7 @@ use crate::{
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::event::{About, EndStatus};
+use std::fs;
 
 /// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
 fn lived() -> Place {
