@@ -18,7 +18,7 @@ pub struct AttemptDir {
 }
 
 impl AttemptDir {
-    /// Names the folder; touches nothing.
+    /// Names the folder, whose own name is the attempt's id; touches nothing.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
