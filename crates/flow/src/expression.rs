@@ -24,11 +24,17 @@ use verdict::Names;
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 
+/// The longest expression. `---1` nests at every byte where it is compiled, and the stack of a thread is 2 MiB.
+const MAX_BYTES: usize = 1024;
+
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     let environment = environment();
     let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
     for usage in &draft.expressions {
+        if problems.full() {
+            return;
+        }
         let checker =
             Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
         checker.check();
@@ -61,6 +67,9 @@ impl Checker<'_> {
         }
         let mut at = 0_usize;
         for segment in segments(&self.usage.source) {
+            if self.problems.full() {
+                return;
+            }
             match segment {
                 Segment::Text(text) => at = at.saturating_add(text.len()),
                 Segment::Expression(source) => {
@@ -94,6 +103,9 @@ impl Checker<'_> {
         let Some(open) = self.open_names(start, source) else { return };
         let mut told = 0..0;
         for mut found in scan::names(source) {
+            if self.problems.full() {
+                return;
+            }
             found.range = found.range.start.saturating_add(start)..found.range.end.saturating_add(start);
             if told.contains(&found.range.start) {
                 continue;
@@ -112,6 +124,13 @@ impl Checker<'_> {
 
     /// `None`: it does not parse, and the problem is told.
     fn open_names(&mut self, start: usize, source: &str) -> Option<Open> {
+        if source.len() > MAX_BYTES {
+            let span = self.span(start..start.saturating_add(source.len()));
+            let message =
+                format!("an expression has at most {MAX_BYTES} bytes; this one has {}", source.len());
+            self.problems.add(Diagnostic::invalid(span, message));
+            return None;
+        }
         match self.environment.compile_expression(source) {
             Ok(parsed) => Some(Open {
                 roots: parsed.undeclared_variables(false),
@@ -168,10 +187,6 @@ impl Checker<'_> {
             let start = self.usage.span.start.checked_add(at)?;
             Some(Span::new(start, start.checked_add(name.len())?))
         };
-        if range.is_empty() || self.problems.full() {
-            self.usage.span
-        } else {
-            place().unwrap_or(self.usage.span)
-        }
+        if range.is_empty() { self.usage.span } else { place().unwrap_or(self.usage.span) }
     }
 }

@@ -377,6 +377,7 @@ fn names_that_an_expression_cannot_see_are_told_at_their_place() {
             INVALID,
             "does not parse",
         ),
+        (with_expression(&format!("${{{{ {}1 }}}}", "1+".repeat(600))), 6, 15, INVALID, "at most 1024 bytes"),
         (with_step("if: steps.a.status == 'failed'"), 5, 9, INVALID, "reads its own result"),
         (with_step("if: steps.b.data"), 5, 9, INVALID, "there is no step `b`"),
     ]);
