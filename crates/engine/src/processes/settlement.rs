@@ -12,7 +12,7 @@ use envoi_kernel::{
     input::AttemptResult,
 };
 use envoi_step::{AttemptDir, Evidence, Exit, FileRef};
-use std::{fs, path::Path};
+use std::fs;
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
 ///
@@ -23,8 +23,10 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
     let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
-    let read = |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
-    let warnings = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
+    let read =
+        |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
+    let warnings =
+        exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),
@@ -65,14 +67,9 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 ///
 /// # Errors
 /// A sentence: the machine failed.
-pub(super) fn in_doubt(
-    run_base: &Path,
-    dir: &AttemptDir,
-    job: &Job,
-    evidence: Evidence,
-) -> Result<Settlement, String> {
+pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
-    let ended = envoi_step::end_leftovers(&attempt, run_base)
+    let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);
     let mut members = Object::default();
@@ -80,7 +77,8 @@ pub(super) fn in_doubt(
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
-    let files = evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
+    let files =
+        evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
     members.insert("files_changed".to_owned(), Value::Array(files));
     Ok(Settlement::InDoubt { evidence: Value::Object(members) })
 }

@@ -1,6 +1,7 @@
 //! What a batch promises when some of it, or all of it, goes wrong.
 
 use super::*;
+use crate::schema;
 use crate::testing::{self, Place, attempt, commit, place, run, settled, started, timer_fired, timer_set};
 use envoi_contract::time::Timestamp;
 
