@@ -41,12 +41,6 @@ pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut
     }
 }
 
-/// The names that an expression leaves open.
-struct Open {
-    roots: HashSet<String>,
-    paths: HashSet<String>,
-}
-
 struct Checker<'c> {
     draft: &'c Draft,
     graph: &'c Graph<'c>,
@@ -112,9 +106,8 @@ impl Checker<'_> {
             }
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
-                Kind::Path { members, called, .. } => {
-                    let open = open.roots.contains(&found.name) && open.paths.contains(&found.dotted());
-                    if open && !self.globals.contains(&found.name) {
+                Kind::Path { members, called } => {
+                    if open.contains(&found.name) && !self.globals.contains(&found.name) {
                         told = self.path(&found, members, *called);
                     }
                 }
@@ -122,8 +115,8 @@ impl Checker<'_> {
         }
     }
 
-    /// `None`: it does not parse, and the problem is told.
-    fn open_names(&mut self, start: usize, source: &str) -> Option<Open> {
+    /// The variables that an expression reads. `None`: it does not parse, and the problem is told.
+    fn open_names(&mut self, start: usize, source: &str) -> Option<HashSet<String>> {
         if source.len() > MAX_BYTES {
             let span = self.span(start..start.saturating_add(source.len()));
             let message =
@@ -132,10 +125,7 @@ impl Checker<'_> {
             return None;
         }
         match self.environment.compile_expression(source) {
-            Ok(parsed) => Some(Open {
-                roots: parsed.undeclared_variables(false),
-                paths: parsed.undeclared_variables(true),
-            }),
+            Ok(parsed) => Some(parsed.undeclared_variables(false)),
             Err(error) => {
                 let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
                 let begin = start.saturating_add(source.len().saturating_sub(source.trim_start().len()));
