@@ -6,7 +6,10 @@
 use crate::{
     control::VisitState,
     draft::Draft,
-    event::{About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed, RunEnded},
+    event::{
+        About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed,
+        RunEnded,
+    },
     flow::Step,
     ids::VisitId,
     input::Refusal,
@@ -31,7 +34,11 @@ pub(crate) enum Conclusion {
 }
 
 /// Closes `visit` and obeys what follows from it.
-pub(crate) fn conclude(draft: &mut Draft<'_>, visit: &VisitId, conclusion: Conclusion) -> Result<(), Refusal> {
+pub(crate) fn conclude(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    conclusion: Conclusion,
+) -> Result<(), Refusal> {
     let step = draft.step(&visit.step)?;
     let decided = match &conclusion {
         Conclusion::Skipped => skipped(draft, step),
@@ -74,7 +81,8 @@ pub(crate) fn raise(
     evidence: Value,
 ) -> Result<(), Refusal> {
     let interrupt = draft.interrupt_id()?;
-    let raised = InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
+    let raised =
+        InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
     draft.emit(Event::InterruptRaised(Box::new(raised)))
 }
 
@@ -94,8 +102,11 @@ fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
 
 fn failed(step: &Step, error: &SkillError) -> Decided {
     let reason = format!("Step failed: {}", error.code);
-    let mut decided =
-        Decided::new(Signal::new(Decision::Terminate, reason, "1.0"), Course::Stop, Value::from("a failed attempt is not routed"));
+    let mut decided = Decided::new(
+        Signal::new(Decision::Terminate, reason, "1.0"),
+        Course::Stop,
+        Value::from("a failed attempt is not routed"),
+    );
     decided.end = Some(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "tool_failed_fatally".to_owned(),
@@ -145,7 +156,8 @@ fn write_handoff(
         routing_audit: decided.audit.clone(),
         ..handoff::Draft::default()
     };
-    handoff::write(input).map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
+    handoff::write(input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
 }
 
 fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {

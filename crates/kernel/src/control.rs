@@ -308,10 +308,11 @@ impl Control {
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in core::mem::take(&mut self.open) {
-            if visit.attempts == 0 {
-                if let Some(state) = self.steps.get_mut(&id.step) {
-                    state.visits = state.visits.saturating_sub(1);
-                }
+            if visit.attempts > 0 {
+                continue;
+            }
+            if let Some(state) = self.steps.get_mut(&id.step) {
+                state.visits = state.visits.saturating_sub(1);
             }
         }
     }

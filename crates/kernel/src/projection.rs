@@ -4,13 +4,17 @@
 
 use crate::{
     control::Control,
-    event::{AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed, RunEnded},
+    event::{
+        AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed,
+        RunEnded,
+    },
     flow::Flow,
     ids::{StepId, derived},
 };
 use envoi_contract::{
     envelope::{
-        Envelope, FlowInterrupt, InterruptKind, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason,
+        Envelope, FlowInterrupt, InterruptKind, InterruptStatus, ProcessingRecord, RecordStatus,
+        TerminalReason,
     },
     handoff::Status,
     json::{Object, Value},
@@ -69,7 +73,8 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
 fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted, at: Timestamp) {
     let step = &event.attempt.visit.step;
     let position = flow.position(step).unwrap_or_default();
-    let unknown: Object = [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
+    let unknown: Object =
+        [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
     envelope.processing_history.push(ProcessingRecord {
         agent: step.to_string(),
         stage_order: u64::try_from(position).unwrap_or_default(),
@@ -86,7 +91,8 @@ fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted,
 fn attempt_settled(envelope: &mut Envelope, event: &AttemptSettled, at: Timestamp) {
     let step = event.attempt.visit.step.to_string();
     let error = event.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-    let running = |record: &&mut ProcessingRecord| record.agent == step && record.status == RecordStatus::Running;
+    let running =
+        |record: &&mut ProcessingRecord| record.agent == step && record.status == RecordStatus::Running;
     if let Some(record) = envelope.processing_history.iter_mut().rev().find(running) {
         record.completed_at = Some(at.to_string());
         record.duration_ms = event.duration_ms;
@@ -102,7 +108,9 @@ fn attempt_settled(envelope: &mut Envelope, event: &AttemptSettled, at: Timestam
             ("message", error.message.clone()),
             ("at", at.to_string()),
         ];
-        envelope.errors.push(entry.into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect());
+        envelope
+            .errors
+            .push(entry.into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect());
     }
 }
 
@@ -110,7 +118,8 @@ fn routed(envelope: &mut Envelope, flow: &Flow, event: &Routed) {
     match &event.course {
         Course::Enter(step) => revisit(envelope, step),
         Course::LoopBack(target) => {
-            let (from, to) = (flow.position(target).unwrap_or(0), flow.position(&event.visit.step).unwrap_or(0));
+            let (from, to) =
+                (flow.position(target).unwrap_or(0), flow.position(&event.visit.step).unwrap_or(0));
             for step in flow.steps.iter().skip(from).take(to.saturating_sub(from).saturating_add(1)) {
                 revisit(envelope, &step.id);
             }

@@ -77,10 +77,15 @@ pub(crate) fn iteration(draft: &Draft<'_>, step: &StepId) -> u64 {
 }
 
 /// Where `text` leads.
-pub(crate) fn decide(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -> Result<Decided, Refusal> {
+pub(crate) fn decide(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    step: &Step,
+    text: &str,
+) -> Result<Decided, Refusal> {
     let input = resolver_input(draft, visit, step, text);
-    let resolution =
-        routing::resolve(&input).map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
+    let resolution = routing::resolve(&input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
     let row = resolution.audit.row.to_owned();
     let audit = resolution.audit.to_value();
     let mut decided = Decided { row, ..Decided::new(resolution.signal, Course::Stop, audit) };
@@ -126,7 +131,8 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
             OnExhausted::Proceed => decided,
             OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
             OnExhausted::Ask => {
-                let question = format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
+                let question =
+                    format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
                 decided.holding(About::Exhausted, question)
             }
         },
@@ -144,13 +150,15 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
 }
 
 fn review(step: &Step, decided: Decided) -> Decided {
-    let question = format!("Step `{}` needs a look: {}. Proceed, again, or stop?", step.id, decided.signal.reason);
+    let question =
+        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", step.id, decided.signal.reason);
     decided.holding(About::Review, question)
 }
 
 fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
     let route = decided.signal.route.as_ref();
-    let elsewhere = route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
+    let elsewhere =
+        route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
     let named = route.and_then(|route| StepId::new(route.step_id.as_str()).ok());
     let Some(target) = named.filter(|target| !elsewhere && step.routing.branches.contains(target)) else {
         return review(step, decided);
@@ -179,7 +187,9 @@ fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
 
 fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
     match bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger) {
-        Some(reached) => decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id),
+        Some(reached) => {
+            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id)
+        }
         None => {
             decided.course = Course::LoopBack(target.clone());
             decided
@@ -193,5 +203,6 @@ pub(crate) fn may_go_again(draft: &Draft<'_>, step: &Step) -> Result<(), String>
     if iteration(draft, &step.id) >= max {
         return Err(format!("max_iterations {max} of step `{}`", step.id));
     }
-    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger).map_or(Ok(()), |reached| Err(reached.reason))
+    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger)
+        .map_or(Ok(()), |reached| Err(reached.reason))
 }

@@ -12,7 +12,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
     draft.emit(Event::RunStarted(Box::new(RunStarted {
         run: start.run,
         flow: draft.flow.id.clone(),
-        flow_digest: draft.flow.digest.clone(),
+        flow_digest: draft.flow.digest,
         language: start.language,
         inputs: start.inputs,
         workspace: start.workspace,
