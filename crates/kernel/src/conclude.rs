@@ -56,7 +56,7 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let Decided { signal, course, audit, hold, end, .. } = decided;
+    let Decided { signal, course, audit, hold, end, .. } = within_cancel(draft, decided);
     let complete = course == Course::Complete;
     draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
     if let Some(handoff) = handoff {
@@ -70,6 +70,18 @@ pub(crate) fn close(
         None if complete => draft.emit(Event::RunEnded(completed())),
         None => Ok(()),
     }
+}
+
+/// A run that is being cancelled asks nothing and ends as cancelled, whatever its last attempt came to; only one that is
+/// complete anyway has nothing left to cancel.
+fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
+    if draft.control.cancelling.is_some() {
+        (decided.hold, decided.end) = (None, None);
+        if decided.course == Course::Hold {
+            decided.course = Course::Stop;
+        }
+    }
+    decided
 }
 
 /// Puts a question to a person.

@@ -8,9 +8,11 @@ mod flows;
 mod story;
 
 mod bounds;
+mod cancel;
 mod conditions;
 mod doubt;
 mod linear;
 mod reopen;
 mod retry;
 mod review;
+mod status;
