@@ -172,9 +172,15 @@ fn write_handoff(
         .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
 }
 
+/// A file whose name no path of the contract can hold is among the changes only.
 fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
-    let kept = files.iter().filter(|file| file.blob.is_some());
+    let kept = files.iter().filter(|file| file.blob.is_some() && is_portable(&file.path));
     kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
+}
+
+/// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
+fn is_portable(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
 }
 
 /// Nothing at all where nothing changed: the member is then left out.

@@ -11,6 +11,7 @@ mod bounds;
 mod cancel;
 mod conditions;
 mod doubt;
+mod handoff;
 mod linear;
 mod reopen;
 mod retry;
