@@ -8,7 +8,7 @@ use crate::{
     control::VisitState,
     draft::Draft,
     event::{About, Course, EndStatus, Outcome, RunEnded},
-    flow::{OnBlocked, OnExhausted, Step},
+    flow::{OnBlocked, OnExhausted, RoutingPlan, Step},
     ids::{StepId, VisitId},
     input::Refusal,
     loops,
@@ -108,7 +108,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
         handoff_text: text.to_owned(),
         routing: Some(routing::Routing {
             kind: plan.kind,
-            loop_target: None,
+            loop_target: gate_target(plan),
             success_values: plan.success_values.clone(),
             max_iterations: plan.max_iterations,
             can_further_iteration_help: plan.can_further_iteration_help,
@@ -120,6 +120,11 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
         stated: exit.and_then(|code| plan.status_from_exit.get(&code)).cloned(),
         reported: reported.map(str::to_owned),
     }
+}
+
+/// A linear step that waits for a status is a gate: without a target the resolver would let every status pass.
+fn gate_target(plan: &RoutingPlan) -> Option<String> {
+    if plan.kind == routing::Kind::Linear { plan.success_values.first().cloned() } else { None }
 }
 
 fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {

@@ -13,6 +13,7 @@ mod conditions;
 mod doubt;
 mod handoff;
 mod linear;
+mod loops;
 mod reopen;
 mod retry;
 mod review;
