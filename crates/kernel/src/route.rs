@@ -18,6 +18,9 @@ use envoi_contract::{
     routing::{self, Decision, Signal},
 };
 
+/// The row of the decision table that fires when a loop has had its last round.
+const EXHAUSTED: &str = "4";
+
 /// What is to be recorded and done after a visit.
 pub(crate) struct Decided {
     pub(crate) signal: Signal,
@@ -132,7 +135,7 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
     let reason = decided.signal.reason.clone();
     match decided.signal.decision {
         Decision::Branch => branch(draft, step, decided),
-        Decision::Loop if decided.signal.needs_human => match step.routing.on_exhausted {
+        Decision::Loop if decided.row == EXHAUSTED => match step.routing.on_exhausted {
             OnExhausted::Proceed => decided,
             OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
             OnExhausted::Ask => {
@@ -141,6 +144,8 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
                 decided.holding(About::Exhausted, question)
             }
         },
+        // An unknown hint beside an unfinished loop: rounds are left, and a person is needed.
+        Decision::Loop if decided.signal.needs_human => review(step, decided),
         Decision::Loop => go_back(draft, step, loops::back_target(step), decided),
         Decision::Terminate => match step.routing.on_blocked {
             OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),

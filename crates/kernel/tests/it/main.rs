@@ -8,6 +8,7 @@ mod flows;
 mod story;
 
 mod bounds;
+mod branch;
 mod cancel;
 mod conditions;
 mod doubt;
