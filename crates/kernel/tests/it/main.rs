@@ -12,6 +12,8 @@ mod branch;
 mod cancel;
 mod conditions;
 mod doubt;
+mod envelope;
+mod expressions;
 mod handoff;
 mod linear;
 mod loops;
