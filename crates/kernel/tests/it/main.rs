@@ -15,6 +15,7 @@ mod doubt;
 mod envelope;
 mod expressions;
 mod handoff;
+mod late;
 mod linear;
 mod loops;
 mod reopen;
