@@ -86,7 +86,9 @@ pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Resul
 
 fn why(doubt: &Doubt) -> String {
     match doubt {
-        Doubt::SupervisorGone => "its supervisor was ended before it could say how the command ended".to_owned(),
+        Doubt::SupervisorGone => {
+            "its supervisor was ended before it could say how the command ended".to_owned()
+        }
         Doubt::Rebooted => "the machine was started again since".to_owned(),
         Doubt::Damaged => "the record of its end cannot be read".to_owned(),
         Doubt::FileDiffers { path } => format!("`{path}` is not what the record of its end says"),
