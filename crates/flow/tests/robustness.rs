@@ -62,9 +62,13 @@ fn nesting_that_would_exhaust_the_stack_is_refused() {
     for tail in [".a", "[0]", "()", "|upper"] {
         survive(nested(format!("run.id{}", tail.repeat(1000 / tail.len()))).as_bytes());
     }
-    let schema =
-        "{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, default: 1 }";
-    survive(format!("flow: f\ninputs: {{ a: {schema} }}\nsteps: [{{ id: a, run: x }}]\n").as_bytes());
+    for schema in [
+        "{ $ref: '#', default: 1 }",
+        "{ anyOf: [{ $ref: '#' }, { not: { $ref: '#' } }], default: 1 }",
+        "{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, default: 1 }",
+    ] {
+        survive(format!("flow: f\ninputs: {{ a: {schema} }}\nsteps: [{{ id: a, run: x }}]\n").as_bytes());
+    }
 }
 
 /// Pieces of the language in an order that nobody would write.
