@@ -148,13 +148,14 @@ impl Client {
     /// # Errors
     /// [`ClientError::Gone`] when the engine went away before its last word.
     pub fn ask(self, request: &Request, mut hear: impl FnMut(Response) -> bool) -> Result<(), ClientError> {
-        let mut line = serde_json::to_vec(request).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+        let mut line = serde_json::to_vec(request)
+            .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
         line.push(b'\n');
         (&self.stream).write_all(&line).map_err(|_| ClientError::Gone)?;
         for line in BufReader::new(&self.stream).lines() {
             let line = line.map_err(|_| ClientError::Gone)?;
-            let response: Response =
-                serde_json::from_str(&line).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+            let response: Response = serde_json::from_str(&line)
+                .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
             let last = response.is_last();
             if !hear(response) || last {
                 return Ok(());
