@@ -1,4 +1,5 @@
 //! Each whole flow that stands in a page of the documentation is one that `envoi check` accepts.
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::{
     fs,
