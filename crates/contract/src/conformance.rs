@@ -5,6 +5,7 @@
 
 mod compare;
 mod run;
+mod state;
 
 #[cfg(test)]
 mod tests;

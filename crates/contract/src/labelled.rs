@@ -27,15 +27,11 @@ pub(crate) struct Labels {
 impl Labels {
     /// The labels and their values, unquoted, in order.
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<(&'static str, String)>, Diagnostic> {
-        let text = self.text(bytes)?;
-        let mut entries: Vec<(&'static str, String)> = Vec::new();
-        let mut lines = text.split_inclusive('\n');
-        let mut offset = 0;
-        while let Some(line) = lines.next() {
-            let start = offset;
-            offset += line.len();
+        let mut lines = Lines { rest: self.text(bytes)?, offset: 0 };
+        let mut entries: Vec<Entry> = Vec::new();
+        while let Some((start, line)) = lines.next() {
             if let Some((label, value)) = self.labelled(line) {
-                if entries.iter().any(|(earlier, _)| *earlier == label) {
+                if entries.iter().any(|earlier| earlier.label == label) {
                     return Err(self.refusal(
                         bytes,
                         start,
@@ -43,25 +39,28 @@ impl Labels {
                         &format!("a second `{label}`"),
                     ));
                 }
-                let value = match opened_quote(value) {
-                    Some(opened) => quoted(opened, &mut lines, &mut offset),
-                    None => value.trim_ascii().to_owned(),
-                };
-                entries.push((label, value));
+                entries.push(self.entry(label, value, &mut lines));
+            } else if let Some(open) = entries.last_mut().filter(|entry| entry.goes_on) {
+                open.value.push('\n');
+                open.value.push_str(line.trim_end_matches(['\n', '\r']));
             } else if !line.trim_ascii().is_empty() {
-                self.go_on(&mut entries, line).ok_or_else(|| {
-                    let expected = format!("one of the labels {}", self.names.join(", "));
-                    let found = crate::error::shorten(line.trim_ascii(), 40);
-                    self.refusal(bytes, start, &expected, &found)
-                })?;
-            } else {
-                self.go_on(&mut entries, line);
+                let expected = format!("one of the labels {}", self.names.join(", "));
+                let found = crate::error::shorten(line.trim_ascii(), 40);
+                return Err(self.refusal(bytes, start, &expected, &found));
             }
         }
-        for (_, value) in &mut entries {
-            value.truncate(value.trim_ascii_end().len());
+        Ok(entries.into_iter().map(Entry::closed).collect())
+    }
+
+    /// What follows a label: a quoted value to its end, else the rest of the line, which free text may go on from.
+    fn entry(&self, label: &'static str, value: &str, lines: &mut Lines<'_>) -> Entry {
+        match opened_quote(value) {
+            Some(opened) => Entry { label, value: quoted(opened, lines), goes_on: false },
+            None => {
+                let goes_on = self.free_text.contains(&label);
+                Entry { label, value: value.trim_ascii().to_owned(), goes_on }
+            }
         }
-        Ok(entries)
     }
 
     fn text<'a>(&self, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
@@ -89,14 +88,40 @@ impl Labels {
         let known = self.names.iter().find(|name| name.eq_ignore_ascii_case(label.trim_ascii()))?;
         Some((known, value))
     }
+}
 
-    /// Appends a line to the free text that was begun, if one was.
-    fn go_on(&self, entries: &mut [(&'static str, String)], line: &str) -> Option<()> {
-        let (label, value) = entries.last_mut()?;
-        self.free_text.contains(label).then_some(())?;
-        value.push('\n');
-        value.push_str(line.trim_end_matches(['\n', '\r']));
-        Some(())
+/// A label and its value so far.
+struct Entry {
+    label: &'static str,
+    value: String,
+    /// Whether lines without a label belong to it.
+    goes_on: bool,
+}
+
+impl Entry {
+    fn closed(mut self) -> (&'static str, String) {
+        if self.goes_on {
+            self.value.truncate(self.value.trim_ascii_end().len());
+        }
+        (self.label, self.value)
+    }
+}
+
+/// The lines of a text with the places where they begin.
+struct Lines<'a> {
+    rest: &'a str,
+    offset: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.rest.split_inclusive('\n').next()?;
+        let start = self.offset;
+        self.offset += line.len();
+        self.rest = self.rest.get(line.len()..)?;
+        Some((start, line))
     }
 }
 
@@ -106,14 +131,13 @@ fn opened_quote(value: &str) -> Option<&str> {
 }
 
 /// A quoted value that ends with a quote at the end of a line, this one or a later one; unclosed, all the rest.
-fn quoted<'a>(opened: &str, lines: &mut impl Iterator<Item = &'a str>, offset: &mut usize) -> String {
+fn quoted(opened: &str, lines: &mut Lines<'_>) -> String {
     let mut text = opened.to_owned();
     loop {
         if let Some(inner) = text.trim_ascii_end().strip_suffix('"') {
             return unescaped(inner);
         }
-        let Some(line) = lines.next() else { return text.trim_ascii_end().to_owned() };
-        *offset += line.len();
+        let Some((_, line)) = lines.next() else { return text.trim_ascii_end().to_owned() };
         text.push_str(line);
     }
 }
@@ -129,10 +153,10 @@ fn unescaped(inner: &str) -> String {
     }
 }
 
-/// `name=value, name=value`; commas inside brackets, and pieces without a `=`, belong to the value before.
+/// `name=value, name=value`; pieces without a `=`, as in `[a, b]`, belong to the value before.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = Vec::new();
-    for piece in split_outside_brackets(text) {
+    for piece in text.split(',').filter(|piece| !piece.trim_ascii().is_empty()) {
         match (piece.split_once('='), pairs.last_mut()) {
             (Some((name, value)), _) if is_name(name.trim_ascii()) => {
                 pairs.push((name.trim_ascii().to_owned(), value.trim_ascii().to_owned()));
@@ -149,19 +173,6 @@ pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_u32;
-    text.split(move |scalar| {
-        match scalar {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        scalar == ',' && depth == 0
-    })
-    .filter(|piece| !piece.trim_ascii().is_empty())
 }
 
 /// `a, b` or `[a, b]`, quotes optional.

@@ -10,6 +10,7 @@
 //! | [`handoff`] | step to next step: what happened, where the files are, where to go |
 //! | [`envelope`] | the run itself: the state of the whole pipeline |
 //! | [`skill_report`] | skill or tool to engine: did it really work, whatever the exit code says |
+//! | [`user_envelope`] | person to paused run: an answer with files through a text-only channel |
 //!
 //! Below them stand [`json`] (the strict reader and writer), [`time`], [`digest`] and [`error`].
 #![no_std]
@@ -32,4 +33,5 @@ pub mod routing;
 mod row;
 pub mod skill_report;
 pub mod time;
+pub mod user_envelope;
 mod vocabulary;

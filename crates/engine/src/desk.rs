@@ -43,13 +43,12 @@ impl Desk {
             Request::Resume(request) => self.resume(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
-                drop(client.send(Response::Pong));
+                tell(client, Response::Pong);
                 Ok(())
             }
         };
         if let Err(refused) = done {
-            // A client that has gone away does not need the answer.
-            drop(client.send(Response::Refused(refused)));
+            tell(client, Response::Refused(refused));
         }
     }
 
@@ -68,7 +67,7 @@ impl Desk {
         let caller = caller_of(loaded.flow(), caller);
         self.adopt(loaded, caller)?;
         self.followers.add(run, client.clone());
-        drop(client.send(Response::Accepted { run: run.clone() }));
+        tell(client, Response::Accepted { run: run.clone() });
         match self.ask(run, Ask::Cancel { by }) {
             Err(refused) if refused.code != "CANCELLING" => Err(refused),
             _ => Ok(()),
@@ -80,7 +79,10 @@ impl Desk {
         self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply })
     }
 
-    pub(crate) fn exchange(&self, message: impl FnOnce(crate::message::Reply) -> Message) -> Result<(), Refused> {
+    pub(crate) fn exchange(
+        &self,
+        message: impl FnOnce(crate::message::Reply) -> Message,
+    ) -> Result<(), Refused> {
         let (tell, told) = mpsc::channel();
         let reply: crate::message::Reply = Box::new(move |result| drop(tell.send(result)));
         let gone = || Refused::failure("the engine has stopped");
@@ -89,9 +91,16 @@ impl Desk {
     }
 }
 
+/// Tells a client; one that has gone away does not need to know.
+pub(crate) fn tell(client: &Sender<Response>, response: Response) {
+    client.send(response).unwrap_or_default();
+}
+
 /// What commands of this run may see: the secrets are those that its flow names.
 pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
-    let value = |variable: &str| wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone());
+    let value = |variable: &str| {
+        wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone())
+    };
     let secrets = flow.secrets.iter().filter_map(|secret| match &secret.source {
         SecretSource::Env(variable) => Some((secret.name.clone(), value(variable)?)),
         SecretSource::File(_) => None,
@@ -102,13 +111,19 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
 /// A missing secret refuses the start before its commit.
 pub(crate) fn check_secrets(flow: &Flow, caller: &Caller) -> Result<(), Refused> {
     crate::processes::secrets(&flow.secrets, caller).map(drop).map_err(|message| {
-        Refused::new("SECRET_MISSING", message, Some("set it where the command is called; secrets are never stored"))
+        Refused::new(
+            "SECRET_MISSING",
+            message,
+            Some("set it where the command is called; secrets are never stored"),
+        )
     })
 }
 
 pub(crate) fn read_failed(error: &ReadError) -> Refused {
     match error {
-        ReadError::Missing { .. } => Refused::bad_input("RUN_NOT_FOUND", error.to_string(), Some("`envoi runs` lists them")),
+        ReadError::Missing { .. } => {
+            Refused::bad_input("RUN_NOT_FOUND", error.to_string(), Some("`envoi runs` lists them"))
+        }
         _ => Refused::failure(error.to_string()),
     }
 }
@@ -130,6 +145,9 @@ fn refused(error: EngineError) -> Refused {
             };
             Refused::new(code, message, None)
         }
-        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => Refused::failure(message),
+        EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
+        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => {
+            Refused::failure(message)
+        }
     }
 }

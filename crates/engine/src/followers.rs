@@ -4,7 +4,7 @@ use crate::{
     protocol::{Response, Standing},
     runner::Observer,
 };
-use envoi_journal::{Layout, Store, files};
+use envoi_journal::{Layout, Reader, files};
 use envoi_kernel::{Record, Run, ids::RunId};
 use std::{
     collections::BTreeMap,
@@ -47,7 +47,9 @@ impl Followers {
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain(|follower| {
-            let hears = |record: &Record| follower.send(Response::Record { record: Box::new(record.clone()) }).is_ok();
+            let hears = |record: &Record| {
+                follower.send(Response::Record { record: Box::new(record.clone()) }).is_ok()
+            };
             records.iter().all(hears)
         });
     }
@@ -60,15 +62,15 @@ impl Followers {
 /// Writes hand-off files and artifact places, then tells the followers.
 pub struct Shower {
     layout: Layout,
-    store: Arc<Store>,
+    reader: Reader,
     followers: Followers,
 }
 
 impl Shower {
-    /// Files go below `layout`; contents come from `store`.
+    /// Files go below `layout`; contents come from `reader`.
     #[must_use]
-    pub fn new(layout: Layout, store: Arc<Store>, followers: Followers) -> Self {
-        Self { layout, store, followers }
+    pub fn new(layout: Layout, reader: Reader, followers: Followers) -> Self {
+        Self { layout, reader, followers }
     }
 }
 
@@ -77,7 +79,8 @@ impl Observer for Shower {
         let Some(started) = run.started() else { return Ok(()) };
         let flow = &run.flow().id;
         for record in records {
-            files::project(&self.layout, &self.store, &started.run, flow, record).map_err(|error| error.to_string())?;
+            files::project(&self.layout, &self.reader, &started.run, flow, record)
+                .map_err(|error| error.to_string())?;
         }
         self.followers.tell(&started.run, records);
         self.followers.rest(&started.run, &run.status());

@@ -65,23 +65,40 @@ impl Host {
     /// Comes up as the holder of `lease`: fences every earlier holder, then answers on a socket.
     ///
     /// # Errors
-    /// [`HostError`]; the lease is then free again at the end of the process.
-    pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, HostError> {
+    /// [`HostError`], and the lease back.
+    pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
+        match Self::come_up(&store, &lease, settings) {
+            Ok(parts) => {
+                let Parts { desk, mailbox, closing, thread, socket } = parts;
+                Ok(Self { desk, mailbox, closing, thread, socket, lease })
+            }
+            Err(error) => Err((error, lease)),
+        }
+    }
+
+    fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
         let epoch = store.take_epoch()?;
+        store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();
         let followers = Followers::default();
         let desk = Desk {
-            store: Arc::clone(&store),
+            store: Arc::clone(store),
             layout: store.layout().clone(),
             mailbox: mailbox.clone(),
             followers: followers.clone(),
         };
         let socket = socket::Listener::bind(&settings.socket_dir, desk.clone())?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
-        let thread = start_loop(store, epoch, settings, boot_id, mailbox.clone(), inbox, closed, followers)?;
-        Ok(Self { desk, mailbox, closing, thread, socket, lease })
+        let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
+        let thread = start_loop(store, epoch, settings, boot_id, channels, followers)?;
+        Ok(Parts { desk, mailbox, closing, thread, socket })
+    }
+
+    /// Returns when somebody has asked something through the socket, or after `longest`.
+    pub fn wait_until_asked(&self, longest: Duration) {
+        self.socket.wait_until_asked(longest);
     }
 
     /// Where requests are made.
@@ -91,7 +108,6 @@ impl Host {
     }
 
     /// A hand for another thread that stops new starts ([`Message::Drain`]).
-    #[must_use]
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let mailbox = self.mailbox.clone();
         move || drop(mailbox.send(Message::Drain))
@@ -102,9 +118,12 @@ impl Host {
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
         let Self { desk, mailbox, closing, thread, socket, lease } = self;
-        drop(closing.send(()));
-        drop(mailbox.send(Message::Wake));
-        let stopped = thread.join().unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
+        // A loop that has stopped by itself hears neither.
+        closing.send(()).unwrap_or_default();
+        mailbox.send(Message::Wake).unwrap_or_default();
+        let stopped = thread
+            .join()
+            .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
         lease.release();
@@ -112,22 +131,37 @@ impl Host {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything the thread owns, handed over once")]
-fn start_loop(
-    store: Arc<Store>,
-    epoch: Epoch,
-    settings: &Settings,
-    boot_id: String,
+/// A host without its lease.
+struct Parts {
+    desk: Desk,
+    mailbox: Sender<Message>,
+    closing: Sender<()>,
+    thread: JoinHandle<Option<EngineError>>,
+    socket: socket::Listener,
+}
+
+/// The loop's ends of the channels.
+struct Channels {
     mailbox: Sender<Message>,
     inbox: Receiver<Message>,
     closed: Receiver<()>,
+}
+
+fn start_loop(
+    store: &Arc<Store>,
+    epoch: Epoch,
+    settings: &Settings,
+    boot_id: String,
+    channels: Channels,
     followers: Followers,
 ) -> Result<JoinHandle<Option<EngineError>>, HostError> {
+    let Channels { mailbox, inbox, closed } = channels;
     let writer = store.writer(epoch)?;
     let layout = store.layout().clone();
     let processes =
-        Processes::new(layout.clone(), store.blobs(), settings.launcher.clone(), boot_id.clone(), mailbox.clone());
-    let world_parts = (writer, mailbox, Shower::new(layout, store, followers.clone()), processes);
+        Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone());
+    let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+    let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let (writer, mailbox, shower, processes) = world_parts;
@@ -154,7 +188,7 @@ fn run_loop(
     let mut closing = false;
     while engine.stopped().is_none() {
         closing = closing || closed.try_recv().is_ok();
-        if closing && engine.is_idle() {
+        if (closing || engine.is_draining()) && engine.is_idle() {
             break;
         }
         match inbox.recv_timeout(until_next(&engine)) {

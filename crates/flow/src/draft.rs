@@ -57,6 +57,8 @@ pub(crate) struct Usage {
     pub(crate) source: String,
     /// True: the whole text is one expression; false: `${{ … }}` are filled in.
     pub(crate) bare: bool,
+    /// True: the text is a script for a shell.
+    pub(crate) shell: bool,
     /// The place of its step; `None` for the flow's own `env`.
     pub(crate) step: Option<usize>,
 }

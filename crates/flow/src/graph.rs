@@ -6,10 +6,10 @@
 use crate::{
     diagnostic::{Diagnostic, Problems},
     draft::DraftStep,
-    read::Spanned,
+    read::{Spanned, refuse},
     suggestion::nearest,
 };
-use std::{cell::RefCell, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 /// The steps by id and the ways between them.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub(crate) struct Graph<'d> {
     ways: Vec<Vec<usize>>,
     /// All targets exist, so that reachability means something.
     whole: bool,
-    /// What was asked for before.
-    reached: RefCell<BTreeMap<usize, Vec<bool>>>,
 }
 
 impl<'d> Graph<'d> {
@@ -31,8 +29,7 @@ impl<'d> Graph<'d> {
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
         }
-        let reached = RefCell::default();
-        let mut graph = Self { steps, places, ways: Vec::new(), whole: true, reached };
+        let mut graph = Self { steps, places, ways: Vec::new(), whole: true };
         let before = problems.count();
         for (place, step) in steps.iter().enumerate() {
             graph.check_targets(place, step, problems);
@@ -57,12 +54,7 @@ impl<'d> Graph<'d> {
 
     /// Whether `earlier` can have been visited before `later` is. True where the file is too broken to know.
     pub(crate) fn may_precede(&self, earlier: usize, later: usize) -> bool {
-        if !self.whole {
-            return true;
-        }
-        let mut reached = self.reached.borrow_mut();
-        let from = reached.entry(earlier).or_insert_with(|| self.reached_from(earlier));
-        from.get(later).copied().unwrap_or(true)
+        !self.whole || self.reached_from(earlier, Some(later)).get(later).copied().unwrap_or(true)
     }
 
     fn check_targets(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
@@ -89,12 +81,16 @@ impl<'d> Graph<'d> {
                     .help("`next` and `branches` lead forward"),
             );
         }
-        for (index, branch) in step.targets.branches.iter().enumerate() {
-            let earlier = step.targets.branches.iter().take(index);
-            if let Some(first) = earlier.into_iter().find(|other| other.value == branch.value) {
+        self.check_branches(&step.targets.branches, problems);
+    }
+
+    fn check_branches(&self, branches: &[Spanned<String>], problems: &mut Problems) {
+        let mut seen = BTreeMap::new();
+        for branch in branches {
+            if let Some(first) = seen.insert(branch.value.as_str(), branch.span) {
                 problems.add(
                     Diagnostic::invalid(branch.span, format!("`{}` is named twice", branch.value))
-                        .label(first.span, "the first time is here"),
+                        .label(first, "the other time is here"),
                 );
             } else {
                 self.existing(branch, "`branches`", false, problems);
@@ -117,13 +113,16 @@ impl<'d> Graph<'d> {
         } else {
             format!("there is no step `{}`", crate::yaml::shortened(&target.value))
         };
+        let refusal = Diagnostic::invalid(target.span, message);
+        if problems.full() {
+            return refuse(problems, refusal);
+        }
         let candidates = self.ids().chain(end_fits.then_some("end"));
         let help = nearest(&target.value, candidates).map(|word| format!("did you mean `{word}`?"));
-        problems.add(
-            Diagnostic::invalid(target.span, message)
-                .maybe_help(help.or_else(|| Some(format!("the steps are {}", self.some_ids())))),
-        );
-        None
+        refuse(
+            problems,
+            refusal.maybe_help(help.or_else(|| Some(format!("the steps are {}", self.some_ids())))),
+        )
     }
 
     fn some_ids(&self) -> String {
@@ -146,13 +145,16 @@ impl<'d> Graph<'d> {
         onward.into_iter().chain(named.filter_map(|target| self.place(&target.value))).collect()
     }
 
-    /// Which steps can follow `start`, at any distance; itself only by a loop.
-    fn reached_from(&self, start: usize) -> Vec<bool> {
+    /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.
+    fn reached_from(&self, start: usize, sought: Option<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.steps.len()];
         let mut open = self.ways.get(start).cloned().unwrap_or_default();
         while let Some(place) = open.pop() {
             if let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) {
                 *seen = true;
+                if sought == Some(place) {
+                    break;
+                }
                 open.extend(self.ways.get(place).into_iter().flatten());
             }
         }
@@ -161,7 +163,7 @@ impl<'d> Graph<'d> {
 
     /// A step that nothing leads to. One that is cut off only with the step before it is no mistake of its own.
     fn check_reached(&self, problems: &mut Problems) {
-        let reached = self.reached_from(0);
+        let reached = self.reached_from(0, None);
         for ((before, step), reached) in
             self.steps.iter().zip(self.steps.iter().skip(1)).zip(reached.iter().skip(1))
         {

@@ -6,14 +6,15 @@
 use crate::{
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Targets, Usage},
-    file, keys, names, path,
+    keys, names, path,
     read::{self, Fields, Spanned, refuse},
     routing,
     yaml::{Kind, Node},
 };
 use envoi_kernel::{
+    expression::{Segment, segments},
     flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Step, StepKind, Template},
-    ids::StepId,
+    ids::{StepId, is_key},
 };
 
 /// The most tries that a visit may have.
@@ -24,7 +25,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let nothing = |place| DraftStep { id: None, place, targets: Targets::default(), step: None };
     let Some(fields) = Fields::of(node, &keys::STEP, problems) else { return nothing(node.span) };
     let id = match fields.get("id") {
-        Some(node) => file::step_id(node, problems),
+        Some(node) => step_id(node, problems),
         None if fields.misspelt("id", &keys::STEP) => None,
         None => refuse(problems, Diagnostic::invalid(first_line(node), "a step without an `id`")),
     };
@@ -36,6 +37,18 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let step = reader.step(id.as_ref(), &mut targets);
     let step = step.filter(|_| problems.count() == before);
     DraftStep { id, place: at, targets, step }
+}
+
+/// The id of a step, as it was written; what is wrong with it is told.
+fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
+    let text = read::text(node, "`id`", problems)?;
+    if !is_key(text) {
+        problems.add(names::bad_id(node.span, text, names::ID));
+    } else if text == "end" {
+        let message = "`end` cannot name a step: `next: end` ends a run";
+        problems.add(Diagnostic::invalid(node.span, message));
+    }
+    Some(Spanned { value: text.to_owned(), span: node.span })
 }
 
 /// Where a step begins: its first key.
@@ -124,7 +137,11 @@ impl Reader<'_> {
                 return refuse(self.problems, read::mismatch(node, "`run`", expected));
             }
             let text = read::text(node, "`run`", self.problems)?;
-            return Some(CommandPlan::Shell(self.template(node.span, text)));
+            let script = self.template(node.span, text);
+            if let Some(noted) = self.expressions.last_mut().filter(|noted| noted.span == node.span) {
+                noted.shell = true;
+            }
+            return Some(CommandPlan::Shell(script));
         };
         if items.is_empty() {
             return refuse(self.problems, Diagnostic::invalid(node.span, "`run` names no program"));
@@ -151,25 +168,34 @@ impl Reader<'_> {
             return refuse(self.problems, read::mismatch(node, "`if`", "an expression"));
         };
         let token = token.trim();
-        let inside =
-            token.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(token).trim();
+        let inside = match segments(token).as_slice() {
+            [Segment::Expression(source)] => source.trim(),
+            [Segment::Text(source)] => source,
+            [] => "",
+            _ => {
+                let message = "`if` is one expression";
+                let help = "combine conditions with `and`, `or` and `not`";
+                return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+            }
+        };
         if inside.is_empty() {
             return refuse(self.problems, Diagnostic::invalid(node.span, "`if` is blank"));
         }
-        if inside.contains("${{") {
-            let message = "`if` is one expression";
-            let help = "combine conditions with `and`, `or` and `not`";
-            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
-        }
-        let usage = Usage { span: node.span, source: inside.to_owned(), bare: true, step: Some(self.place) };
+        let usage = Usage {
+            span: node.span,
+            source: inside.to_owned(),
+            bare: true,
+            shell: false,
+            step: Some(self.place),
+        };
         self.expressions.push(usage);
         Some(Expression(inside.to_owned()))
     }
 }
 
 fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
-    if text.contains("${") {
-        expressions.push(Usage { span, source: text.to_owned(), bare: false, step });
+    if text.contains("${{") {
+        expressions.push(Usage { span, source: text.to_owned(), bare: false, shell: false, step });
     }
 }
 

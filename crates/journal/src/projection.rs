@@ -250,3 +250,6 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         event,
     })
 }
+
+#[cfg(test)]
+mod tests;

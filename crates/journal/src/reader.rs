@@ -308,3 +308,6 @@ fn read_error(error: rusqlite::Error, what: &str) -> ReadError {
 fn damaged(error: rusqlite::Error, what: &str) -> ReadError {
     ReadError::Damaged { what: what.to_owned(), source: cause(error) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,11 @@ use crate::{
     schema,
     writer::{self, Writer},
 };
-use std::{fmt, sync::Arc};
+use rusqlite::Connection;
+use std::{
+    fmt, fs, io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// The number of a holder of the engine's lease; each new one is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,11 +25,14 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// A store whose schema is up to date. Holds no connection; cheap to clone.
+/// A store whose schema is up to date. Cheap to clone.
+///
+/// It keeps a connection, so that the WAL is not written back and removed each time the last other one is closed.
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
     blobs: Blobs,
+    conn: Arc<Mutex<Connection>>,
 }
 
 impl Store {
@@ -37,9 +44,9 @@ impl Store {
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
-        schema::open(&layout.db())?;
+        let conn = Arc::new(Mutex::new(schema::open(&layout.db())?));
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs })
+        Ok(Self { layout, blobs, conn })
     }
 
     /// Where everything lies.
@@ -61,7 +68,7 @@ impl Store {
     /// # Errors
     /// [`CommitError::Busy`] when another engine was stopped within a transaction; otherwise the machine.
     pub fn take_epoch(&self) -> Result<Epoch, CommitError> {
-        writer::take_epoch(&self.layout.db())
+        writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Starts the writer thread of this holder. A process has one.
@@ -70,6 +77,19 @@ impl Store {
     /// [`CommitError::Io`] when the database or the thread cannot be had.
     pub fn writer(&self, epoch: Epoch) -> Result<Writer, CommitError> {
         Writer::start(&self.layout.db(), epoch)
+    }
+
+    /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn sweep(&self) -> io::Result<u64> {
+        let mut swept = 0;
+        for entry in fs::read_dir(self.layout.temporary())? {
+            fs::remove_file(entry?.path())?;
+            swept += 1;
+        }
+        Ok(swept)
     }
 
     /// A connection of its own for reading; sees what was committed before each call.
@@ -86,5 +106,25 @@ impl Store {
     /// As [`Store::writer`] and [`Store::reader`].
     pub fn journal(&self, epoch: Epoch) -> Result<DiskJournal, CommitError> {
         DiskJournal::start(self, epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn many_may_make_the_same_store_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path().join("a/.envoi"));
+        let epochs = thread::scope(|scope| {
+            let take = || Store::open(layout.clone()).unwrap().take_epoch().unwrap();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().0).collect::<Vec<_>>()
+        });
+        let mut sorted = epochs;
+        sorted.sort_unstable();
+        assert_eq!(sorted, (1..=8).collect::<Vec<_>>());
     }
 }

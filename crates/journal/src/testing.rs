@@ -4,9 +4,9 @@ use crate::{Commit, Layout, PinnedFlow, Reader, Store};
 use envoi_contract::{digest::Digest, handoff::Handoff, json::Object, json::Value, time::Timestamp};
 use envoi_kernel::{
     event::{
-        About, AttemptSettled, AttemptStarted, Blob, Change, Choice, Command, EndStatus, Event, FileChange,
-        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, RunEnded, RunStarted,
-        TimerFired, TimerSet,
+        About, AttemptSettled, AttemptStarted, Blob, Change, Choice, Command, Course, EndStatus, Event,
+        FileChange, HandoffWritten, InterruptAnswered, InterruptCancelled, InterruptRaised, Outcome, Record,
+        Routed, RunEnded, RunReopened, RunStarted, TimerFired, TimerSet,
     },
     ids::{FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
 };
@@ -78,6 +78,8 @@ pub(crate) fn started(run: &RunId) -> Event {
         language: 1,
         inputs: Object::default(),
         workspace: "/w".to_owned(),
+        source: "/work/flow.yaml".to_owned(),
+        shared: false,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
     }))
@@ -149,6 +151,7 @@ pub(crate) fn raised(name: &str, about: About) -> Event {
         visit: visit("critic", 1),
         question: "what now?".to_owned(),
         evidence: Value::Null,
+        raised_at: Timestamp::from_millis(1),
     }))
 }
 
@@ -176,4 +179,29 @@ pub(crate) fn ended(status: EndStatus) -> Event {
         reason: "every step is done".to_owned(),
         stopped_by: None,
     })
+}
+
+/// The result of an attempt that had been settled before, with a file nobody wants any more.
+pub(crate) fn late(name: &str, nth: u32) -> Event {
+    let Event::AttemptSettled(mut settled) = settled(name, nth, &[("a.py", Some(b"late"))]) else {
+        unreachable!()
+    };
+    settled.late = true;
+    Event::AttemptSettled(settled)
+}
+
+/// `routed` into this step.
+pub(crate) fn entered(name: &str) -> Event {
+    let Event::HandoffWritten(written) = handoff(name, 1, "") else { unreachable!() };
+    let signal = written.handoff.routing_signal;
+    let course = Course::Enter(step(name));
+    Event::Routed(Box::new(Routed { visit: visit("critic", 1), signal, course, audit: Value::Null }))
+}
+
+pub(crate) fn cancelled(name: &str) -> Event {
+    Event::InterruptCancelled(InterruptCancelled { interrupt: interrupt(name) })
+}
+
+pub(crate) fn reopened(name: &str) -> Event {
+    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name) })
 }

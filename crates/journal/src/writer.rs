@@ -161,3 +161,6 @@ fn serve(transactions: &Transactions, queue: &mpsc::Receiver<Request>) {
 fn thread_error(error: io::Error) -> CommitError {
     CommitError::Io { source: Arc::new(error), unknown: false }
 }
+
+#[cfg(test)]
+mod tests;

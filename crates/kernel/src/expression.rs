@@ -16,7 +16,7 @@ use std::{fmt, sync::Arc};
 const FUEL: u64 = 200_000;
 
 /// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
-pub const MAX_EXPRESSION_BYTES: usize = 4 * 1024;
+pub const MAX_EXPRESSION_BYTES: usize = 1024;
 
 /// Why an expression gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +59,8 @@ pub fn segments(template: &str) -> Vec<Segment<'_>> {
         if !text.is_empty() {
             found.push(Segment::Text(text));
         }
-        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end)) else {
+        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end))
+        else {
             found.push(Segment::Unclosed(after));
             return found;
         };
@@ -86,7 +87,9 @@ fn end_of_expression(text: &str) -> Option<usize> {
             (Some(_), b'\\') => escaped = true,
             (Some(open), _) if byte == open => quote = None,
             (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => return Some(place),
+            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => {
+                return Some(place);
+            }
             _ => {}
         }
     }
@@ -165,7 +168,10 @@ impl Scope {
             .and_then(|compiled| compiled.eval(self.root.clone()))
             .map_err(|error| failed(source, &error))?;
         if value.is_undefined() {
-            return Err(EvaluationError { expression: source.trim().to_owned(), reason: "it is not defined".to_owned() });
+            return Err(EvaluationError {
+                expression: source.trim().to_owned(),
+                reason: "it is not defined".to_owned(),
+            });
         }
         Ok(value)
     }
@@ -321,7 +327,7 @@ mod tests {
         for bomb in [long, nested, huge] {
             assert!(scope.render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
         }
-        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(2_000))).is_ok());
+        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(500))).is_ok());
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::Got;
+use super::{Got, state};
+use crate::envelope::InterruptKind;
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 use crate::skill_report::{Observed, SkillError, judge};
+use crate::user_envelope::{AttachmentRef, answer_text, parse};
 use crate::{handoff, routing};
 
 /// Runs a case; `None` if it is not understood.
@@ -15,6 +17,13 @@ pub(super) fn run(case: &Value) -> Option<Got> {
         "route.resolve" => Some(settle(resolve(&argument(case)?))),
         "route.convert" => convert(case.get("input")?),
         "handoff.write" => Some(settle(write(&argument(case)?))),
+        "envelope.apply" => state::apply(case.get("input")?),
+        "envelope.roundtrip" => Some(state::roundtrip(&argument(case)?, case.get("expect"))),
+        "user_envelope.parse" => user_envelope_parse(case.get("input")?),
+        "user_envelope.answer_text" => {
+            let text = answer_text(case.get("input")?, InterruptKind::Confirmation).ok()?;
+            Some(Got::Value(Value::from(text)))
+        }
         "skill.judge" => skill_judge(case.get("input")?).map(Got::Value),
         _ => None,
     }
@@ -28,7 +37,7 @@ fn argument(case: &Value) -> Option<Vec<u8>> {
     }
 }
 
-fn settle(result: Result<Value, Diagnostic>) -> Got {
+pub(super) fn settle(result: Result<Value, Diagnostic>) -> Got {
     match result {
         Ok(value) => Got::Value(value),
         Err(refusal) => Got::Refused { code: refusal.code, reason: refusal.to_string() },
@@ -69,6 +78,19 @@ fn skill_judge(input: &Value) -> Option<Value> {
     });
     let error = verdict.error.as_ref().map_or(Value::Null, SkillError::to_value);
     Some(Value::Object(Object::from([("ok", Value::from(verdict.ok)), ("error", error)])))
+}
+
+fn user_envelope_parse(input: &Value) -> Option<Got> {
+    let raw = input.get("raw")?.as_str()?;
+    let enabled = input.get("enabled")?.as_bool()?;
+    let top_level = input.get("top_level").and_then(Value::as_array).unwrap_or_default();
+    let top_level: Result<Vec<AttachmentRef>, Diagnostic> =
+        top_level.iter().map(AttachmentRef::decode).collect();
+    Some(match top_level.map(|top_level| parse(raw, enabled, &top_level)) {
+        Err(refusal) => settle(Err(refusal)),
+        Ok(Err(refusal)) => Got::Refused { code: refusal.code(), reason: refusal.reason },
+        Ok(Ok(answer)) => Got::Value(answer.to_value()),
+    })
 }
 
 /// An exit code or signal; absent and null are none. `None` if it is something else.

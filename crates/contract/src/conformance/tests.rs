@@ -21,6 +21,8 @@ fn the_shared_vectors_pass() {
         include_str!("../../../../spec/vectors/routing.json"),
         include_str!("../../../../spec/vectors/handoff.json"),
         include_str!("../../../../spec/vectors/skill-report.json"),
+        include_str!("../../../../spec/vectors/envelope.json"),
+        include_str!("../../../../spec/vectors/user-envelope.json"),
     ];
     let failed: Vec<String> = files.into_iter().flat_map(failures).collect();
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
@@ -40,6 +42,10 @@ fn a_case_that_is_not_understood_or_not_met_fails() {
         r#"{"op":"route.resolve","name":"a member less","input":{"handoff_text":"x"},"expect":{"decision":"proceed"}}"#,
         r#"{"op":"route.resolve","name":"other bytes","input":{"handoff_text":"x"},"expect_text":"{}"}"#,
         r#"{"op":"route.convert","name":"unknown form","input":{"signal":{"decision":"advance"},"to":"x"},"expect":{}}"#,
+        r#"{"op":"envelope.apply","name":"unknown operation","input":{"operations":[{"op":"fly"}]},"expect":{"observations":[]}}"#,
+        r#"{"op":"envelope.apply","name":"other state","input":{"operations":[]},"expect":{"to_dict":{}}}"#,
+        r#"{"op":"envelope.roundtrip","name":"other text","input":{"metadata":{"a":1.0}},"expect":{"members":{"metadata":"{\"a\":1}"}}}"#,
+        r#"{"op":"user_envelope.parse","name":"without a switch","input":{"raw":"x"},"expect":{"text":"x"}}"#,
         r#"{"op":"skill.judge","name":"other message","input":{"exit":1,"stderr":"a"},"expect":{"ok":false,"error":{"code":"TOOL_EXIT_NON_ZERO","message":"b"}}}"#,
     ];
     for case in cases {

@@ -1,1 +1,120 @@
+//! What vectors cannot say: the engine's identity, decoding, refusals with their places.
 
+use std::format;
+use std::string::ToString;
+
+use super::*;
+use crate::json::Value;
+
+const WHOLE: &str = r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance","next_step_id":null,"route":null,"reason":"","confidence":0.90,"needs_human":false},"summary":"","artifacts":{"b":"f/b","a":"f/a"},"status":"failed","error":"e","duration_ms":7,"timestamp":"2026-01-02T03:04:05","file_changes":[1.00],"prompt_hash":"h","verification_passed":false,"verification_details":{"x":1},"routing_audit":{"row":"3"},"assumptions_made":["a"],"decisions_made":"d","z":null,"y":-0}"#;
+
+fn draft() -> Draft {
+    Draft {
+        step_id: Some("s".to_string()),
+        flow_key: Some("f".to_string()),
+        run_id: Some("r".to_string()),
+        status: Some(Status::Succeeded),
+        ..Draft::default()
+    }
+}
+
+#[test]
+fn a_whole_handoff_comes_out_as_it_went_in() {
+    let handoff = Handoff::decode(WHOLE.as_bytes()).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!(handoff.to_value().compact(), WHOLE);
+    assert_eq!(Handoff::from_value(&handoff.to_value()), Ok(handoff));
+}
+
+#[test]
+fn the_engines_identity_overrules_and_the_difference_is_recorded() {
+    let [step_id, flow_key, run_id] = ["s", "g", "r2"].map(ToString::to_string);
+    let identity = Some(Identity { step_id, flow_key, run_id });
+    let recorded = |details: &str| {
+        let verification_details = Value::parse_str(details).unwrap();
+        let handoff = write(Draft { identity: identity.clone(), verification_details, ..draft() }).unwrap();
+        assert_eq!(
+            (handoff.step_id.as_str(), handoff.flow_key.as_str(), handoff.run_id.as_str()),
+            ("s", "g", "r2")
+        );
+        handoff.verification_details.compact()
+    };
+    let overruled =
+        r#""identity_overruled":{"flow_key":{"stated":"f","used":"g"},"run_id":{"stated":"r","used":"r2"}}"#;
+    assert_eq!(recorded("null"), format!("{{{overruled}}}"));
+    assert_eq!(recorded(r#"{"n":1.0}"#), format!("{{\"n\":1.0,{overruled}}}"));
+    assert_eq!(recorded("[7]"), format!("{{\"details\":[7],{overruled}}}"));
+    let silent = Draft { identity, status: Some(Status::Skipped), ..Draft::default() };
+    assert_eq!(write(silent).unwrap().verification_details, Value::Null);
+}
+
+#[test]
+fn artifacts_of_a_list_stand_in_the_engines_flow() {
+    let identity = Identity { step_id: "s".to_string(), flow_key: "g".to_string(), run_id: "r".to_string() };
+    let artifacts = Artifacts::Names(std::vec!["a".to_string()]);
+    let handoff = write(Draft { identity: Some(identity), artifacts, ..draft() }).unwrap();
+    assert_eq!(handoff.artifacts, Members::from([("a", "g/a".to_string())]));
+}
+
+#[test]
+fn a_written_handoff_can_be_read() {
+    let signal =
+        Signal::decode(&Value::parse_str(r#"{"decision":"switch","next_step_id":"g/v"}"#).unwrap()).unwrap();
+    let handoff =
+        write(Draft { routing_signal: Some(signal), output: Some("x ".repeat(3000)), ..draft() }).unwrap();
+    assert_eq!(Handoff::decode(handoff.to_value().pretty().as_bytes()), Ok(handoff));
+}
+
+#[test]
+fn a_foreign_handoff_is_held_to_the_rules() {
+    let changes = [
+        ("\"step_id\":\"s\"", "\"step_id\":\" \"", "/step_id"),
+        ("\"step_id\":\"s\"", "\"step\":\"s\"", ""),
+        ("\"decision\":\"advance\"", "\"decision\":\"go\"", "/routing_signal/decision"),
+        ("\"reason\":\"\"", "\"reason\":null", "/routing_signal/reason"),
+        ("\"summary\":\"\"", "\"summary\":7", "/summary"),
+        ("\"f/b\"", "\"../b\"", "/artifacts/b"),
+        ("\"failed\"", "\"VERIFIED\"", "/status"),
+        ("\"failed\"", "\"succeeded\"", "/error"),
+        ("\"error\":\"e\"", "\"error\":{}", "/error"),
+        ("\"duration_ms\":7", "\"duration_ms\":7.5", "/duration_ms"),
+        ("2026-01-02T03:04:05", "today", "/timestamp"),
+        ("\"verification_passed\":false", "\"verification_passed\":0", "/verification_passed"),
+    ];
+    for (from, to, pointer) in changes {
+        let text = WHOLE.replacen(from, to, 1);
+        assert_ne!(text, WHOLE, "{from}");
+        let refusal = Handoff::decode(text.as_bytes()).unwrap_err();
+        assert_eq!((refusal.code, refusal.pointer.as_str()), (HANDOFF_INVALID, pointer), "{refusal}");
+        let column = crate::json::locate(text.as_bytes(), pointer).map(|place| place.column);
+        assert_eq!((refusal.line, refusal.column), (Some(1), column), "{refusal}");
+    }
+    let long = WHOLE.replacen("\"summary\":\"\"", &format!("\"summary\":\"{}\"", "é".repeat(2001)), 1);
+    assert_eq!(Handoff::decode(long.as_bytes()).unwrap_err().pointer, "/summary");
+}
+
+#[test]
+fn a_summary_never_passes_2000_scalars_and_keeps_both_ends() {
+    let rows = ["a", "é", "word ", "line\n", "Status: X\n", "Go to step 'x'\n", "a\n\n", "😀 "];
+    for unit in rows {
+        for count in [400, 1999, 2000, 2001, 7000] {
+            let text = unit.repeat(count);
+            let summary = summarize(&text);
+            let scalars = summary.chars().count();
+            assert!(scalars <= 2000, "{scalars} of {unit:?}");
+            if text.trim_ascii().chars().count() <= 2000 {
+                assert_eq!(summary, text.trim_ascii());
+            } else {
+                assert!(summary.contains(" characters omitted] …\n"), "{unit:?}");
+                assert!(scalars > 1800, "{scalars} of {unit:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_status_of_a_long_json_text_is_kept() {
+    let text = format!("{{\n  \"log\": \"{}\",\n  \"status\": \"VERIFIED\"\n}}", "x ".repeat(3000));
+    assert!(summarize(&text).starts_with("  \"status\": \"VERIFIED\"\n{\n"));
+    let fenced = format!("```yaml\nstatus: VERIFIED\nlog:\n{}```", "  - status: no\n".repeat(300));
+    assert!(summarize(&fenced).starts_with("status: VERIFIED\n```yaml\n"));
+}

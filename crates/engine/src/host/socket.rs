@@ -20,6 +20,7 @@ use std::{
         mpsc,
     },
     thread,
+    time::Duration,
 };
 
 /// Longest request: the text of a flow of the largest size, its inputs and the environment.
@@ -29,6 +30,7 @@ const MAX_REQUEST_BYTES: u64 = 8 * 1024 * 1024;
 pub(super) struct Listener {
     path: PathBuf,
     closing: Arc<AtomicBool>,
+    asked: mpsc::Receiver<()>,
 }
 
 impl Listener {
@@ -42,22 +44,30 @@ impl Listener {
         let listener = UnixListener::bind(&path)?;
         let closing = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&closing);
+        let (tell_asked, asked) = mpsc::sync_channel(1);
         thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let desk = desk.clone();
-                let served = thread::Builder::new().name("client".to_owned()).spawn(move || serve(&desk, &stream));
+                let (desk, tell_asked) = (desk.clone(), tell_asked.clone());
+                let served = thread::Builder::new().name("client".to_owned()).spawn(move || {
+                    serve(&desk, &stream, &|| tell_asked.try_send(()).unwrap_or_default());
+                });
                 drop(served);
             }
         })?;
-        Ok(Self { path, closing })
+        Ok(Self { path, closing, asked })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns after the first request has been dealt with so far that the loop knows of it, or after `longest`.
+    pub(super) fn wait_until_asked(&self, longest: Duration) {
+        self.asked.recv_timeout(longest).unwrap_or_default();
     }
 
     pub(super) fn close(self) {
@@ -71,7 +81,7 @@ impl Listener {
     }
 }
 
-fn serve(desk: &Desk, stream: &UnixStream) {
+fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     let mut line = String::new();
     let mut limited = BufReader::new(io::Read::take(stream, MAX_REQUEST_BYTES));
     if limited.read_line(&mut line).is_err() {
@@ -80,12 +90,13 @@ fn serve(desk: &Desk, stream: &UnixStream) {
     let Ok(request) = serde_json::from_str::<Request>(&line) else { return };
     let (client, heard) = mpsc::channel();
     let asking = desk.clone();
-    let asked = thread::Builder::new().name("desk".to_owned()).spawn(move || asking.serve(request, &client));
-    if asked.is_err() {
+    let served = thread::Builder::new().name("desk".to_owned()).spawn(move || asking.serve(request, &client));
+    if served.is_err() {
         return;
     }
     let mut out = BufWriter::new(stream);
     for response in heard {
+        asked();
         let Ok(mut line) = serde_json::to_vec(&response) else { return };
         line.push(b'\n');
         if out.write_all(&line).and_then(|()| out.flush()).is_err() {
@@ -137,13 +148,14 @@ impl Client {
     /// # Errors
     /// [`ClientError::Gone`] when the engine went away before its last word.
     pub fn ask(self, request: &Request, mut hear: impl FnMut(Response) -> bool) -> Result<(), ClientError> {
-        let mut line = serde_json::to_vec(request).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+        let mut line = serde_json::to_vec(request)
+            .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
         line.push(b'\n');
         (&self.stream).write_all(&line).map_err(|_| ClientError::Gone)?;
         for line in BufReader::new(&self.stream).lines() {
             let line = line.map_err(|_| ClientError::Gone)?;
-            let response: Response =
-                serde_json::from_str(&line).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+            let response: Response = serde_json::from_str(&line)
+                .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
             let last = response.is_last();
             if !hear(response) || last {
                 return Ok(());

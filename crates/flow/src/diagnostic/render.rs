@@ -1,7 +1,10 @@
 //! Diagnostics as text for people.
 
 use super::{Colour, Diagnostic, Label, Place, Report, Span, count};
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+/// Bytes of lines that are shown for one diagnostic; of more, only the place is told.
+const LONGEST_SNIPPET: usize = 64 * 1024;
 
 pub(super) fn report(report: &Report, colour: Colour) -> String {
     let renderer = match colour {
@@ -26,22 +29,41 @@ pub(super) fn report(report: &Report, colour: Colour) -> String {
 }
 
 fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let title = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
     let window = Window::around(&report.text, diagnostic);
-    let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, diagnostic.expected.as_deref());
-    let others = diagnostic
-        .labels
-        .iter()
-        .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text)));
-    let snippet = Snippet::source(window.text)
-        .line_start(window.first_line)
-        .path(report.file.as_str())
-        .annotation(primary)
-        .annotations(others);
-    let group = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code).element(snippet);
+    let group = if window.text.len() <= LONGEST_SNIPPET {
+        title.element(snippet(report, diagnostic, &window))
+    } else {
+        let Place { line, column } = report.place(diagnostic);
+        title.element(Origin::path(report.file.as_str()).line(line).char_column(column))
+    };
     match &diagnostic.help {
         Some(help) => group.element(Level::HELP.message(help.as_str())),
         None => group,
     }
+}
+
+fn snippet<'a>(
+    report: &'a Report,
+    diagnostic: &Diagnostic,
+    window: &Window<'a>,
+) -> Snippet<'a, Annotation<'a>> {
+    let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, expected(diagnostic));
+    let others = diagnostic
+        .labels
+        .iter()
+        .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text.clone())));
+    Snippet::source(window.text)
+        .line_start(window.first_line)
+        .path(report.file.as_str())
+        .annotation(primary)
+        .annotations(others)
+}
+
+/// What stands beside the marked text, unless the message says it already.
+fn expected(diagnostic: &Diagnostic) -> Option<String> {
+    let expected = diagnostic.expected.as_ref().filter(|expected| !diagnostic.message.contains(*expected))?;
+    Some(format!("expected {expected}"))
 }
 
 /// The lines that a diagnostic speaks of: the renderer would else look at the whole file for each.
@@ -69,7 +91,7 @@ impl<'a> Window<'a> {
         Self { whole, text, start, first_line: Place::of(whole, start).line }
     }
 
-    fn annotation<'b>(&self, kind: AnnotationKind, span: Span, text: Option<&'b str>) -> Annotation<'b> {
+    fn annotation(&self, kind: AnnotationKind, span: Span, text: Option<String>) -> Annotation<'a> {
         let span = span.shown(self.whole);
         let range = span.start.saturating_sub(self.start)..span.end.saturating_sub(self.start);
         kind.span(range).label(text)

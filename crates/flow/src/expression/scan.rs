@@ -20,43 +20,16 @@ pub(super) enum Kind {
     /// A variable and what is read of it.
     Path {
         members: Vec<String>,
-        dotted: usize,
         called: bool,
     },
     Filter,
     Test,
 }
 
-impl Found {
-    /// The path up to the first member that is not written with a point: what the expression language reports.
-    pub(super) fn dotted(&self) -> String {
-        let mut text = self.name.clone();
-        if let Kind::Path { members, dotted, .. } = &self.kind {
-            for member in members.iter().take(*dotted) {
-                text.push('.');
-                text.push_str(member);
-            }
-        }
-        text
-    }
-}
-
-/// All names in a bare expression, or in the `${{ … }}` and `${% … %}` of a text.
-pub(super) fn names(source: &str, bare: bool) -> Vec<Found> {
+/// All names in one expression.
+pub(super) fn names(source: &str) -> Vec<Found> {
     let mut scanner = Scanner { source, at: 0, found: Vec::new() };
-    if bare {
-        scanner.code("");
-        return scanner.found;
-    }
-    while let Some(start) = scanner.rest().find("${") {
-        scanner.at = scanner.at.saturating_add(start).saturating_add(2);
-        match scanner.peek() {
-            Some('{') => scanner.code("}}"),
-            Some('%') => scanner.code("%}"),
-            Some('#') => scanner.comment(),
-            _ => {}
-        }
-    }
+    scanner.code();
     scanner.found
 }
 
@@ -94,49 +67,32 @@ impl<'s> Scanner<'s> {
         self.at = self.at.saturating_add(rest.len().saturating_sub(rest.trim_start().len()));
     }
 
-    fn comment(&mut self) {
-        let end = self.rest().find("#}").map_or(self.rest().len(), |at| at.saturating_add(2));
-        self.at = self.at.saturating_add(end);
-    }
-
-    /// Up to `close`, or to the end of the source; braces inside are counted, so that `{'a': {}}` does not close it.
-    fn code(&mut self, close: &str) {
+    fn code(&mut self) {
         let mut before = Before::Nothing;
-        let mut braces = 0_usize;
-        if !close.is_empty() {
-            self.at = self.at.saturating_add(1);
-        }
         loop {
             self.skip_space();
-            let rest = self.rest();
-            if braces == 0 && !close.is_empty() && rest.starts_with(close) {
-                return self.skip(close);
-            }
             let Some(letter) = self.peek() else { return };
-            match letter {
+            before = match letter {
                 '\'' | '"' => {
                     self.string();
-                    before = Before::Other;
+                    Before::Other
                 }
                 _ if letter.is_ascii_digit() => {
                     self.number();
-                    before = Before::Other;
+                    Before::Other
                 }
-                _ if is_first(letter) => before = self.word(before),
-                _ => {
-                    match letter {
-                        '{' => braces = braces.saturating_add(1),
-                        '}' => braces = braces.saturating_sub(1),
-                        _ => {}
-                    }
-                    before = match letter {
-                        '.' => Before::Point,
-                        '|' => Before::Bar,
-                        _ => Before::Other,
-                    };
-                    self.at = self.at.saturating_add(letter.len_utf8());
-                }
-            }
+                _ if is_first(letter) => self.word(before),
+                _ => self.sign(letter),
+            };
+        }
+    }
+
+    fn sign(&mut self, letter: char) -> Before {
+        self.at = self.at.saturating_add(letter.len_utf8());
+        match letter {
+            '.' => Before::Point,
+            '|' => Before::Bar,
+            _ => Before::Other,
         }
     }
 
@@ -191,7 +147,6 @@ impl<'s> Scanner<'s> {
 
     fn path(&mut self, start: usize, name: &str) {
         let mut members = Vec::new();
-        let mut dotted = None;
         let mut end = self.at;
         loop {
             self.skip_space();
@@ -206,7 +161,6 @@ impl<'s> Scanner<'s> {
                 }
                 Some('[') => {
                     let Some(member) = self.subscript() else { break };
-                    dotted = dotted.or(Some(members.len()));
                     members.push(member.to_owned());
                 }
                 _ => break,
@@ -214,8 +168,7 @@ impl<'s> Scanner<'s> {
             end = self.at;
         }
         let called = self.peek() == Some('(');
-        let dotted = dotted.unwrap_or(members.len());
-        let kind = Kind::Path { members, dotted, called };
+        let kind = Kind::Path { members, called };
         self.found.push(Found { kind, name: name.to_owned(), range: start..end });
     }
 
@@ -247,13 +200,13 @@ fn is_next(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(source: &str, bare: bool) -> Vec<String> {
-        names(source, bare)
+    fn shown(source: &str) -> Vec<String> {
+        names(source)
             .into_iter()
             .map(|found| {
                 let text = &source[found.range.clone()];
                 match found.kind {
-                    Kind::Path { members, called, .. } => {
+                    Kind::Path { members, called } => {
                         format!("{text} = {} {members:?}{}", found.name, if called { " ()" } else { "" })
                     }
                     Kind::Filter => format!("|{text}"),
@@ -265,31 +218,21 @@ mod tests {
 
     #[test]
     fn names_are_found_where_they_stand() {
-        for (source, bare, expected) in [
-            ("inputs.a", true, vec!["inputs.a = inputs [\"a\"]"]),
-            (
-                "x ${{ steps['a-b'].data.n }} y",
-                false,
-                vec!["steps['a-b'].data.n = steps [\"a-b\", \"data\", \"n\"]"],
-            ),
-            ("inputs.a in text ${{ 'inputs.b' }}", false, vec![]),
-            ("${# inputs.a #}${{ inputs.b }}", false, vec!["inputs.b = inputs [\"b\"]"]),
-            ("${{ {'a': {}} }} ${{ run.id }}", false, vec!["run.id = run [\"id\"]"]),
+        for (source, expected) in [
+            ("inputs.a", vec!["inputs.a = inputs [\"a\"]"]),
+            ("1 + steps['a-b'].data.n", vec!["steps['a-b'].data.n = steps [\"a-b\", \"data\", \"n\"]"]),
+            ("'inputs.b' ~ \"x\\\"inputs.c\"", vec![]),
+            ("{'a': {}}.b ~ run . id", vec!["run . id = run [\"id\"]"]),
             (
                 "success() and a is not defined",
-                true,
                 vec!["success = success [] ()", "and = and []", "a = a []", "is defined"],
             ),
-            ("inputs.a|upper is none", true, vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
-            ("inputs[run.id] == 1.5", true, vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
-            (
-                "${%- if inputs.a %}x${% endif %}",
-                false,
-                vec!["if = if []", "inputs.a = inputs [\"a\"]", "endif = endif []"],
-            ),
-            ("${{ 'unclosed", false, vec![]),
+            ("inputs.a|upper is none", vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
+            ("inputs[run.id] == 1.5e3", vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
+            ("'unclosed", vec![]),
+            ("é ~ inputs['é", vec!["inputs = inputs []"]),
         ] {
-            assert_eq!(shown(source, bare), expected, "{source}");
+            assert_eq!(shown(source), expected, "{source}");
         }
     }
 }

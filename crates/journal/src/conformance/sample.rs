@@ -45,6 +45,8 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         language: 1,
         inputs: Object::default(),
         workspace: "/".to_owned(),
+        source: "/work/flow.yaml".to_owned(),
+        shared: false,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
     })))
@@ -82,6 +84,7 @@ pub fn interrupted(name: &str) -> Result<Event, BadId> {
         visit: visit()?,
         question: "go on?".to_owned(),
         evidence: Value::Null,
+        raised_at: Timestamp::from_millis(1),
     })))
 }
 

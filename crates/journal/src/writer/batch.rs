@@ -7,7 +7,7 @@ use crate::{
     blobs::INLINE_MAX_BYTES,
     error::CommitError,
     projection,
-    schema::{self, cause},
+    schema::cause,
     sql::{RunKey, signed, unsigned},
     store::Epoch,
 };
@@ -17,14 +17,13 @@ use envoi_kernel::{
     ids::{RunId, Seq},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 type Outcome = Result<Receipt, CommitError>;
 
 /// Makes the next holder's epoch durable.
-pub(crate) fn take_epoch(db: &Path) -> Result<Epoch, CommitError> {
+pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
     let bump = "UPDATE engine SET epoch = epoch + 1 RETURNING epoch";
-    let conn = schema::connect(db).map_err(commit_error)?;
     let epoch = conn.query_row(bump, [], |row| row.get(0)).map_err(commit_error)?;
     Ok(Epoch(unsigned(epoch)))
 }

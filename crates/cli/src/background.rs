@@ -1,0 +1,96 @@
+//! Runs that are left to an engine in the background.
+
+use crate::{engine_room, failure::Failure, home::Home};
+use envoi_engine::{
+    Client,
+    protocol::{Request, Response},
+};
+use envoi_journal::{Layout, Lease, Store, Taken};
+use envoi_kernel::ids::RunId;
+use std::{
+    fs::File,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a new engine may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an engine that nobody asks anything stays up.
+const UNASKED: Duration = Duration::from_secs(10);
+
+/// Hands `request` to an engine in the background, starting one if there is none; returns when the run is accepted.
+pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>) -> Result<RunId, Failure> {
+    let until = Instant::now() + PATIENCE;
+    let mut started = false;
+    while Instant::now() < until {
+        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+            Taken::Lease(lease) => {
+                lease.release();
+                if !started {
+                    spawn(store.layout(), jobs)?;
+                    started = true;
+                }
+            }
+            Taken::Held(Some(holder)) if !holder.socket.as_os_str().is_empty() => {
+                if let Some(run) = hand_over(&holder.socket, request)? {
+                    return Ok(run);
+                }
+            }
+            Taken::Held(_) => {}
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let log = store.layout().root().join("engine.log");
+    Err(Failure::new(crate::failure::MACHINE, "ENGINE_UNREACHABLE", "no engine in the background answers")
+        .hint(format!("see {}", log.display())))
+}
+
+fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
+    let Ok(client) = Client::connect(socket) else { return Ok(None) };
+    let mut outcome = Ok(None);
+    let asked = client.ask(request, |response| match response {
+        Response::Accepted { run } => {
+            outcome = Ok(Some(run));
+            false
+        }
+        Response::Refused(refused) => {
+            outcome = Err(Failure::from(refused));
+            false
+        }
+        _ => true,
+    });
+    match (asked, outcome) {
+        (_, Err(failure)) => Err(failure),
+        (Ok(()), Ok(run)) => Ok(run),
+        (Err(_), Ok(_)) => Ok(None),
+    }
+}
+
+fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
+    let failed = |error| Failure::machine("an engine in the background", error);
+    let log =
+        File::options().create(true).append(true).open(layout.root().join("engine.log")).map_err(failed)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("--home").arg(layout.root()).arg("__engine");
+    if let Some(jobs) = jobs {
+        command.arg("--jobs").arg(jobs.to_string());
+    }
+    let out = log.try_clone().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(out).stderr(log).spawn().map(drop).map_err(failed)
+}
+
+/// `envoi __engine`: the engine in a session of its own, until nothing is under way any more.
+pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Failure> {
+    // Fails only for the leader of a group, which a spawned process is not; the terminal's signals would then reach it.
+    rustix::process::setsid().map(drop).unwrap_or_default();
+    let store = home.open()?;
+    let Taken::Lease(lease) = Lease::try_take(store.layout()).map_err(Failure::store)? else { return Ok(0) };
+    let host = engine_room::start(&store, lease, None, jobs)?;
+    host.wait_until_asked(UNASKED);
+    match host.close() {
+        None => Ok(0),
+        Some(error) => Err(Failure::store(error)),
+    }
+}

@@ -1,0 +1,17 @@
+//! One module a command.
+
+pub(crate) mod cancel;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod conformance;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod filter;
+pub(crate) mod init;
+pub(crate) mod logs;
+pub(crate) mod repair;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod show;
+pub(crate) mod why;

@@ -1,0 +1,26 @@
+//! `envoi cancel`: end a run; what is running is ended first.
+
+use super::resume::caller;
+use crate::{
+    args::EngineArgs,
+    engine_room,
+    failure::Failure,
+    home::{self, Home},
+    narrate::Narrator,
+    select,
+};
+use envoi_engine::protocol::Request;
+
+pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let run = select::run(&reader, run)?;
+    let request = Request::Cancel { run: run.clone(), by: home::principal(), caller: caller(&reader, &run)? };
+    drop(reader);
+    let args = EngineArgs { jobs: None, detach: false, take_over: false };
+    let mut narrator = Narrator::new(run, home.json).quiet();
+    // The command did what it was asked: the run's own code is for those who run it.
+    match engine_room::ask(&store, request, &args, &mut narrator)? {
+        130 => Ok(0),
+        code => Ok(code),
+    }
+}

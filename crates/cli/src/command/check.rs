@@ -1,0 +1,39 @@
+//! `envoi check`: every mistake of a flow file at its place.
+
+use super::run::read_flow;
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    output,
+};
+use std::{io::IsTerminal as _, path::PathBuf};
+
+pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
+    let mut found = Vec::new();
+    let mut bad = false;
+    for path in flows {
+        let (_, text) = read_flow(path)?;
+        match envoi_flow::load(&path.to_string_lossy(), &text) {
+            Ok(loaded) if !json => eprintln!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()),
+            Ok(_) => {}
+            Err(report) => {
+                bad = true;
+                if json {
+                    found.push(report.to_json());
+                } else {
+                    eprint!("{}", report.render(colour()));
+                }
+            }
+        }
+    }
+    if json {
+        let lists = found.iter().filter_map(|value| value.as_array()).flatten().cloned().collect();
+        output::data(&envoi_contract::json::Value::Array(lists).pretty())?;
+    }
+    Ok(if bad { BAD_INPUT } else { 0 })
+}
+
+fn colour() -> envoi_flow::Colour {
+    let wanted =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted { envoi_flow::Colour::Always } else { envoi_flow::Colour::Never }
+}

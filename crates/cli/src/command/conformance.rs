@@ -1,0 +1,35 @@
+//! `envoi conformance`: vectors against this binary; one line a failure, and last how many passed.
+
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    output,
+};
+use envoi_contract::conformance;
+use std::{fs, path::PathBuf};
+
+pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> {
+    let (mut passed, mut failed) = (0_usize, 0_usize);
+    for path in files {
+        let name = path.display();
+        let bytes = fs::read(path)
+            .map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
+        for outcome in conformance::run_file(&bytes)? {
+            if outcome.passed {
+                passed = passed.saturating_add(1);
+                continue;
+            }
+            failed = failed.saturating_add(1);
+            output::data(&format!(
+                "{name}: {}: expected {}, got {}\n",
+                outcome.name, outcome.expected, outcome.got
+            ))?;
+        }
+    }
+    let last = if json {
+        format!("{{\"passed\":{passed},\"failed\":{failed}}}\n")
+    } else {
+        format!("{passed} passed, {failed} failed\n")
+    };
+    output::data(&last)?;
+    Ok(u8::from(failed > 0))
+}

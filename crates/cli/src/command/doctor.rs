@@ -1,0 +1,87 @@
+//! `envoi doctor`: is this machine fit, and is the store well?
+
+use crate::{failure::Failure, home::Home, output};
+use envoi_journal::{Layout, Lease, RunFilter, Store, Taken};
+use serde_json::json;
+
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
+    let mut findings = vec![boot(), supervisor(), socket()];
+    findings.extend(store(home)?);
+    let sound = findings.iter().all(|finding| finding.ok);
+    let text = if home.json {
+        let list = findings.iter().map(|f| json!({"check": f.what, "ok": f.ok, "detail": f.detail}));
+        format!("{}\n", serde_json::Value::from(list.collect::<Vec<_>>()))
+    } else {
+        let row = |f: &Finding| {
+            vec![if f.ok { "ok" } else { "BAD" }.to_owned(), f.what.to_owned(), f.detail.clone()]
+        };
+        output::table(&findings.iter().map(row).collect::<Vec<_>>())
+    };
+    output::data(&text)?;
+    Ok(if sound { 0 } else { crate::failure::MACHINE })
+}
+
+fn finding(what: &'static str, result: Result<String, String>) -> Finding {
+    match result {
+        Ok(detail) => Finding { what, ok: true, detail },
+        Err(detail) => Finding { what, ok: false, detail },
+    }
+}
+
+fn boot() -> Finding {
+    finding("identity of the boot", envoi_step::boot_id().map_err(|error| error.to_string()))
+}
+
+fn supervisor() -> Finding {
+    let found = if cfg!(target_os = "linux") {
+        Ok("Linux: commands are ended with everything they started".to_owned())
+    } else {
+        Ok("not Linux: a daemon that leaves its session may outlive its step".to_owned())
+    };
+    finding("supervision", found)
+}
+
+fn socket() -> Finding {
+    let dir = crate::home::socket_dir();
+    let made = tempfile_in(&dir);
+    finding("folder of the socket", made.map(|()| dir.display().to_string()))
+}
+
+fn tempfile_in(dir: &std::path::Path) -> Result<(), String> {
+    let probe = dir.join(format!("envoi-doctor-{}", std::process::id()));
+    std::fs::create_dir(&probe)
+        .and_then(|()| std::fs::remove_dir(&probe))
+        .map_err(|error| format!("{}: {error}", dir.display()))
+}
+
+fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
+    let dir = home.dir()?;
+    if !dir.join("envoi.db").is_file() {
+        return Ok(vec![finding("store", Ok(format!("none yet at {}", dir.display())))]);
+    }
+    let store = match Store::open(Layout::new(&dir)) {
+        Ok(store) => store,
+        Err(error) => return Ok(vec![finding("store", Err(format!("{}: {error}", dir.display())))]),
+    };
+    let runs = store
+        .reader()
+        .and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }))
+        .map(|rows| format!("{}: {} unfinished runs", dir.display(), rows.len()))
+        .map_err(|error| error.to_string());
+    let engine = match Lease::try_take(store.layout()) {
+        Ok(Taken::Lease(lease)) => {
+            lease.release();
+            Ok("none is at work".to_owned())
+        }
+        Ok(Taken::Held(Some(holder))) => Ok(format!("process {} holds the store", holder.pid)),
+        Ok(Taken::Held(None)) => Ok("one is just coming up".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(vec![finding("store", runs), finding("engine", engine)])
+}

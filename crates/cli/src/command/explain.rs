@@ -1,0 +1,20 @@
+//! `envoi explain`: what an error code means and what to do.
+
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    output,
+};
+
+include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
+
+pub(crate) fn explain(code: &str) -> Result<u8, Failure> {
+    let wanted = code.to_ascii_uppercase();
+    match PAGES.iter().find(|(name, _)| *name == wanted) {
+        Some((_, page)) => output::data(page).map(|()| 0),
+        None => {
+            Err(Failure::new(BAD_INPUT, "UNKNOWN_CODE", format!("no error code is named `{code}`")).hint(
+                format!("there are: {}", PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+            ))
+        }
+    }
+}

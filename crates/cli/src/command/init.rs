@@ -1,0 +1,36 @@
+//! `envoi init`: a flow file to start from, and the store. Nothing that exists is overwritten.
+
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    output,
+};
+use envoi_journal::Layout;
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+};
+
+const FLOW: &str = include_str!("init/flow.yaml");
+
+pub(crate) fn init(dir: &Path, json: bool) -> Result<u8, Failure> {
+    let failed = |error| Failure::machine(dir.display(), error);
+    fs::create_dir_all(dir).map_err(failed)?;
+    let flow = dir.join("flow.yaml");
+    let mut file = File::create_new(&flow).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::new(BAD_INPUT, "FILE_EXISTS", format!("{} exists and is left as it is", flow.display()))
+                .hint("name another folder: `envoi init DIR`")
+        }
+        _ => failed(error),
+    })?;
+    file.write_all(FLOW.as_bytes()).map_err(failed)?;
+    Layout::new(dir.join(".envoi")).create().map_err(failed)?;
+    let text = if json {
+        format!("{}\n", serde_json::json!({"flow": flow, "store": dir.join(".envoi")}))
+    } else {
+        format!("{}\n", flow.display())
+    };
+    eprintln!("wrote {}; try: envoi run {}", flow.display(), flow.display());
+    output::data(&text).map(|()| 0)
+}

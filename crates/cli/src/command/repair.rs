@@ -1,0 +1,50 @@
+//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said.
+
+use crate::{failure::Failure, home::Home, output};
+use envoi_journal::{Lease, RepairReport, Taken};
+
+pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    drop(reader);
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        Taken::Lease(lease) => lease,
+        Taken::Held(_) => {
+            return Err(Failure::new(6, "ENGINE_BUSY", "an engine is at work in this store")
+                .hint("wait for it, or stop it with Ctrl-C; running steps go on"));
+        }
+    };
+    let report = envoi_journal::repair(&store).map_err(Failure::store)?;
+    lease.release();
+    output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
+    Ok(if report.is_whole() { 0 } else { crate::failure::MACHINE })
+}
+
+fn as_text(report: &RepairReport) -> String {
+    let mut text = format!("{} runs, {} events, {} contents\n", report.runs, report.events, report.contents);
+    let mended = report.mended_files.iter().map(|path| path.display().to_string());
+    let mended: Vec<_> = report.mended_rows.iter().cloned().chain(mended).collect();
+    for (what, findings) in [
+        ("mended", &mended),
+        ("database", &report.database),
+        ("gap in a journal", &report.gaps),
+        ("event that cannot be read", &report.unreadable),
+        ("content that is damaged", &report.damaged_content),
+        ("file that cannot be written again", &report.lost_files),
+    ] {
+        text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
+    }
+    if report.is_clean() {
+        text.push_str("everything was as it should be\n");
+    }
+    text
+}
+
+fn as_json(report: &RepairReport) -> String {
+    let value = serde_json::json!({
+        "runs": report.runs, "events": report.events, "contents": report.contents, "whole": report.is_whole(),
+        "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
+        "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content,
+        "lost_files": report.lost_files, "swept": report.swept,
+    });
+    format!("{value}\n")
+}

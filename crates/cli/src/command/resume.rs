@@ -1,0 +1,85 @@
+//! `envoi resume`: go on with a run, after a crash, after its failure, or with a decision.
+
+use crate::{
+    args::{InDoubt, ResumeArgs, Review},
+    background, engine_room,
+    failure::Failure,
+    home::{self, Home},
+    narrate::Narrator,
+    output, select,
+};
+use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
+use envoi_journal::{Reader, Store};
+use envoi_kernel::{
+    event::{Choice, Event},
+    ids::RunId,
+};
+use std::{path::Path, sync::Arc};
+
+pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let run = select::run_or_unfinished(&reader, args.run.as_deref())?;
+    let choice = choice(args);
+    let request = Request::Resume(Box::new(ResumeRequest {
+        run: run.clone(),
+        choice,
+        reopen: choice.is_none(),
+        why: args.why.clone(),
+        by: home::principal(),
+        caller: caller(&reader, &run)?,
+    }));
+    warn_of_changed_scripts(&store, &reader, &run);
+    drop(reader);
+    if args.engine.detach {
+        let run = background::detach(&store, &request, args.engine.jobs)?;
+        return output::data(&format!("{run}\n")).map(|()| 0);
+    }
+    let mut narrator = Narrator::new(run, home.json);
+    engine_room::ask(&store, request, &args.engine, &mut narrator)
+}
+
+fn choice(args: &ResumeArgs) -> Option<Choice> {
+    match (args.in_doubt, args.review) {
+        (Some(InDoubt::Rerun), _) => Some(Choice::Rerun),
+        (Some(InDoubt::Fail), _) => Some(Choice::Fail),
+        (_, Some(Review::Proceed)) => Some(Choice::Proceed),
+        (_, Some(Review::Again)) => Some(Choice::Again),
+        (_, Some(Review::Stop)) => Some(Choice::Stop),
+        (None, None) => None,
+    }
+}
+
+/// What commands of this run may see of the present environment.
+pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
+    let run = envoi_engine::load_run(reader, run)?;
+    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
+    Ok(home::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
+}
+
+/// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make
+/// it behave differently.
+fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
+    let (Ok(row), Ok(records)) = (reader.run(run), reader.records(run, 0, None)) else { return };
+    let mut warned: Vec<String> = Vec::new();
+    for record in &records {
+        let Event::AttemptStarted(started) = &record.event else { continue };
+        let envoi_kernel::event::Command::Exec(argv) = &started.command else { continue };
+        for argument in argv {
+            let path = Path::new(&row.workspace).join(&started.cwd).join(argument);
+            let changed =
+                path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
+            let newer = changed.is_some_and(|at| millis(at) > row.updated_at.as_millis());
+            if newer && !path.starts_with(store.layout().root()) && !warned.contains(argument) {
+                eprintln!(
+                    "warning: `{argument}` has changed since the run's last event; scripts are not pinned"
+                );
+                warned.push(argument.clone());
+            }
+        }
+    }
+}
+
+fn millis(at: std::time::SystemTime) -> i64 {
+    at.duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,115 @@
+//! `envoi run`: start a run and follow it.
+
+use crate::{
+    args::RunArgs,
+    background, engine_room,
+    failure::{BAD_INPUT, Failure},
+    home::{self, Home},
+    narrate::Narrator,
+    output,
+};
+use envoi_contract::json::{Object, Value};
+use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
+use envoi_flow::{Loaded, inputs};
+use envoi_kernel::ids::{RunId, uuid_v7_text};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
+    let (path, text) = read_flow(&args.flow)?;
+    let loaded = load(&args.flow, &text)?;
+    let given = given_inputs(&loaded, args)?;
+    inputs::resolve(&loaded.flow, &given).map_err(|errors| {
+        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
+            .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
+    })?;
+    let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let store = home.open()?;
+    let run = new_run_id()?;
+    let request = Request::Start(Box::new(StartRequest {
+        run: run.clone(),
+        flow_name: path.to_string_lossy().into_owned(),
+        flow_text: text,
+        inputs: given,
+        workspace: workspace_use(args),
+        by: home::principal(),
+        caller: home::caller(&loaded.flow, &flow_dir),
+    }));
+    if args.engine.detach {
+        let run = background::detach(&store, &request, args.engine.jobs)?;
+        return output::data(&format!("{run}\n")).map(|()| 0);
+    }
+    let mut narrator = Narrator::new(run, home.json);
+    engine_room::ask(&store, request, &args.engine, &mut narrator)
+}
+
+/// The absolute path and the text of a flow file.
+pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(BAD_INPUT, "FLOW_UNREADABLE", format!("{}: {error}", path.display()))
+            .hint("`envoi init` writes a flow file to start from")
+    };
+    let bytes = fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Failure::new(BAD_INPUT, "FLOW_SYNTAX", format!("{}: byte {place} is not UTF-8", path.display()))
+    })?;
+    Ok((fs::canonicalize(path).map_err(unreadable)?, text))
+}
+
+/// A flow file's flow, or everything that is wrong with it.
+pub(crate) fn load(path: &Path, text: &str) -> Result<Loaded, Failure> {
+    envoi_flow::load(&path.to_string_lossy(), text).map_err(|report| {
+        Failure::new(BAD_INPUT, "FLOW_INVALID", format!("{} cannot be run\n{report}", path.display()))
+    })
+}
+
+fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
+    let mut given = match &args.inputs_file {
+        Some(path) => inputs_file(path)?,
+        None => Object::default(),
+    };
+    for argument in &args.inputs {
+        let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", message);
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        let declared = loaded.flow.inputs.iter().find(|declared| declared.name == name);
+        let value = match declared {
+            Some(declared) => {
+                inputs::parse_argument(declared, text).map_err(|error| bad(error.to_string()))?
+            }
+            None => Value::from(text),
+        };
+        given.insert(name.to_owned(), value);
+    }
+    Ok(given)
+}
+
+fn inputs_file(path: &Path) -> Result<Object, Failure> {
+    let bad =
+        |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", format!("{}: {message}", path.display()));
+    let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+    match Value::parse(&bytes).map_err(|error| bad(error.to_string()))? {
+        Value::Object(members) => Ok(members),
+        _ => Err(bad("a JSON object was expected".to_owned())),
+    }
+}
+
+fn workspace_use(args: &RunArgs) -> WorkspaceUse {
+    match (args.copy, args.share_workspace) {
+        (true, _) => WorkspaceUse::Copy,
+        (_, true) => WorkspaceUse::Shared,
+        _ => WorkspaceUse::Alone,
+    }
+}
+
+/// A UUIDv7 of now and of random bytes.
+fn new_run_id() -> Result<RunId, Failure> {
+    let mut seed = [0_u8; 32];
+    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Failure::machine("random bytes", error))?;
+    RunId::new(format!("run_{}", uuid_v7_text(envoi_engine::now(), &seed))).map_err(Failure::store)
+}

@@ -1,0 +1,188 @@
+//! `envoi show`: one run, its steps, what it waits for, what it has used.
+
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    home::Home,
+    narrate::{head, how_to_answer, plain, seconds},
+    output, select,
+};
+use envoi_engine::load_run;
+use envoi_journal::Reader;
+use envoi_kernel::{Event, Record, Run, Status, ids::RunId, ids::StepId};
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// What is to be shown.
+pub(crate) enum View {
+    Overview,
+    Envelope,
+    Events,
+    Handoff(String),
+}
+
+impl View {
+    pub(crate) fn of(envelope: bool, events: bool, handoff: Option<String>) -> Self {
+        match (envelope, events, handoff) {
+            (_, _, Some(step)) => Self::Handoff(step),
+            (true, _, _) => Self::Envelope,
+            (_, true, _) => Self::Events,
+            _ => Self::Overview,
+        }
+    }
+}
+
+pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Failure> {
+    let (_, reader) = home.reader()?;
+    let id = select::run_or_newest(&reader, run)?;
+    let text = match view {
+        View::Events => events(&reader, &id)?,
+        View::Handoff(step) => handoff(&reader, &id, step)?,
+        View::Envelope => load_run(&reader, &id)?.envelope().to_state_dict().pretty(),
+        View::Overview if home.json => overview_json(&reader, &id)?,
+        View::Overview => overview(&reader, &id)?,
+    };
+    output::data(&text).map(|()| 0)
+}
+
+fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
+    reader.records(id, 0, None).map_err(Failure::store)
+}
+
+fn events(reader: &Reader, id: &RunId) -> Result<String, Failure> {
+    let lines =
+        records(reader, id)?.into_iter().map(|record| serde_json::to_string(&record).map(|line| line + "\n"));
+    lines.collect::<Result<_, _>>().map_err(Failure::store)
+}
+
+fn handoff(reader: &Reader, id: &RunId, step: &str) -> Result<String, Failure> {
+    let none =
+        |why: String| Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", why).hint("`envoi show` lists the steps");
+    let step = StepId::new(step).map_err(|error| none(error.to_string()))?;
+    let bytes = reader.handoff(id, &step, None).map_err(|error| none(error.to_string()))?;
+    String::from_utf8(bytes).map_err(Failure::store)
+}
+
+fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
+    let run = load_run(reader, id)?;
+    let mut text = String::new();
+    let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
+    let started = run
+        .started()
+        .map(|started| (started.workspace.clone(), started.run_base.clone(), started.by.clone()));
+    let (workspace, run_base, by) = started.ok_or_else(|| Failure::store("the run has no events"))?;
+    let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
+    say(format_args!("run        {id}"))?;
+    say(format_args!("flow       {}{title}", run.flow().id))?;
+    say(format_args!("status     {}{}", run.status().word(), reason(&run)))?;
+    say(format_args!("started by {} ({})", by.actor, by.tenant))?;
+    say(format_args!("workspace  {workspace}"))?;
+    say(format_args!("files      {run_base}"))?;
+    say(format_args!("used       {}", used(&run)))?;
+    text.push('\n');
+    text.push_str(&output::table(&step_rows(&records(reader, id)?)));
+    for raised in run.interrupts() {
+        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
+            .map_err(Failure::store)?;
+        for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
+            let told = head(&plain(value));
+            if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
+                writeln!(text, "  {name}: {told}").map_err(Failure::store)?;
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn reason(run: &Run) -> String {
+    match run.status() {
+        Status::Ended(ended) => format!(" ({}): {}", ended.terminal_reason, ended.reason),
+        Status::Waiting { in_doubt: true } => " (in doubt)".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn used(run: &Run) -> String {
+    let (used, limits) = (run.ledger(), &run.flow().limits);
+    let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
+    format!(
+        "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",
+        used.agent_hops,
+        of(limits.agent_hops.map(|n| n.to_string())),
+        used.iterations,
+        of(limits.iterations.map(|n| n.to_string())),
+        used.llm_calls,
+        of(limits.llm_calls.map(|n| n.to_string())),
+        used.cost,
+        of(limits.cost.map(|cost| format!("${cost}"))),
+        seconds(used.wall_time_ms),
+        of(limits.wall_time_ms.map(seconds)),
+    )
+}
+
+/// One row a visit that has a hand-off, and one for what is live.
+fn step_rows(records: &[Record]) -> Vec<Vec<String>> {
+    let header = ["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec();
+    let mut rows = vec![header];
+    let mut attempts: std::collections::BTreeMap<String, (u32, bool)> = std::collections::BTreeMap::new();
+    for record in records {
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                attempts.insert(started.attempt.visit.to_string(), (started.attempt.attempt, true));
+            }
+            Event::HandoffWritten(written) => {
+                let visit = written.visit.to_string();
+                let (count, _) = attempts.remove(&visit).unwrap_or_default();
+                let handoff = &written.handoff;
+                let summary = handoff.error.as_deref().unwrap_or(&handoff.summary);
+                rows.push(vec![
+                    visit,
+                    handoff.status.word().to_owned(),
+                    count.to_string(),
+                    seconds(handoff.duration_ms),
+                    handoff.routing_signal.decision.orchestrator_word().to_owned(),
+                    head(summary),
+                ]);
+            }
+            _ => {}
+        }
+    }
+    for (visit, (count, _)) in attempts {
+        rows.push(
+            [visit, "open".to_owned(), count.to_string(), "-".into(), "-".into(), String::new()].to_vec(),
+        );
+    }
+    rows
+}
+
+fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
+    let run = load_run(reader, id)?;
+    let row = reader.run(id).map_err(Failure::store)?;
+    let handoffs = reader.handoffs(id).map_err(Failure::store)?;
+    let ended = row.ended.as_ref();
+    let used = run.ledger();
+    let value = json!({
+        "run": id.as_str(),
+        "flow": row.flow.as_str(),
+        "flow_digest": row.flow_digest.to_string(),
+        "status": run.status().word(),
+        "exit_code": run.status().exit_code(),
+        "terminal_reason": ended.map(|ended| ended.terminal_reason.clone()),
+        "reason": ended.map(|ended| ended.reason.clone()),
+        "workspace": row.workspace,
+        "started_at": row.started_at.to_string(),
+        "updated_at": row.updated_at.to_string(),
+        "used": {
+            "agent_hops": used.agent_hops, "iterations": used.iterations, "llm_calls": used.llm_calls,
+            "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
+        },
+        "handoffs": handoffs.iter().map(|row| json!({
+            "step": row.visit.step.as_str(), "visit": row.visit.visit, "status": row.status, "at": row.at.to_string(),
+            "summary": row.summary,
+        })).collect::<Vec<_>>(),
+        "questions": run.interrupts().map(|raised| json!({
+            "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
+            "question": raised.question, "answer": how_to_answer(id, raised),
+        })).collect::<Vec<_>>(),
+    });
+    Ok(format!("{value}\n"))
+}

@@ -1,0 +1,178 @@
+//! What a person sees of a run as it goes: one line an event that matters, on stderr; with `--json` every record on stdout.
+
+use crate::output;
+use envoi_contract::{handoff::Status as HandoffStatus, json::Value};
+use envoi_engine::protocol::Standing;
+use envoi_kernel::{
+    Event, Record,
+    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
+    ids::RunId,
+};
+
+/// See the module.
+pub(crate) struct Narrator {
+    run: RunId,
+    json: bool,
+    quiet: bool,
+    /// Whether the run has been named yet.
+    named: bool,
+    /// Where the visit leads whose hand-off comes next.
+    leads: Option<String>,
+}
+
+impl Narrator {
+    pub(crate) fn new(run: RunId, json: bool) -> Self {
+        Self { run, json, quiet: false, named: false, leads: None }
+    }
+
+    /// Says nothing but the end.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    pub(crate) fn note(&mut self, text: &str) {
+        eprintln!("{text}");
+    }
+
+    /// The run is begun or found: its name is the first thing said.
+    pub(crate) fn accepted(&mut self) {
+        if !self.quiet && !self.json && !self.named {
+            eprintln!("run {}", self.run);
+        }
+        self.named = true;
+    }
+
+    pub(crate) fn record(&mut self, record: &Record) {
+        if self.quiet {
+            return;
+        }
+        self.accepted();
+        if self.json {
+            let line = serde_json::to_string(record).unwrap_or_default();
+            // A reader that went away does not end the run.
+            drop(output::data(&(line + "\n")));
+        } else if let Some(line) = self.line(&record.event) {
+            eprintln!("{line}");
+        }
+    }
+
+    pub(crate) fn rest(&mut self, standing: &Standing) {
+        let run = &self.run;
+        if self.json {
+            let line = serde_json::json!({
+                "run": run.as_str(),
+                "status": standing.status,
+                "terminal_reason": standing.terminal_reason,
+                "reason": standing.reason,
+                "exit_code": standing.exit_code,
+            });
+            drop(output::data(&format!("{line}\n")));
+            return;
+        }
+        if let Some(reason) = standing.reason.as_deref().filter(|_| standing.exit_code != 0) {
+            eprintln!("{reason}");
+        }
+        match standing.status.as_str() {
+            "failed" | "exhausted" | "cancelled" => {
+                eprintln!("look: envoi why {run}; envoi logs {run}   go on: envoi resume {run}");
+            }
+            "succeeded" => eprintln!("look: envoi show {run}"),
+            _ => {}
+        }
+        drop(output::data(&format!("{run} {}\n", standing.status)));
+    }
+}
+
+/// How a person answers this question.
+pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
+    match raised.about {
+        About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
+        About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
+        About::Blocked | About::Review => format!("envoi resume {run} --review proceed|again|stop"),
+    }
+}
+
+impl Narrator {
+    fn line(&mut self, event: &Event) -> Option<String> {
+        Some(match event {
+            Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
+            Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
+                format!("  {:<18} in doubt", settled.attempt.to_string())
+            }
+            Event::AttemptSettled(settled) if !settled.ok => {
+                let took = seconds(settled.duration_ms);
+                format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
+            }
+            Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::Routed(routed) => {
+                self.leads = leads(routed);
+                let line = format!("  {:<18} {}", routed.visit.to_string(), self.leads.as_deref()?);
+                // Only an answer is routed without a hand-off to follow.
+                routed.audit.get("answer").map(|_| line)?
+            }
+            Event::HandoffWritten(written) => done(written, self.leads.take().as_deref())?,
+            Event::InterruptRaised(raised) => {
+                format!("{}\n  answer: {}", raised.question, how_to_answer(&self.run, raised))
+            }
+            Event::InterruptAnswered(answered) => {
+                format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)
+            }
+            Event::CancelRequested(cancel) => format!("cancelling (asked by {})", cancel.by.actor),
+            Event::RunReopened(reopened) => format!("reopened at {} by {}", reopened.step, reopened.by.actor),
+            _ => return None,
+        })
+    }
+}
+
+fn error(settled: &AttemptSettled) -> String {
+    let error = settled.error.as_ref();
+    head(&error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message)))
+}
+
+fn leads(routed: &Routed) -> Option<String> {
+    match &routed.course {
+        Course::LoopBack(step) => Some(format!("back to {step}: {}", routed.signal.reason)),
+        Course::Enter(step) if routed.signal.route.is_some() => {
+            Some(format!("on to {step}: {}", routed.signal.reason))
+        }
+        _ => None,
+    }
+}
+
+fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
+    let (visit, handoff) = (written.visit.to_string(), &written.handoff);
+    let told = match handoff.status {
+        HandoffStatus::Failed => return None,
+        HandoffStatus::Skipped => "skipped: its condition is false".to_owned(),
+        HandoffStatus::Succeeded => {
+            let took = format!("done in {}", seconds(handoff.duration_ms));
+            let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+        }
+    };
+    Some(format!("  {visit:<18} {told}"))
+}
+
+/// The first line with something in it, at most 100 characters.
+pub(crate) fn head(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let printable: String = line.chars().filter(|c| !c.is_control()).collect();
+    if printable.chars().count() <= 100 {
+        return printable;
+    }
+    printable.chars().take(99).chain(['…']).collect()
+}
+
+/// Milliseconds as seconds or minutes, for people.
+pub(crate) fn seconds(ms: u64) -> String {
+    if ms < 60_000 {
+        return format!("{}.{} s", ms / 1_000, (ms % 1_000) / 100);
+    }
+    format!("{} min {:02} s", ms / 60_000, (ms / 1_000) % 60)
+}
+
+/// A number or text of a JSON value, for people.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.compact(), str::to_owned)
+}

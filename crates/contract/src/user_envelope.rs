@@ -1,0 +1,202 @@
+//! A person's answer with files, through a channel that carries only text (contract 5).
+//!
+//! Owns the parser that takes such an envelope apart, the text of an answer, and the side that wraps. It never falls back
+//! to plain text once the caller has opted in, and it resolves no attachment: whose files those are is not in the text.
+//!
+//! ```
+//! use envoi_contract::user_envelope::parse;
+//!
+//! let raw = r#"{"text": "Approved with edits."}"#;
+//! assert_eq!(parse(raw, true, &[]).map(|answer| answer.text).as_deref(), Ok("Approved with edits."));
+//! assert_eq!(parse(raw, false, &[]).map(|answer| answer.text).as_deref(), Ok(raw));
+//! assert!(parse("Approved.", true, &[]).is_err());
+//! ```
+
+mod answer;
+mod attachment;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use answer::{BlankAnswer, answer_text};
+pub use attachment::{AttachmentRef, OriginKind};
+
+use crate::decode::Fields;
+use crate::error::Diagnostic;
+use crate::json::{Object, Value};
+
+/// Code of a refused user envelope.
+pub const INVALID_USER_ENVELOPE: &str = "INVALID_USER_ENVELOPE";
+
+/// The A2A extension under which the opt-in travels.
+pub const EXTENSION_URI: &str = "urn:envoi:a2a:user-envelope:v1";
+
+/// How many attachments an answer may have, from all sources together.
+pub const MAX_ATTACHMENTS: usize = 20;
+
+/// An answer: its text, and the files that come with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserEnvelope {
+    /// What the model sees.
+    pub text: String,
+    /// References to files; at most 20. Empty is absent.
+    pub attachments: Vec<AttachmentRef>,
+}
+
+impl UserEnvelope {
+    /// The answer as JSON: `text`, then `attachments` if there are any.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut members = Object::from([("text", Value::from(self.text.as_str()))]);
+        if !self.attachments.is_empty() {
+            let attachments: Vec<Value> = self.attachments.iter().map(AttachmentRef::to_value).collect();
+            members.insert("attachments", Value::from(attachments));
+        }
+        Value::Object(members)
+    }
+}
+
+/// Why an envelope is refused. Nothing of it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The reason as callers know it: one of three beginnings, then what exactly.
+    pub reason: String,
+    /// The place in the text, if there is one.
+    pub diagnostic: Option<Box<Diagnostic>>,
+}
+
+impl Refusal {
+    /// `INVALID_USER_ENVELOPE`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        INVALID_USER_ENVELOPE
+    }
+
+    fn because(beginning: &str, diagnostic: Diagnostic) -> Refusal {
+        let Diagnostic { pointer, line, column, expected, found, .. } = &diagnostic;
+        let mut reason = format!("{beginning}: expected {expected}, found {found}");
+        if !pointer.is_empty() {
+            reason.push_str(&format!(" at `{pointer}`"));
+        }
+        if let (Some(line), Some(column)) = (line, column) {
+            reason.push_str(&format!(" (line {line}, column {column})"));
+        }
+        Refusal { reason, diagnostic: Some(Box::new(diagnostic)) }
+    }
+
+    fn too_many(in_envelope: usize, in_body: usize) -> Refusal {
+        let total = in_envelope + in_body;
+        let reason = format!(
+            "merged attachments exceed the 20-ref total (envelope {in_envelope} + body {in_body} = {total})"
+        );
+        Refusal { reason, diagnostic: None }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{INVALID_USER_ENVELOPE}: {}", self.reason)
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Takes an answer apart.
+///
+/// Not `enabled`: the text is `raw`, every byte of it, whatever it looks like. `enabled`: `raw` must be
+/// `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then those of `top_level`.
+///
+/// # Errors
+/// [`Refusal`] if the opted-in text is not JSON or not the envelope, or if there are more than 20 attachments in either place or
+/// together.
+pub fn parse(raw: &str, enabled: bool, top_level: &[AttachmentRef]) -> Result<UserEnvelope, Refusal> {
+    let mut answer =
+        if enabled { opted_in(raw)? } else { UserEnvelope { text: raw.to_owned(), attachments: Vec::new() } };
+    let in_envelope = answer.attachments.len();
+    if in_envelope + top_level.len() > MAX_ATTACHMENTS {
+        return Err(Refusal::too_many(in_envelope, top_level.len()));
+    }
+    answer.attachments.extend_from_slice(top_level);
+    Ok(answer)
+}
+
+fn opted_in(raw: &str) -> Result<UserEnvelope, Refusal> {
+    let value = Value::parse_str(raw).map_err(|error| {
+        let beginning = "user_envelope=true but body.user is not valid JSON";
+        Refusal::because(beginning, Diagnostic::of_json(INVALID_USER_ENVELOPE, error))
+    })?;
+    decode(&value).map_err(|refusal| {
+        let beginning = "user_envelope=true but body.user does not match {text, attachments?}";
+        Refusal::because(beginning, refusal.located(raw.as_bytes()))
+    })
+}
+
+fn decode(value: &Value) -> Result<UserEnvelope, Diagnostic> {
+    let mut fields = Fields::of(value, INVALID_USER_ENVELOPE)?;
+    let text = fields.required_string("text")?;
+    let attachments = match fields.take("attachments") {
+        None => Vec::new(),
+        Some(Value::Array(refs)) if refs.len() <= MAX_ATTACHMENTS => {
+            refs.iter().enumerate().map(AttachmentRef::decode_nth).collect::<Result<_, _>>()?
+        }
+        Some(Value::Array(refs)) => {
+            let found = format!("{} of them", refs.len());
+            return Err(Diagnostic::new(
+                INVALID_USER_ENVELOPE,
+                "/attachments",
+                "at most 20 references",
+                &found,
+            ));
+        }
+        Some(other) => return Err(fields.wrong("attachments", "a list of references", &other)),
+    };
+    refuse_unknown(fields, "")?;
+    Ok(UserEnvelope { text, attachments })
+}
+
+/// This contract alone refuses members that it does not know.
+fn refuse_unknown(fields: Fields, place: &str) -> Result<(), Diagnostic> {
+    match fields.rest().iter().next() {
+        None => Ok(()),
+        Some((name, _)) => {
+            let pointer = format!("{place}/{}", crate::json::escape_segment(name));
+            let found = crate::error::shorten(name, 60);
+            Err(Diagnostic::new(INVALID_USER_ENVELOPE, &pointer, "no further member", &found))
+        }
+    }
+}
+
+/// What [`wrap`] made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrapped {
+    /// What goes through the channel: the text alone, or the envelope as JSON.
+    pub payload: String,
+    /// Whether it is an envelope; the opt-in must go with it then.
+    pub enveloped: bool,
+    /// How many candidates were no valid reference and were dropped.
+    pub dropped: usize,
+}
+
+/// Wraps an answer for a text-only channel. Without a valid attachment it stays the text, byte for byte.
+///
+/// # Errors
+/// [`Refusal`] if more than 20 attachments are valid; the receiver would refuse them.
+pub fn wrap(text: &str, candidates: &[Value]) -> Result<Wrapped, Refusal> {
+    let attachments: Vec<AttachmentRef> =
+        candidates.iter().filter_map(|candidate| AttachmentRef::decode(candidate).ok()).collect();
+    let (valid, dropped) = (attachments.len(), candidates.len() - attachments.len());
+    if valid > MAX_ATTACHMENTS {
+        return Err(Refusal::too_many(valid, 0));
+    }
+    let enveloped = valid > 0;
+    let text = text.to_owned();
+    let payload = if enveloped { UserEnvelope { text, attachments }.to_value().compact() } else { text };
+    Ok(Wrapped { payload, enveloped, dropped })
+}

@@ -1,0 +1,41 @@
+//! The text of an answer: what a person's submission says in words.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::fmt;
+
+use crate::envelope::InterruptKind;
+use crate::json::Value;
+
+/// A question was answered with nothing. Ask again: the question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlankAnswer;
+
+impl fmt::Display for BlankAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a question needs an answer that is not blank")
+    }
+}
+
+impl core::error::Error for BlankAnswer {}
+
+/// The text to send for the submitted `values`: `userResponse` as it is, else `approvalNote` trimmed, else
+/// `[Denied by operator]` for `{"approved": false}`, else `[Approved by operator]`. Blank texts, and those that are no
+/// strings, are passed over.
+///
+/// # Errors
+/// [`BlankAnswer`] if `asked` is a clarification and no words were submitted: an approval does not answer a question.
+pub fn answer_text(values: &Value, asked: InterruptKind) -> Result<String, BlankAnswer> {
+    let words = |name| values.get(name).and_then(Value::as_str).filter(|text| !text.trim_ascii().is_empty());
+    if let Some(response) = words("userResponse") {
+        return Ok(response.to_owned());
+    }
+    if let Some(note) = words("approvalNote") {
+        return Ok(note.trim_ascii().to_owned());
+    }
+    if asked == InterruptKind::Clarification {
+        return Err(BlankAnswer);
+    }
+    let denied = values.get("approved").and_then(Value::as_bool) == Some(false);
+    Ok(if denied { "[Denied by operator]" } else { "[Approved by operator]" }.to_owned())
+}

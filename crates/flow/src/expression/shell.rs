@@ -1,0 +1,94 @@
+//! Expressions inside single quotes of a shell script.
+//!
+//! Owns just enough of the shell's quoting to find them. Where it cannot be sure (here-documents), it finds none.
+
+use envoi_kernel::expression::{Segment, segments};
+use std::ops::Range;
+
+/// The ranges of `${{ … }}` that stand in single quotes.
+pub(super) fn quoted_expressions(script: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    if script.contains("<<") {
+        return found;
+    }
+    let mut quotes = Quotes::default();
+    let mut at = 0_usize;
+    for segment in segments(script) {
+        match segment {
+            Segment::Text(text) => {
+                text.chars().for_each(|letter| quotes.read(letter));
+                at = at.saturating_add(text.len());
+            }
+            Segment::Expression(source) => {
+                let end = at.saturating_add(source.len()).saturating_add("${{}}".len());
+                if quotes.state == State::Single {
+                    found.push(at..end);
+                }
+                // It becomes `${NAME}`: part of a word, whatever it holds.
+                quotes.word_begins = false;
+                at = end;
+            }
+            Segment::Unclosed(_) => {}
+        }
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Single,
+    Double,
+    Comment,
+}
+
+struct Quotes {
+    state: State,
+    escaped: bool,
+    /// Whether the next letter begins a word: there `#` begins a comment.
+    word_begins: bool,
+}
+
+impl Default for Quotes {
+    fn default() -> Self {
+        Self { state: State::Open, escaped: false, word_begins: true }
+    }
+}
+
+impl Quotes {
+    fn read(&mut self, letter: char) {
+        if self.escaped {
+            self.escaped = false;
+            return;
+        }
+        match (self.state, letter) {
+            (State::Open | State::Double, '\\') => self.escaped = true,
+            (State::Open, '\'') => self.state = State::Single,
+            (State::Open, '"') => self.state = State::Double,
+            (State::Open, '#') if self.word_begins => self.state = State::Comment,
+            (State::Single, '\'') | (State::Double, '"') | (State::Comment, '\n') => self.state = State::Open,
+            _ => {}
+        }
+        self.word_begins = letter.is_whitespace() || matches!(letter, ';' | '&' | '|' | '(');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_single_quotes_keep_an_expression_from_being_filled_in() {
+        for (script, count) in [
+            ("echo '${{ run.id }}'", 1),
+            ("echo \"${{ run.id }}\" ${{ run.id }}", 0),
+            ("echo \"it's ${{ run.id }}\"", 0),
+            ("echo it\\'s ${{ run.id }}", 0),
+            ("# don't\necho ${{ run.id }}", 0),
+            ("echo a#b 'c ${{ run.id }}' '${{ run.id }}'", 2),
+            ("cat <<E\ndon't ${{ run.id }}\nE", 0),
+        ] {
+            assert_eq!(quoted_expressions(script).len(), count, "{script}");
+        }
+    }
+}

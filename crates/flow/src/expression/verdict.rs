@@ -1,0 +1,130 @@
+//! What is wrong with one path of an expression, such as `steps.critic.sumary`.
+//!
+//! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
+//! diagnostics here have no place yet.
+
+use super::scan::Found;
+use crate::{
+    diagnostic::{Diagnostic, Span},
+    draft::{Draft, Usage},
+    graph::Graph,
+    read::{listed, not_yet},
+    suggestion::did_you_mean,
+};
+use std::ops::Range;
+
+const ROOTS: &[&str] = &["inputs", "steps", "run"];
+const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
+const OF_A_RUN: &[&str] = &["id", "flow", "workspace"];
+/// Functions of the language that are not built yet.
+const LATER: &[&str] = &["success", "failure", "always"];
+
+/// What there is to say about a path.
+pub(super) struct Verdict {
+    pub(super) wrong: Vec<Diagnostic>,
+    /// The part of the source about which nothing more is to be said.
+    pub(super) covers: Range<usize>,
+}
+
+/// The names that an expression may use.
+pub(super) struct Names<'c> {
+    pub(super) draft: &'c Draft,
+    pub(super) graph: &'c Graph<'c>,
+    pub(super) usage: &'c Usage,
+}
+
+impl Names<'_> {
+    pub(super) fn judge(&self, found: &Found, members: &[String], called: bool) -> Verdict {
+        let first = members.first().map(String::as_str);
+        let wrong = match (found.name.as_str(), first) {
+            ("inputs", Some(name)) => return self.input(name, found),
+            ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
+            ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
+            (root, _) if ROOTS.contains(&root) => None,
+            (root, _) if called && LATER.contains(&root) => {
+                Some(not_yet(Span::default(), &format!("`{root}()`")))
+            }
+            (root, _) => Some(unknown_root(root)),
+        };
+        Verdict { wrong: wrong.into_iter().collect(), covers: found.range.clone() }
+    }
+
+    fn input(&self, name: &str, found: &Found) -> Verdict {
+        let names = || self.draft.input_names.iter().map(String::as_str);
+        let known = |word: &str| names().any(|declared| declared == word);
+        if known(name) {
+            return Verdict { wrong: Vec::new(), covers: found.range.clone() };
+        }
+        self.subtraction(found, name, known).unwrap_or_else(|| {
+            let help = did_you_mean(name, names())
+                .unwrap_or_else(|| format!("declare it: `inputs: {{ {name}: {{ type: string }} }}`"));
+            let wrong = vec![unplaced(format!("there is no input `{name}`")).help(help)];
+            Verdict { wrong, covers: found.range.clone() }
+        })
+    }
+
+    fn step(&self, id: &str, member: Option<&str>, found: &Found) -> Verdict {
+        let covers = found.range.clone();
+        if let Some(place) = self.graph.place(id) {
+            let member = member.and_then(|member| no_member("a step", member, OF_A_STEP));
+            return Verdict { wrong: member.into_iter().chain(self.order(id, place)).collect(), covers };
+        }
+        let known = |word: &str| self.graph.place(word).is_some();
+        self.subtraction(found, id, known).unwrap_or_else(|| {
+            let help = did_you_mean(id, self.graph.ids());
+            Verdict { wrong: vec![unplaced(format!("there is no step `{id}`")).maybe_help(help)], covers }
+        })
+    }
+
+    /// A step can be read only where it can have run.
+    fn order(&self, id: &str, read: usize) -> Option<Diagnostic> {
+        let Some(reader) = self.usage.step else {
+            let message =
+                format!("`env` of the flow cannot read step `{id}`: it is filled in for every step");
+            return Some(unplaced(message).help("give it to the steps that need it"));
+        };
+        if self.graph.may_precede(read, reader) {
+            return None;
+        }
+        Some(unplaced(if read == reader {
+            format!("step `{id}` reads its own result, which is not there before it has run")
+        } else {
+            format!("step `{id}` runs later: nothing leads from it to here")
+        }))
+    }
+
+    /// `steps.fix-it.status` is `steps.fix` minus `it.status`; a name with a hyphen that is known was meant.
+    fn subtraction(&self, found: &Found, member: &str, known: impl Fn(&str) -> bool) -> Option<Verdict> {
+        let start = found.range.start.checked_add(found.name.len())?.checked_add(1)?;
+        let written = self.usage.source.get(start..).filter(|written| written.starts_with(member))?;
+        let part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+        let end = written.find(|letter: char| !part(letter)).unwrap_or(written.len());
+        let word = written.get(..end).filter(|word| known(word))?;
+        let root = &found.name;
+        let wrong = unplaced(format!("`{root}.{word}` is read as a subtraction"))
+            .help(format!("write `{root}['{word}']`"));
+        Some(Verdict { wrong: vec![wrong], covers: found.range.start..start.checked_add(word.len())? })
+    }
+}
+
+fn unplaced(message: String) -> Diagnostic {
+    Diagnostic::invalid(Span::default(), message)
+}
+
+fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnostic> {
+    if members.contains(&name) {
+        return None;
+    }
+    let help =
+        did_you_mean(name, members.iter().copied()).unwrap_or_else(|| format!("it has {}", listed(members)));
+    Some(unplaced(format!("{what} has no `{name}`")).help(help))
+}
+
+fn unknown_root(name: &str) -> Diagnostic {
+    let help = match name {
+        "secrets" => Some("a command reads a secret from the environment variable of that name".to_owned()),
+        "env" => Some("a command reads `env` from its environment".to_owned()),
+        _ => did_you_mean(name, ROOTS.iter().copied()),
+    };
+    unplaced(format!("unknown name `{name}`")).expecting(listed(ROOTS)).maybe_help(help)
+}

@@ -1,0 +1,89 @@
+//! What a person and a program see of mistakes.
+
+use envoi_flow::{Colour, load};
+
+const BROKEN: &str = "\
+flow: shop
+stpes: 1
+steps:
+  - id: a
+    run: [\"x\", \"${{ inputs.pakage }}\"]
+    routing: { next: end }
+  - { id: b, run: [x], timeout: 5 }
+  - { id: ä, run: [x] }
+";
+
+#[test]
+fn a_report_shows_each_line_with_what_to_do() {
+    let report = load("flow.yaml", BROKEN).unwrap_err();
+    let expected = r#"error[FLOW_INVALID]: unknown key `stpes` in a flow
+ --> flow.yaml:2:1
+  |
+2 | stpes: 1
+  | ^^^^^
+  |
+  = help: did you mean `steps`?
+
+error[FLOW_INVALID]: there is no input `pakage`
+ --> flow.yaml:5:21
+  |
+5 |     run: ["x", "${{ inputs.pakage }}"]
+  |                     ^^^^^^^^^^^^^
+  |
+  = help: declare it: `inputs: { pakage: { type: string } }`
+
+error[FLOW_INVALID]: step `b` is never reached
+ --> flow.yaml:7:11
+  |
+6 |     routing: { next: end }
+  |                      --- `a` goes on to `end`
+7 |   - { id: b, run: [x], timeout: 5 }
+  |           ^
+  |
+  = help: no `next` and no `branches` name it; add it to one of them, or remove it
+
+error[FLOW_INVALID]: `timeout`: expected a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`, found the number `5`
+ --> flow.yaml:7:33
+  |
+7 |   - { id: b, run: [x], timeout: 5 }
+  |                                 ^
+  |
+  = help: a duration has a unit: `5s`
+
+error[FLOW_INVALID]: `ä` is not an id
+ --> flow.yaml:8:11
+  |
+8 |   - { id: ä, run: [x] }
+  |           ^ expected a lower-case letter, then up to 63 of `a-z 0-9 _ -`
+
+flow.yaml: 5 problems found
+"#;
+    assert_eq!(report.render(Colour::Never), expected);
+    assert_eq!(report.to_string(), "`flow.yaml` is not a flow that can run: 5 problems found");
+}
+
+#[test]
+fn a_report_in_colour_says_the_same() {
+    let report = load("flow.yaml", BROKEN).unwrap_err();
+    let coloured = report.render(Colour::Always);
+    assert!(coloured.contains("\u{1b}["));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((text, escape)) = rest.split_once('\u{1b}') {
+        plain.push_str(text);
+        rest = escape.split_once('m').map_or("", |(_, after)| after);
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, report.render(Colour::Never));
+}
+
+#[test]
+fn a_report_as_json_names_lines_and_columns() {
+    let report = load("flow.yaml", BROKEN).unwrap_err();
+    let json = report.to_json();
+    assert_eq!(json.as_array().map(<[_]>::len), Some(5));
+    assert_eq!(
+        json.as_array().unwrap()[0].compact(),
+        r#"{"code":"FLOW_INVALID","file":"flow.yaml","line":2,"column":1,"end_line":2,"end_column":6,"message":"unknown key `stpes` in a flow","expected":null,"help":"did you mean `steps`?"}"#
+    );
+}

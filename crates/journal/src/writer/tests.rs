@@ -1,0 +1,68 @@
+//! The queue: nothing submitted is forgotten, and answers come in order.
+
+use super::*;
+use crate::testing::{commit, place, run, started, timer_set};
+use std::sync::Mutex;
+
+#[test]
+fn what_was_submitted_before_the_end_is_written_and_answered_in_order() {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let run = run("a");
+    for seq in 0..50 {
+        let event = if seq == 0 { started(&run) } else { timer_set("x") };
+        let answers = Arc::clone(&answers);
+        let done =
+            move |outcome: Result<Receipt, CommitError>| answers.lock().unwrap().push((seq, outcome.is_ok()));
+        writer.submit(commit(&run, seq, [event]), Box::new(done));
+    }
+    drop(writer);
+    assert_eq!(*answers.lock().unwrap(), (0..50).map(|seq| (seq, true)).collect::<Vec<_>>());
+    assert_eq!(place.reader.run(&run).unwrap().next_seq, 50);
+}
+
+#[test]
+fn an_answer_comes_after_its_commit_is_visible() {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let (tell, told) = mpsc::channel();
+    for number in 0..20 {
+        let (run, reader, tell) = (run(&format!("a{number}")), place.store.reader().unwrap(), tell.clone());
+        let commit = commit(&run, 0, [started(&run)]);
+        writer
+            .submit(commit, Box::new(move |_| tell.send(reader.load(&run).unwrap().records.len()).unwrap()));
+    }
+    drop(tell);
+    assert_eq!(told.iter().collect::<Vec<_>>(), [1; 20]);
+}
+
+#[test]
+fn many_threads_may_commit_through_one_writer() {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (writer, run) = (&writer, run(&format!("a{number}")));
+            scope.spawn(move || {
+                writer.commit(commit(&run, 0, [started(&run)])).unwrap();
+                for seq in 1..10 {
+                    writer.commit(commit(&run, seq, [timer_set("x")])).unwrap();
+                }
+            });
+        }
+    });
+    let rows = place.reader.runs(crate::RunFilter::default()).unwrap();
+    assert_eq!(rows.iter().map(|row| row.next_seq).collect::<Vec<_>>(), [10; 8]);
+}
+
+#[test]
+fn a_writer_whose_thread_is_gone_says_so() {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let run = run("a");
+    let panics = |_| std::panic::resume_unwind(Box::new("a callback that breaks its promise"));
+    writer.submit(commit(&run, 0, [started(&run)]), Box::new(panics));
+    let closed = (1..).map(|seq| writer.commit(commit(&run, seq, [timer_set("x")]))).find_map(Result::err);
+    assert!(matches!(closed, Some(CommitError::Closed)));
+}
