@@ -75,6 +75,13 @@ impl Diagnostic {
         self
     }
 
+    /// The same, seen from the value in which the refused one stands at `prefix`.
+    #[must_use]
+    pub(crate) fn inside(self, prefix: &str) -> Diagnostic {
+        let code = self.code;
+        self.under(code, prefix)
+    }
+
     /// The same with line and column, found again in the document `bytes`.
     #[must_use]
     pub fn located(mut self, bytes: &[u8]) -> Diagnostic {

@@ -85,7 +85,7 @@ pub struct Resolution {
 /// `ROUTING_INVALID` if the routing is a microloop that nothing could end, or waits for an empty status.
 pub fn resolve(input: &Input) -> Result<Resolution, Diagnostic> {
     if let Some(routing) = &input.routing {
-        routing.check()?;
+        routing.check().map_err(|refusal| refusal.inside("/routing"))?;
     }
     let reading = Reading::of(&input.handoff_text);
     let mut findings = reading.findings(input.hints);
