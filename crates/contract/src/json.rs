@@ -9,6 +9,7 @@ mod locate;
 mod members;
 mod number;
 mod read;
+mod scan;
 mod write;
 
 #[cfg(test)]

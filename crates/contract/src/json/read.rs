@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::error::{Error, Position};
 use super::number::{self, Number};
+use super::scan::plain_length;
 use super::{Members, Value};
 
 /// The largest document that is read: 16 MiB.
@@ -273,8 +274,7 @@ impl<'a> Reader<'a> {
     /// Takes what stands for itself.
     fn plain(&mut self) -> &'a str {
         let rest = self.rest();
-        let length = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
-        let taken = length.and_then(|length| rest.get(..length)).unwrap_or(rest);
+        let taken = rest.get(..plain_length(rest.as_bytes())).unwrap_or(rest);
         self.at += taken.len();
         taken
     }

@@ -377,10 +377,7 @@ fn is_among(word: &str, values: &[&str]) -> bool {
 fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
     let mut mentions = Vec::new();
     for value in expected {
-        let places = (0..line.len().saturating_sub(value.len() - 1)).filter(|at| {
-            line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value))
-        });
-        for at in places {
+        for at in places(line, value) {
             let (before, rest) = line.split_at(at);
             let after = rest.get(value.len()..).unwrap_or_default();
             let whole = !before.ends_with(label::is_word_part) && !after.starts_with(label::is_word_part);
@@ -390,6 +387,17 @@ fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
         }
     }
     mentions
+}
+
+/// Where `value` stands in `line`, ignoring case.
+fn places<'l>(line: &'l str, value: &'l str) -> impl Iterator<Item = usize> + 'l {
+    let first = value.chars().next().unwrap_or_default();
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let other_case = (lower != upper).then(|| line.match_indices(upper));
+    let starts = line.match_indices(lower).chain(other_case.into_iter().flatten());
+    let is_value =
+        |at: &usize| line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value));
+    starts.map(|(at, _)| at).filter(is_value)
 }
 
 fn is_alternative(before: &str, after: &str) -> bool {
