@@ -87,7 +87,7 @@ pub struct Input {
     pub iteration: u64,
     /// The flow of the step, so that a hint into the same flow is known as one.
     pub flow: Option<String>,
-    /// The steps that a hint may name; `None` if any.
+    /// The steps that a hint may name, those of another flow as `flow/step`; `None` if any.
     pub steps: Option<Vec<String>>,
     /// Whether hints in the text count.
     pub hints: bool,

@@ -142,7 +142,7 @@ impl Table<'_> {
             [hint] if self.is_unknown(hint) => {
                 self.pass("1", "the step that the hint names is unknown");
                 self.pass("1a", "only one hint");
-                (self.without_hint(), Some(hint.step_id.clone()))
+                (self.without_hint(), Some(hint.shown()))
             }
             [hint] => (self.follow(hint), None),
             several => {
@@ -184,8 +184,12 @@ impl Table<'_> {
         distinct
     }
 
+    /// Whether the steps that may be named are known and this is none of them. Once the current flow is known, a step of
+    /// another flow is none of its steps unless it is listed as `flow/step`.
     fn is_unknown(&self, hint: &Hint) -> bool {
-        self.input.steps.as_ref().is_some_and(|steps| !steps.contains(&hint.step_id))
+        let elsewhere = hint.flow.is_some() && self.input.flow.is_some();
+        let name = if elsewhere { hint.shown() } else { hint.step_id.clone() };
+        self.input.steps.as_ref().is_some_and(|steps| !steps.contains(&name))
     }
 
     /// Row 1.
