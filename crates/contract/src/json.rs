@@ -35,6 +35,7 @@ pub use members::Members;
 pub use number::Number;
 pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};
+pub(crate) use write::{compact as write_compact, write_string};
 
 /// A JSON object: members in the order in which they were read or inserted.
 pub type Object = Members<Value>;

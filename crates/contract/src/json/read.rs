@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::error::{Error, Position};
+use super::members::FEW_MEMBERS;
 use super::number::{self, Number};
 use super::scan::plain_length;
 use super::{Members, Value};
@@ -16,9 +17,6 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many arrays and objects may stand inside one another.
 pub const MAX_DEPTH: usize = 127;
-
-/// Up to this many members, comparing each name with the earlier ones is cheaper than an index.
-const FEW_MEMBERS: usize = 16;
 
 /// Reads one whole document.
 pub(super) fn document(bytes: &[u8]) -> Result<Value, Error> {

@@ -6,7 +6,7 @@ use super::scan::plain_length;
 use super::{Members, Value};
 
 /// Appends `value` on one line.
-pub(super) fn compact(value: &Value, out: &mut String) {
+pub(crate) fn compact(value: &Value, out: &mut String) {
     match value {
         Value::Array(elements) => {
             out.push('[');
@@ -84,7 +84,7 @@ fn write_scalar(value: &Value, out: &mut String) {
 }
 
 /// Appends `text` in quotes, escaping only what JSON demands.
-pub(super) fn write_string(text: &str, out: &mut String) {
+pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     loop {
