@@ -13,8 +13,8 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
-    Input, Record, Run, Status,
-    ids::{AttemptId, RunId},
+    Event, Input, Record, Refusal, Run, Status,
+    ids::{AttemptId, RunId, Seq},
     input::Slot,
 };
 use std::{
@@ -47,6 +47,9 @@ pub struct Engine {
     /// The earliest timer of each run that has one.
     timers: BTreeSet<(Timestamp, RunId)>,
     commits_under_way: usize,
+    /// Runs that ended here and are no longer held: the place of their next event, and how they ended. Whoever read such a
+    /// run before its end must not bring the old state back.
+    over: BTreeMap<RunId, (Seq, &'static str)>,
     draining: bool,
     stopped: Option<EngineError>,
 }
@@ -63,6 +66,7 @@ impl Engine {
             waiting: VecDeque::new(),
             timers: BTreeSet::new(),
             commits_under_way: 0,
+            over: BTreeMap::new(),
             draining: false,
             stopped: None,
         }
@@ -155,6 +159,10 @@ impl Engine {
         if let Err(busy) = self.check_workspace(&id, &place.0, place.1) {
             return reply(Err(busy));
         }
+        if let Some((_, status)) = self.over.get(&id).filter(|(next, _)| run.next_seq() < *next) {
+            return reply(Err(Refusal::Over { status }.into()));
+        }
+        self.over.remove(&id);
         let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
         active.caller = caller;
         active.armed = active.next_timer();
@@ -280,17 +288,31 @@ impl Engine {
             }
         };
         self.give_back(slot);
-        if let Err(reason) = self.show(id, &records, receipt) {
-            if let Some(reply) = reply {
-                reply(Ok(()));
-            }
-            return self.stop(EngineError::Stopping { reason });
-        }
+        let shown = self.show(id, &records, receipt);
         if let Some(reply) = reply {
             reply(Ok(()));
         }
+        if let Err(reason) = shown {
+            return self.stop(EngineError::Stopping { reason });
+        }
+        self.start(id, &started_by(&records));
         self.turn(id);
         self.forget_if_over(id);
+    }
+
+    /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
+    /// else is decided: until then nobody would count it, and its slot would be given away.
+    fn start(&mut self, id: &RunId, attempts: &[AttemptId]) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in attempts {
+            if active.live.contains(attempt) {
+                continue;
+            }
+            let Some(job) = active.job(id, attempt) else { continue };
+            active.live.insert(attempt.clone());
+            self.used_slots = self.used_slots.saturating_add(1);
+            self.world.runner.ensure(job);
+        }
     }
 
     /// An ended run is not kept in memory; whoever reopens it has it adopted again.
@@ -300,7 +322,8 @@ impl Engine {
                 && active.live.is_empty()
                 && active.in_flight.is_none()
         };
-        if self.runs.get(id).is_some_and(over) {
+        if let Some(active) = self.runs.get(id).filter(|active| over(active)) {
+            self.over.insert(id.clone(), (active.run.next_seq(), active.run.status().word()));
             self.runs.remove(id);
         }
     }
@@ -324,17 +347,9 @@ impl Engine {
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
         let now = self.world.clock.now();
+        let wants = self.runs.get(id)?.run.wants();
+        self.start(id, &wants.attempts);
         let active = self.runs.get_mut(id)?;
-        let wants = active.run.wants();
-        for attempt in &wants.attempts {
-            if active.live.contains(attempt) {
-                continue;
-            }
-            let Some(job) = active.job(id, attempt) else { continue };
-            active.live.insert(attempt.clone());
-            self.used_slots = self.used_slots.saturating_add(1);
-            self.world.runner.ensure(job);
-        }
         if wants.cancelling {
             for attempt in active.live.iter() {
                 if active.cancelled.insert(attempt.clone()) {
@@ -388,6 +403,15 @@ impl Engine {
     }
 }
 
+/// Attempts that these events announce.
+fn started_by(records: &[Record]) -> Vec<AttemptId> {
+    let announced = |record: &Record| match &record.event {
+        Event::AttemptStarted(started) => Some(started.attempt.clone()),
+        _ => None,
+    };
+    records.iter().filter_map(announced).collect()
+}
+
 fn with_slot(input: Input, free: Option<Slot>) -> Input {
     match input {
         Input::Start(mut start) => {
@@ -412,3 +436,6 @@ fn refuse(message: Message, error: EngineError) {
         Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}
     }
 }
+
+#[cfg(test)]
+mod tests;
