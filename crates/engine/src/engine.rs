@@ -13,7 +13,7 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
-    Input, Record, Refusal, Run, Status,
+    Event, Input, Record, Refusal, Run, Status,
     ids::{AttemptId, RunId, Seq},
     input::Slot,
 };
@@ -164,6 +164,7 @@ impl Engine {
         if let Err(busy) = self.check_workspace(&id, &place.0, place.1 || to_end) {
             return reply(Err(busy));
         }
+        self.over.remove(&id);
         let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
         active.caller = caller;
         active.armed = active.next_timer();
@@ -289,17 +290,31 @@ impl Engine {
             }
         };
         self.give_back(slot);
-        if let Err(reason) = self.show(id, &records, receipt) {
-            if let Some(reply) = reply {
-                reply(Ok(()));
-            }
-            return self.stop(EngineError::Stopping { reason });
-        }
+        let shown = self.show(id, &records, receipt);
         if let Some(reply) = reply {
             reply(Ok(()));
         }
+        if let Err(reason) = shown {
+            return self.stop(EngineError::Stopping { reason });
+        }
+        self.start(id, &started_by(&records));
         self.turn(id);
         self.forget_if_over(id);
+    }
+
+    /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
+    /// else is decided: until then nobody would count it, and its slot would be given away.
+    fn start(&mut self, id: &RunId, attempts: &[AttemptId]) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in attempts {
+            if active.live.contains(attempt) {
+                continue;
+            }
+            let Some(job) = active.job(id, attempt) else { continue };
+            active.live.insert(attempt.clone());
+            self.used_slots = self.used_slots.saturating_add(1);
+            self.world.runner.ensure(job);
+        }
     }
 
     /// An ended run is not kept in memory; whoever reopens it has it adopted again.
@@ -335,17 +350,9 @@ impl Engine {
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
         let now = self.world.clock.now();
+        let wants = self.runs.get(id)?.run.wants();
+        self.start(id, &wants.attempts);
         let active = self.runs.get_mut(id)?;
-        let wants = active.run.wants();
-        for attempt in &wants.attempts {
-            if active.live.contains(attempt) {
-                continue;
-            }
-            let Some(job) = active.job(id, attempt) else { continue };
-            active.live.insert(attempt.clone());
-            self.used_slots = self.used_slots.saturating_add(1);
-            self.world.runner.ensure(job);
-        }
         if wants.cancelling {
             for attempt in active.live.iter() {
                 if active.cancelled.insert(attempt.clone()) {
@@ -399,6 +406,15 @@ impl Engine {
     }
 }
 
+/// Attempts that these events announce.
+fn started_by(records: &[Record]) -> Vec<AttemptId> {
+    let announced = |record: &Record| match &record.event {
+        Event::AttemptStarted(started) => Some(started.attempt.clone()),
+        _ => None,
+    };
+    records.iter().filter_map(announced).collect()
+}
+
 fn with_slot(input: Input, free: Option<Slot>) -> Input {
     match input {
         Input::Start(mut start) => {
@@ -423,3 +439,6 @@ fn refuse(message: Message, error: EngineError) {
         Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! What is outside every engine: attempts under their supervisors, and the hand-offs that people can see.
+//!
+//! Supervisors outlive an engine; like the real ones they never start an attempt of which there is a trace.
+
+use crate::{instance::Key, violation::Violation, work::Work};
+use envoi_contract::time::Timestamp;
+use envoi_engine::Job;
+use envoi_kernel::{
+    Event, Record,
+    event::Outcome,
+    ids::{RunId, VisitId},
+    input::AttemptResult,
+};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Outside {
+    attempts: BTreeMap<Key, Attempt>,
+    /// Each visible hand-off, as it was when it was first seen.
+    visible: BTreeMap<(RunId, VisitId), String>,
+    boots: u64,
+    /// Commands that were really started.
+    pub(crate) starts: u64,
+    /// Attempts whose end nobody knows.
+    pub(crate) lost: u64,
+}
+
+struct Attempt {
+    job: Job,
+    work: Work,
+    state: State,
+}
+
+enum State {
+    Running { since: Timestamp, until: Timestamp, ended: Option<(Outcome, u64)> },
+    Settled(Box<AttemptResult>),
+    Lost,
+}
+
+/// What is to be known of an attempt.
+pub(crate) enum Found {
+    Running,
+    Settled(Box<AttemptResult>),
+    Lost,
+}
+
+/// How long a command takes to end when it is asked to.
+const GRACE_MS: u64 = 200;
+
+impl Outside {
+    pub(crate) fn boot_id(&self) -> String {
+        format!("boot-{}", self.boots)
+    }
+
+    /// Starts the attempt unless there is any trace of it. True if its command really starts.
+    pub(crate) fn ensure(&mut self, seed: u64, job: &Job, now: Timestamp) -> Result<bool, Violation> {
+        let key = (job.run.clone(), job.started.attempt.clone());
+        if self.attempts.contains_key(&key) {
+            return Ok(false);
+        }
+        let work = Work::of(seed, job);
+        let rebooted = job.started.boot_id != self.boot_id();
+        if !rebooted {
+            self.may_start(&key)?;
+        }
+        let until = now.saturating_add_ms(work.duration_ms);
+        let state = if rebooted { State::Lost } else { State::Running { since: now, until, ended: None } };
+        self.attempts.insert(key, Attempt { job: job.clone(), work, state });
+        if rebooted {
+            self.lost = self.lost.saturating_add(1);
+        } else {
+            self.starts = self.starts.saturating_add(1);
+        }
+        Ok(!rebooted)
+    }
+
+    fn may_start(&self, (run, attempt): &Key) -> Result<(), Violation> {
+        let visit = &attempt.visit;
+        if self.visible.contains_key(&(run.clone(), visit.clone())) {
+            return Err(Violation::new(
+                "a visible visit never runs again",
+                format!("{run}: {attempt} starts"),
+            ));
+        }
+        let running = |((of, other), state): (&Key, &Attempt)| {
+            of == run && other.visit == *visit && matches!(state.state, State::Running { .. })
+        };
+        if self.attempts.iter().any(running) {
+            let found = format!("{run}: {attempt} starts beside another one");
+            return Err(Violation::new("a visit has one live attempt", found));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Found> {
+        Some(match &self.attempts.get(key)?.state {
+            State::Running { .. } => Found::Running,
+            State::Settled(result) => Found::Settled(result.clone()),
+            State::Lost => Found::Lost,
+        })
+    }
+
+    /// Whether somebody can be told how it ended.
+    pub(crate) fn is_over(&self, key: &Key) -> bool {
+        self.attempts.get(key).is_some_and(|attempt| !matches!(attempt.state, State::Running { .. }))
+    }
+
+    /// The command is asked to end, and will be made to.
+    pub(crate) fn cancel(&mut self, key: &Key, now: Timestamp) {
+        let Some(attempt) = self.attempts.get_mut(key) else { return };
+        if let State::Running { since, until, ended } = &mut attempt.state
+            && now.saturating_add_ms(GRACE_MS) < *until
+        {
+            *until = now.saturating_add_ms(GRACE_MS);
+            let ran_ms = until.as_millis().saturating_sub(since.as_millis());
+            *ended = Some((Outcome::Cancelled, u64::try_from(ran_ms).unwrap_or(0)));
+        }
+    }
+
+    /// When the next command ends.
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        let ends = self.attempts.values().filter_map(|attempt| match &attempt.state {
+            State::Running { until, .. } => Some(*until),
+            _ => None,
+        });
+        ends.min()
+    }
+
+    /// Commands whose time is over end.
+    pub(crate) fn pass(&mut self, now: Timestamp) {
+        for attempt in self.attempts.values_mut() {
+            if let State::Running { since, until, ended } = &mut attempt.state
+                && *until <= now
+            {
+                let result = attempt.work.result(&attempt.job, *since, ended.take());
+                attempt.state = State::Settled(Box::new(result));
+            }
+        }
+    }
+
+    /// Attempts that are running.
+    pub(crate) fn running(&self) -> Vec<Key> {
+        let running =
+            self.attempts.iter().filter(|(_, attempt)| matches!(attempt.state, State::Running { .. }));
+        running.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The supervisor of this attempt dies, and leaves no record of its end.
+    pub(crate) fn lose(&mut self, key: &Key) {
+        if let Some(attempt) = self.attempts.get_mut(key) {
+            attempt.state = State::Lost;
+            self.lost = self.lost.saturating_add(1);
+        }
+    }
+
+    /// All supervisors die.
+    pub(crate) fn lose_all(&mut self) {
+        for key in self.running() {
+            self.lose(&key);
+        }
+    }
+
+    /// All supervisors die, and the machine comes up again.
+    pub(crate) fn reboot(&mut self) {
+        self.lose_all();
+        self.boots = self.boots.saturating_add(1);
+    }
+
+    /// Hand-offs become visible. One that is visible already has to be the same.
+    pub(crate) fn show(&mut self, run: &RunId, records: &[Record]) -> Result<(), Violation> {
+        for record in records {
+            let Event::HandoffWritten(written) = &record.event else { continue };
+            let text = written.handoff.to_value().pretty();
+            let place = (run.clone(), written.visit.clone());
+            let seen = self.visible.entry(place).or_insert_with(|| text.clone());
+            if *seen != text {
+                let found = format!("{run}: the hand-off of {} was {seen}, is {text}", written.visit);
+                return Err(Violation::new("a visible hand-off never changes", found));
+            }
+        }
+        Ok(())
+    }
+
+    /// The hand-offs that were ever visible.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (&RunId, &VisitId, &str)> {
+        self.visible.iter().map(|((run, visit), text)| (run, visit, text.as_str()))
+    }
+}
