@@ -4,12 +4,12 @@
 //! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
 //! this process takes its place and goes on.
 
-use crate::{args::EngineArgs, failure::Failure, home, narrate::Narrator};
+use crate::{args::EngineArgs, failpoint, failure::Failure, home, narrate::Narrator};
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
     protocol::{Request, Response, ResumeRequest},
 };
-use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
+use envoi_journal::{CommitError, Holder, Layout, Lease, ReadError, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use signal_hook::{
@@ -24,6 +24,8 @@ use std::{
 
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an engine may take to say that it is there. One that is stopped still has its socket.
+const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
@@ -54,7 +56,13 @@ pub(crate) fn ask(
                 until = Instant::now() + PATIENCE;
             }
             Err(Handing::Gone { accepted: false }) if Instant::now() > until => return Err(unreachable(holder.as_ref())),
-            Err(Handing::Gone { accepted: false }) => thread::sleep(PAUSE),
+            Err(Handing::Gone { accepted: false }) => {
+                // It may have gone between its commit and its answer.
+                if has_begun(store, &request)? {
+                    request = go_on_with(request);
+                }
+                thread::sleep(PAUSE);
+            }
         }
     }
 }
@@ -85,6 +93,17 @@ fn go_on_with(request: Request) -> Request {
     Request::Resume(Box::new(ResumeRequest { run, choice: None, reopen: false, why: None, by, caller }))
 }
 
+/// Whether the run that is to be started stands in the journal already.
+fn has_begun(store: &Arc<Store>, request: &Request) -> Result<bool, Failure> {
+    let Request::Start(start) = request else { return Ok(false) };
+    let reader = store.reader().map_err(Failure::store)?;
+    match reader.run(&start.run) {
+        Ok(_) => Ok(true),
+        Err(ReadError::Missing { .. }) => Ok(false),
+        Err(error) => Err(Failure::store(error)),
+    }
+}
+
 enum Handing {
     Gone { accepted: bool },
     Failed(Failure),
@@ -93,6 +112,10 @@ enum Handing {
 fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<u8, Handing> {
     let gone = Handing::Gone { accepted: false };
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else { return Err(gone) };
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(&holder.socket, PING_PATIENCE) {
+        return Err(gone);
+    }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
     stop_following_on_ctrl_c(holder.pid);
     let mut accepted = false;
@@ -173,6 +196,7 @@ pub(crate) fn start(
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
         socket_dir: home::socket_dir(),
+        reached: failpoint::reached,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

@@ -23,6 +23,9 @@ use std::{
     thread,
 };
 
+/// Supervisors that may go without having started anything, before the machine is held to be at fault: one that is killed
+/// is an accident, and a disk that is full stays so.
+const MAX_TRIES: u32 = 5;
 /// Stack of the thread that waits for an attempt: it only waits and copies.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -37,13 +40,32 @@ struct Shared {
     launcher: Launcher,
     boot_id: String,
     mailbox: Sender<Message>,
+    reached: fn(Point),
+}
+
+/// A place where a test may stop an engine, with `attempt_started` durable and nothing started yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// Nobody has looked at the attempt's folder.
+    BeforeProbe,
+    /// The attempt's lock is held, by this engine.
+    BeforeSpawn,
 }
 
 impl Processes {
     /// A runner whose results go to `mailbox`. `launcher` starts `envoi __attempt`.
     #[must_use]
     pub fn new(layout: Layout, blobs: Blobs, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
-        Self { shared: Arc::new(Shared { layout, blobs, launcher, boot_id, mailbox }) }
+        Self { shared: Arc::new(Shared { layout, blobs, launcher, boot_id, mailbox, reached: |_| {} }) }
+    }
+
+    /// Calls `reached` at each [`Point`] of each attempt.
+    #[must_use]
+    pub fn with_points(mut self, reached: fn(Point)) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.reached = reached;
+        }
+        self
     }
 }
 
@@ -95,20 +117,34 @@ impl Shared {
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
     fn settle(&self, job: &Job) -> Result<Settlement, String> {
         let dir = self.dir(&job.run, &job.started.attempt);
+        (self.reached)(Point::BeforeProbe);
+        let mut tries: u32 = 0;
         loop {
             match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id).map_err(|error| error.to_string())? {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
                 Probe::Settled(exit) => return settlement::finished(&self.blobs, &dir, job, *exit),
                 Probe::Lost(evidence) => return settlement::in_doubt(&self.run_base(&job.run), &dir, job, evidence),
                 Probe::NotStarted(lock) => {
+                    if tries >= MAX_TRIES {
+                        return Err(format!("attempt `{}`: {}", job.started.attempt, never_started(&dir)));
+                    }
+                    tries = tries.saturating_add(1);
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
                         Err(reason) => return Ok(settlement::cannot_start(job, reason)),
                     };
+                    (self.reached)(Point::BeforeSpawn);
                     let supervisor = self.launcher.spawn(&dir, &spec, lock).map_err(|error| error.to_string())?;
                     supervisor.wait().map_err(|error| error.to_string())?;
                 }
             }
         }
     }
+}
+
+/// What the supervisors said, in one line.
+fn never_started(dir: &AttemptDir) -> String {
+    let log = std::fs::read_to_string(dir.supervisor_log()).unwrap_or_default();
+    let last = log.lines().last().unwrap_or("it says nothing");
+    format!("its supervisor went {MAX_TRIES} times without starting anything: {last}")
 }
