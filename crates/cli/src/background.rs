@@ -70,7 +70,8 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
 
 fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
     let failed = |error| Failure::machine("an engine in the background", error);
-    let log = File::options().create(true).append(true).open(layout.root().join("engine.log")).map_err(failed)?;
+    let log =
+        File::options().create(true).append(true).open(layout.root().join("engine.log")).map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
     command.arg("--home").arg(layout.root()).arg("__engine");
     if let Some(jobs) = jobs {

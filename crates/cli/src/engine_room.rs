@@ -55,7 +55,9 @@ pub(crate) fn ask(
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
             }
-            Err(Handing::Gone { accepted: false }) if Instant::now() > until => return Err(unreachable(holder.as_ref())),
+            Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
+                return Err(unreachable(holder.as_ref()));
+            }
             Err(Handing::Gone { accepted: false }) => {
                 // It may have gone between its commit and its answer.
                 if has_begun(store, &request)? {
@@ -71,7 +73,9 @@ fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Hold
     let taken = Lease::try_take(layout).map_err(Failure::store)?;
     match taken {
         Taken::Lease(lease) => Ok((Some(lease), None)),
-        Taken::Held(holder) if take_over => Ok((Some(Lease::take_over(layout).map_err(Failure::store)?), holder)),
+        Taken::Held(holder) if take_over => {
+            Ok((Some(Lease::take_over(layout).map_err(Failure::store)?), holder))
+        }
         Taken::Held(holder) => Ok((None, holder)),
     }
 }
@@ -79,8 +83,9 @@ fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Hold
 fn unreachable(holder: Option<&Holder>) -> Failure {
     let pid = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.pid.to_string());
     let message = format!("another engine (process {pid}) holds the store and does not answer");
-    Failure::new(crate::failure::MACHINE, "ENGINE_UNREACHABLE", message)
-        .hint("--take-over replaces it: it can then neither commit nor start anything, and running steps go on")
+    Failure::new(crate::failure::MACHINE, "ENGINE_UNREACHABLE", message).hint(
+        "--take-over replaces it: it can then neither commit nor start anything, and running steps go on",
+    )
 }
 
 /// After the engine that had taken it went away, a request is to go on with the run, not to begin it again.
@@ -111,7 +116,9 @@ enum Handing {
 
 fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<u8, Handing> {
     let gone = Handing::Gone { accepted: false };
-    let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else { return Err(gone) };
+    let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
+        return Err(gone);
+    };
     // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
     if !Client::answers(&holder.socket, PING_PATIENCE) {
         return Err(gone);
@@ -137,7 +144,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
 /// What a last response means for the command; `None` for one that others follow.
 fn conclude(response: Response, narrator: &mut Narrator) -> Option<Result<u8, Failure>> {
     match response {
-        Response::Accepted { run } => narrator.accepted(&run),
+        Response::Accepted { .. } => narrator.accepted(),
         Response::Record { record } => narrator.record(&record),
         Response::Rest { standing } => {
             narrator.rest(&standing);
@@ -227,9 +234,12 @@ fn run_of(request: &Request) -> Option<&RunId> {
 
 fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narrator) {
     let rows = store.reader().and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }));
-    let others = rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
+    let others =
+        rows.unwrap_or_default().iter().filter(|row| row.live_attempts > 0 && Some(&row.run) != own).count();
     if others > 0 {
-        narrator.note(&format!("{others} other runs of this store may have live attempts; waiting for those of this engine"));
+        narrator.note(&format!(
+            "{others} other runs of this store may have live attempts; waiting for those of this engine"
+        ));
     }
 }
 

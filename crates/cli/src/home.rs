@@ -2,11 +2,10 @@
 
 use crate::failure::Failure;
 use envoi_engine::{is_allowed, protocol::CallerWire};
-use envoi_flow::Loaded;
 use envoi_journal::{Layout, Reader, Store};
-use envoi_kernel::{flow::SecretSource, ids::Principal};
+use envoi_kernel::{Flow, flow::SecretSource, ids::Principal};
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -26,17 +25,19 @@ impl Home {
     pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
         let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;
         if let Some(given) = &self.given {
-            return Ok(here.join(given));
+            return Ok(resolved(&here.join(given)));
         }
-        let nearest = here.ancestors().map(|folder| folder.join(".envoi")).find(|candidate| candidate.is_dir());
-        Ok(nearest.unwrap_or_else(|| here.join(".envoi")))
+        let nearest =
+            here.ancestors().map(|folder| folder.join(".envoi")).find(|candidate| candidate.is_dir());
+        Ok(resolved(&nearest.unwrap_or_else(|| here.join(".envoi"))))
     }
 
     /// The store, made where it is missing.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
         let store = Store::open(Layout::new(&dir)).map_err(|error| {
-            Failure::store(format!("the store `{}`: {error}", dir.display())).hint("`envoi doctor` looks closer")
+            Failure::store(format!("the store `{}`: {error}", dir.display()))
+                .hint("`envoi doctor` looks closer")
         })?;
         Ok(Arc::new(store))
     }
@@ -55,17 +56,31 @@ impl Home {
     }
 }
 
+/// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its
+/// parent does.
+fn resolved(dir: &Path) -> PathBuf {
+    if let Ok(found) = fs::canonicalize(dir) {
+        return found;
+    }
+    match (dir.parent().and_then(|parent| fs::canonicalize(parent).ok()), dir.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => dir.to_owned(),
+    }
+}
+
 /// Who gives the command.
 pub(crate) fn principal() -> Principal {
-    let name = env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
+    let named = env::var("USER").or_else(|_| env::var("LOGNAME")).ok().filter(|name| !name.is_empty());
+    let name = named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
     Principal { tenant: "local".to_owned(), actor: name }
 }
 
 /// What the run's commands may see of this environment, and the variables that the flow's secrets name.
-pub(crate) fn caller(loaded: &Loaded, flow_dir: &Path) -> CallerWire {
-    let unicode = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
+    let unicode = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env = unicode.filter(|(name, _)| is_allowed(name)).collect();
-    let named = loaded.flow.secrets.iter().filter_map(|secret| match &secret.source {
+    let named = flow.secrets.iter().filter_map(|secret| match &secret.source {
         SecretSource::Env(variable) => Some((variable.clone(), env::var(variable).ok()?)),
         SecretSource::File(_) => None,
     });

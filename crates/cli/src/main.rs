@@ -46,7 +46,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             let view = command::show::View::of(envelope, events, handoff);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr } => command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr),
+        Command::Logs { run, step, stderr } => {
+            command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr)
+        }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),
         Command::Check { flows } => command::check::check(&flows, cli.json),

@@ -1,14 +1,11 @@
 //! What a person sees of a run as it goes: one line an event that matters, on stderr; with `--json` every record on stdout.
 
 use crate::output;
-use envoi_contract::{
-    handoff::Status as HandoffStatus,
-    json::Value,
-};
+use envoi_contract::{handoff::Status as HandoffStatus, json::Value};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
-    event::{About, Course, InterruptRaised},
+    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
     ids::RunId,
 };
 
@@ -17,11 +14,15 @@ pub(crate) struct Narrator {
     run: RunId,
     json: bool,
     quiet: bool,
+    /// Whether the run has been named yet.
+    named: bool,
+    /// Where the visit leads whose hand-off comes next.
+    leads: Option<String>,
 }
 
 impl Narrator {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
-        Self { run, json, quiet: false }
+        Self { run, json, quiet: false, named: false, leads: None }
     }
 
     /// Says nothing but the end.
@@ -34,21 +35,24 @@ impl Narrator {
         eprintln!("{text}");
     }
 
-    pub(crate) fn accepted(&mut self, run: &RunId) {
-        if !self.quiet && !self.json {
-            eprintln!("run {run}");
+    /// The run is begun or found: its name is the first thing said.
+    pub(crate) fn accepted(&mut self) {
+        if !self.quiet && !self.json && !self.named {
+            eprintln!("run {}", self.run);
         }
+        self.named = true;
     }
 
     pub(crate) fn record(&mut self, record: &Record) {
         if self.quiet {
             return;
         }
+        self.accepted();
         if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
-        } else if let Some(line) = line(&self.run, &record.event) {
+        } else if let Some(line) = self.line(&record.event) {
             eprintln!("{line}");
         }
     }
@@ -89,34 +93,65 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
     }
 }
 
-fn line(run: &RunId, event: &Event) -> Option<String> {
-    Some(match event {
-        Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
-        Event::AttemptSettled(settled) if !settled.ok => {
-            let error = settled.error.as_ref().map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
-            format!("  {:<18} failed after {}: {}", settled.attempt.to_string(), seconds(settled.duration_ms), head(&error))
-        }
-        Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
-        Event::HandoffWritten(written) if written.handoff.status == HandoffStatus::Skipped => {
-            format!("  {:<18} skipped: its condition is false", written.visit.to_string())
-        }
-        Event::HandoffWritten(written) if written.handoff.status == HandoffStatus::Succeeded => {
-            let done = format!("done in {}", seconds(written.handoff.duration_ms));
-            format!("  {:<18} {done}: {}", written.visit.to_string(), head(&written.handoff.summary))
-        }
-        Event::Routed(routed) => match &routed.course {
-            Course::LoopBack(step) => format!("  {:<18} back to {step}: {}", routed.visit.to_string(), routed.signal.reason),
-            Course::Enter(step) if routed.signal.route.is_some() => {
-                format!("  {:<18} on to {step}: {}", routed.visit.to_string(), routed.signal.reason)
+impl Narrator {
+    fn line(&mut self, event: &Event) -> Option<String> {
+        Some(match event {
+            Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
+            Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
+                format!("  {:<18} in doubt", settled.attempt.to_string())
             }
+            Event::AttemptSettled(settled) if !settled.ok => {
+                let took = seconds(settled.duration_ms);
+                format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
+            }
+            Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::Routed(routed) => {
+                self.leads = leads(routed);
+                let line = format!("  {:<18} {}", routed.visit.to_string(), self.leads.as_deref()?);
+                // Only an answer is routed without a hand-off to follow.
+                routed.audit.get("answer").map(|_| line)?
+            }
+            Event::HandoffWritten(written) => done(written, self.leads.take().as_deref())?,
+            Event::InterruptRaised(raised) => {
+                format!("{}\n  answer: {}", raised.question, how_to_answer(&self.run, raised))
+            }
+            Event::InterruptAnswered(answered) => {
+                format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)
+            }
+            Event::CancelRequested(cancel) => format!("cancelling (asked by {})", cancel.by.actor),
+            Event::RunReopened(reopened) => format!("reopened at {} by {}", reopened.step, reopened.by.actor),
             _ => return None,
-        },
-        Event::InterruptRaised(raised) => format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised)),
-        Event::InterruptAnswered(answered) => format!("answered: {} (by {})", answered.choice.word(), answered.by.actor),
-        Event::CancelRequested(cancel) => format!("cancelling (asked by {})", cancel.by.actor),
-        Event::RunReopened(reopened) => format!("reopened at {} by {}", reopened.step, reopened.by.actor),
-        _ => return None,
-    })
+        })
+    }
+}
+
+fn error(settled: &AttemptSettled) -> String {
+    let error = settled.error.as_ref();
+    head(&error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message)))
+}
+
+fn leads(routed: &Routed) -> Option<String> {
+    match &routed.course {
+        Course::LoopBack(step) => Some(format!("back to {step}: {}", routed.signal.reason)),
+        Course::Enter(step) if routed.signal.route.is_some() => {
+            Some(format!("on to {step}: {}", routed.signal.reason))
+        }
+        _ => None,
+    }
+}
+
+fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
+    let (visit, handoff) = (written.visit.to_string(), &written.handoff);
+    let told = match handoff.status {
+        HandoffStatus::Failed => return None,
+        HandoffStatus::Skipped => "skipped: its condition is false".to_owned(),
+        HandoffStatus::Succeeded => {
+            let took = format!("done in {}", seconds(handoff.duration_ms));
+            let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+        }
+    };
+    Some(format!("  {visit:<18} {told}"))
 }
 
 /// The first line with something in it, at most 100 characters.

@@ -13,6 +13,7 @@
 //! ```
 
 mod goals;
+mod import;
 mod interrupt;
 mod read;
 mod reason;
@@ -25,6 +26,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 pub use goals::{DEFAULT_MIN_PROGRESS_STAGES, Request, StageContext, create_envelope};
+pub use import::Interpretation;
 pub use interrupt::{FlowInterrupt, InterruptKind, InterruptResponse, InterruptStatus};
 pub use reason::TerminalReason;
 pub use record::{ProcessingRecord, RecordStatus};

@@ -1,6 +1,9 @@
 //! A run in the loop: its state, what waits for it, and what of it is under way.
 
-use crate::{message::Reply, runner::{Caller, Job}};
+use crate::{
+    message::Reply,
+    runner::{Caller, Job},
+};
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, PinnedFlow, Snapshot};
 use envoi_kernel::{
@@ -118,6 +121,7 @@ impl Active {
             flow: Arc::clone(self.run.flow()),
             started,
             workspace: PathBuf::from(&self.run.started()?.workspace),
+            run_base: PathBuf::from(&self.run.started()?.run_base),
             caller: Arc::clone(&self.caller),
             envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
         })

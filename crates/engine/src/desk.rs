@@ -79,7 +79,10 @@ impl Desk {
         self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply })
     }
 
-    pub(crate) fn exchange(&self, message: impl FnOnce(crate::message::Reply) -> Message) -> Result<(), Refused> {
+    pub(crate) fn exchange(
+        &self,
+        message: impl FnOnce(crate::message::Reply) -> Message,
+    ) -> Result<(), Refused> {
         let (tell, told) = mpsc::channel();
         let reply: crate::message::Reply = Box::new(move |result| drop(tell.send(result)));
         let gone = || Refused::failure("the engine has stopped");
@@ -95,7 +98,9 @@ pub(crate) fn tell(client: &Sender<Response>, response: Response) {
 
 /// What commands of this run may see: the secrets are those that its flow names.
 pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
-    let value = |variable: &str| wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone());
+    let value = |variable: &str| {
+        wire.secrets.iter().find(|(name, _)| name == variable).map(|(_, value)| value.clone())
+    };
     let secrets = flow.secrets.iter().filter_map(|secret| match &secret.source {
         SecretSource::Env(variable) => Some((secret.name.clone(), value(variable)?)),
         SecretSource::File(_) => None,
@@ -106,13 +111,19 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
 /// A missing secret refuses the start before its commit.
 pub(crate) fn check_secrets(flow: &Flow, caller: &Caller) -> Result<(), Refused> {
     crate::processes::secrets(&flow.secrets, caller).map(drop).map_err(|message| {
-        Refused::new("SECRET_MISSING", message, Some("set it where the command is called; secrets are never stored"))
+        Refused::new(
+            "SECRET_MISSING",
+            message,
+            Some("set it where the command is called; secrets are never stored"),
+        )
     })
 }
 
 pub(crate) fn read_failed(error: &ReadError) -> Refused {
     match error {
-        ReadError::Missing { .. } => Refused::bad_input("RUN_NOT_FOUND", error.to_string(), Some("`envoi runs` lists them")),
+        ReadError::Missing { .. } => {
+            Refused::bad_input("RUN_NOT_FOUND", error.to_string(), Some("`envoi runs` lists them"))
+        }
         _ => Refused::failure(error.to_string()),
     }
 }
@@ -134,6 +145,9 @@ fn refused(error: EngineError) -> Refused {
             };
             Refused::new(code, message, None)
         }
-        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => Refused::failure(message),
+        EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
+        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => {
+            Refused::failure(message)
+        }
     }
 }

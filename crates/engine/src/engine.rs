@@ -132,11 +132,17 @@ impl Engine {
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
         let id = start.run.clone();
+        if let Err(busy) = self.check_workspace(&id, &start.workspace, start.shared) {
+            return reply(Err(busy));
+        }
         let mut active = Active::new(run, caller);
         active.pinned = Some(pinned);
         self.runs.insert(id.clone(), active);
         start.slot = None;
-        self.push(&id, Request { input: Input::Start(Box::new(start)), blobs: Vec::new(), reply: Some(reply) });
+        self.push(
+            &id,
+            Request { input: Input::Start(Box::new(start)), blobs: Vec::new(), reply: Some(reply) },
+        );
     }
 
     fn adopt(&mut self, adopt: Adopt) {
@@ -144,12 +150,30 @@ impl Engine {
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
+        let place =
+            run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
+        if let Err(busy) = self.check_workspace(&id, &place.0, place.1) {
+            return reply(Err(busy));
+        }
         let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
         active.caller = caller;
         active.armed = active.next_timer();
         self.timers.extend(active.armed.map(|due| (due, id.clone())));
         reply(Ok(()));
         self.turn(&id);
+    }
+
+    /// A run that does not share its workspace is alone in it among the runs that are going on.
+    fn check_workspace(&self, id: &RunId, workspace: &str, shared: bool) -> Result<(), EngineError> {
+        let there = |(other, active): (&RunId, &Active)| {
+            let started = active.run.started()?;
+            let collides = other != id && started.workspace == workspace && !(shared && started.shared);
+            (collides && active.run.status() == Status::Running).then(|| other.clone())
+        };
+        match self.runs.iter().find_map(there) {
+            Some(run) => Err(EngineError::WorkspaceBusy { run, workspace: workspace.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     fn ask(&mut self, id: RunId, ask: Ask, reply: Reply) {
@@ -240,7 +264,9 @@ impl Engine {
     }
 
     fn committed(&mut self, id: &RunId, result: Result<Receipt, CommitError>) {
-        let Some(in_flight) = self.runs.get_mut(id).and_then(|active| active.in_flight.take()) else { return };
+        let Some(in_flight) = self.runs.get_mut(id).and_then(|active| active.in_flight.take()) else {
+            return;
+        };
         let InFlight { records, slot, reply } = in_flight;
         self.commits_under_way = self.commits_under_way.saturating_sub(1);
         let receipt = match result {
@@ -270,7 +296,9 @@ impl Engine {
     /// An ended run is not kept in memory; whoever reopens it has it adopted again.
     fn forget_if_over(&mut self, id: &RunId) {
         let over = |active: &Active| {
-            matches!(active.run.status(), Status::Ended(_)) && active.live.is_empty() && active.in_flight.is_none()
+            matches!(active.run.status(), Status::Ended(_))
+                && active.live.is_empty()
+                && active.in_flight.is_none()
         };
         if self.runs.get(id).is_some_and(over) {
             self.runs.remove(id);

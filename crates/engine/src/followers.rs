@@ -47,7 +47,9 @@ impl Followers {
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain(|follower| {
-            let hears = |record: &Record| follower.send(Response::Record { record: Box::new(record.clone()) }).is_ok();
+            let hears = |record: &Record| {
+                follower.send(Response::Record { record: Box::new(record.clone()) }).is_ok()
+            };
             records.iter().all(hears)
         });
     }
@@ -77,7 +79,8 @@ impl Observer for Shower {
         let Some(started) = run.started() else { return Ok(()) };
         let flow = &run.flow().id;
         for record in records {
-            files::project(&self.layout, &self.reader, &started.run, flow, record).map_err(|error| error.to_string())?;
+            files::project(&self.layout, &self.reader, &started.run, flow, record)
+                .map_err(|error| error.to_string())?;
         }
         self.followers.tell(&started.run, records);
         self.followers.rest(&started.run, &run.status());

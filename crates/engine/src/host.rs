@@ -80,6 +80,7 @@ impl Host {
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
         let epoch = store.take_epoch()?;
+        store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();
@@ -122,7 +123,9 @@ impl Host {
         // A loop that has stopped by itself hears neither.
         closing.send(()).unwrap_or_default();
         mailbox.send(Message::Wake).unwrap_or_default();
-        let stopped = thread.join().unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
+        let stopped = thread
+            .join()
+            .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
         lease.release();
@@ -158,7 +161,7 @@ fn start_loop(
     let writer = store.writer(epoch)?;
     let layout = store.layout().clone();
     let processes =
-        Processes::new(layout.clone(), store.blobs(), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
+        Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
             .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);

@@ -109,6 +109,14 @@ pub enum EngineError {
     /// The store did not take it. The engine stops; what was acknowledged stands.
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
+    /// Another run of this engine is at work in the workspace, and not both of them share it.
+    #[error("run `{run}` is at work in the workspace `{workspace}`")]
+    WorkspaceBusy {
+        /// The other run.
+        run: RunId,
+        /// The workspace.
+        workspace: String,
+    },
     /// The engine does not hold this run.
     #[error("run `{run}` is not held by this engine")]
     NotHeld {

@@ -7,25 +7,21 @@ mod feedback;
 mod job;
 mod settlement;
 
-pub(crate) use job::secrets;
 pub use job::is_allowed;
+pub(crate) use job::secrets;
 
 use crate::{
     message::Message,
     runner::{Job, Runner, Settlement},
 };
-use envoi_journal::{Blobs, Layout};
+use envoi_journal::{Blobs, Layout, Store};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{AttemptDir, Launcher, Probe};
 use std::{
-    path::PathBuf,
     sync::{Arc, mpsc::Sender},
     thread,
 };
 
-/// Supervisors that may go without having started anything, before the machine is held to be at fault: one that is killed
-/// is an accident, and a disk that is full stays so.
-const MAX_TRIES: u32 = 5;
 /// Stack of the thread that waits for an attempt: it only waits and copies.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -35,6 +31,7 @@ pub struct Processes {
 }
 
 struct Shared {
+    store: Arc<Store>,
     layout: Layout,
     blobs: Blobs,
     launcher: Launcher,
@@ -55,8 +52,10 @@ pub enum Point {
 impl Processes {
     /// A runner whose results go to `mailbox`. `launcher` starts `envoi __attempt`.
     #[must_use]
-    pub fn new(layout: Layout, blobs: Blobs, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
-        Self { shared: Arc::new(Shared { layout, blobs, launcher, boot_id, mailbox, reached: |_| {} }) }
+    pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
+        let (layout, blobs) = (store.layout().clone(), store.blobs());
+        let reached = |_| {};
+        Self { shared: Arc::new(Shared { store, layout, blobs, launcher, boot_id, mailbox, reached }) }
     }
 
     /// Calls `reached` at each [`Point`] of each attempt.
@@ -74,7 +73,8 @@ impl Runner for Processes {
         let shared = Arc::clone(&self.shared);
         let (run, attempt) = (job.run.clone(), job.started.attempt.clone());
         let name = format!("attempt-{attempt}");
-        let spawned = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || shared.see_through(&job));
+        let spawned =
+            thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || shared.see_through(&job));
         if let Err(error) = spawned {
             let settlement = Settlement::Unknown { reason: format!("no thread can be started: {error}") };
             self.shared.tell(run, attempt, settlement);
@@ -85,23 +85,32 @@ impl Runner for Processes {
         let dir = self.shared.dir(run, attempt);
         let shared = Arc::clone(&self.shared);
         let (run, attempt) = (run.clone(), attempt.clone());
-        let asked = thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-            if let Err(error) = envoi_step::cancel(&dir) {
-                let reason = format!("attempt `{attempt}` cannot be cancelled: {error}");
-                shared.tell(run, attempt, Settlement::Unknown { reason });
-            }
-        });
+        let asked =
+            thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+                if let Err(error) = envoi_step::cancel(&dir) {
+                    let reason = format!("attempt `{attempt}` cannot be cancelled: {error}");
+                    shared.tell(run, attempt, Settlement::Unknown { reason });
+                }
+            });
         drop(asked);
     }
+}
+
+/// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
+const MAX_SPAWNS: u32 = 3;
+
+fn never_starts(dir: &AttemptDir, job: &Job) -> String {
+    let said = std::fs::read_to_string(dir.supervisor_log()).unwrap_or_default();
+    let attempt = &job.started.attempt;
+    format!(
+        "the supervisor of attempt `{attempt}` ended {MAX_SPAWNS} times before it could start anything: {}",
+        said.trim()
+    )
 }
 
 impl Shared {
     fn dir(&self, run: &RunId, attempt: &AttemptId) -> AttemptDir {
         AttemptDir::new(self.layout.attempt(run, attempt))
-    }
-
-    fn run_base(&self, run: &RunId) -> PathBuf {
-        self.layout.run(run)
     }
 
     fn tell(&self, run: RunId, attempt: AttemptId, settlement: Settlement) {
@@ -117,34 +126,28 @@ impl Shared {
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
     fn settle(&self, job: &Job) -> Result<Settlement, String> {
         let dir = self.dir(&job.run, &job.started.attempt);
+        let mut spawned = 0;
         (self.reached)(Point::BeforeProbe);
-        let mut tries: u32 = 0;
         loop {
-            match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id).map_err(|error| error.to_string())? {
+            match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id)
+                .map_err(|error| error.to_string())?
+            {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
                 Probe::Settled(exit) => return settlement::finished(&self.blobs, &dir, job, *exit),
-                Probe::Lost(evidence) => return settlement::in_doubt(&self.run_base(&job.run), &dir, job, evidence),
+                Probe::Lost(evidence) => return settlement::in_doubt(&dir, job, evidence),
+                Probe::NotStarted(_) if spawned == MAX_SPAWNS => return Err(never_starts(&dir, job)),
                 Probe::NotStarted(lock) => {
-                    if tries >= MAX_TRIES {
-                        return Err(format!("attempt `{}`: {}", job.started.attempt, never_started(&dir)));
-                    }
-                    tries = tries.saturating_add(1);
+                    spawned += 1;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
                         Err(reason) => return Ok(settlement::cannot_start(job, reason)),
                     };
                     (self.reached)(Point::BeforeSpawn);
-                    let supervisor = self.launcher.spawn(&dir, &spec, lock).map_err(|error| error.to_string())?;
+                    let supervisor =
+                        self.launcher.spawn(&dir, &spec, lock).map_err(|error| error.to_string())?;
                     supervisor.wait().map_err(|error| error.to_string())?;
                 }
             }
         }
     }
-}
-
-/// What the supervisors said, in one line.
-fn never_started(dir: &AttemptDir) -> String {
-    let log = std::fs::read_to_string(dir.supervisor_log()).unwrap_or_default();
-    let last = log.lines().last().unwrap_or("it says nothing");
-    format!("its supervisor went {MAX_TRIES} times without starting anything: {last}")
 }

@@ -21,6 +21,8 @@ pub struct Job {
     pub started: Arc<AttemptStarted>,
     /// Absolute path of the workspace.
     pub workspace: PathBuf,
+    /// Absolute path of the run's own folder, by which its processes are known.
+    pub run_base: PathBuf,
     /// Variables and secrets of whoever started or resumed the run.
     pub caller: Arc<Caller>,
     /// The pipeline envelope as JSON, for a step that asked for it.

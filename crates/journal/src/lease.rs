@@ -119,18 +119,22 @@ impl Drop for Lease {
     }
 }
 
-/// Locks the file that the path names. A file that was replaced between opening and locking is not it.
 fn attempt(path: &Path) -> io::Result<Taken> {
     loop {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(Taken::Held(holder(file))),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) if names(path, &file)? => {
-                return Ok(Taken::Lease(Lease { file: Some(file), path: path.to_owned() }));
-            }
-            Ok(()) => {}
+        if let Some(taken) = lock(path, file)? {
+            return Ok(taken);
         }
+    }
+}
+
+/// `None` when the path no longer names the file that was opened: another one has to be tried.
+fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
+    match file.try_lock() {
+        Err(TryLockError::Error(error)) => Err(error),
+        _ if !names(path, &file)? => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(Taken::Held(holder(file)))),
+        Ok(()) => Ok(Some(Taken::Lease(Lease { file: Some(file), path: path.to_owned() }))),
     }
 }
 
@@ -224,10 +228,14 @@ mod tests {
         let (_place, layout) = layout();
         let path = layout.engine_lock();
         fs::write(&path, "").unwrap();
-        let early = File::open(&path).unwrap();
-        Lease::take_over(&layout).unwrap().release();
-        early.try_lock().unwrap();
-        assert!(!names(&path, &early).unwrap());
+        let opened_too_early = || File::open(&path).unwrap();
+        let (free, held) = (opened_too_early(), opened_too_early());
+        let old = take(&layout);
+        let new = Lease::take_over(&layout).unwrap();
+        assert!(lock(&path, held).unwrap().is_none(), "who holds the old file does not matter");
+        old.release();
+        assert!(lock(&path, free).unwrap().is_none(), "nor does its flock");
+        new.release();
         let _lease = take(&layout);
     }
 }

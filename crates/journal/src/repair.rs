@@ -11,7 +11,7 @@ use crate::{
     files,
     store::Store,
 };
-use std::{fs, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 /// What [`repair`] found. Everything in the first half stands as reported; everything in the second has been mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,7 +88,8 @@ pub fn repair(store: &Store) -> Result<RepairReport, RepairError> {
     rebuild::rows(&store.layout().db(), &mut report).map_err(RepairError::Rows)?;
     content::check(store, &mut report)?;
     restore_files(store, &mut report)?;
-    sweep(store, &mut report)?;
+    let path = store.layout().temporary();
+    report.swept = store.sweep().map_err(|source| RepairError::Sweep { path, source })?;
     Ok(report)
 }
 
@@ -101,18 +102,6 @@ fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairE
         }
     }
     Ok(())
-}
-
-fn sweep(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {
-    let path = store.layout().temporary();
-    let sweep = |report: &mut RepairReport| {
-        for entry in fs::read_dir(&path)? {
-            fs::remove_file(entry?.path())?;
-            report.swept = report.swept.saturating_add(1);
-        }
-        Ok(())
-    };
-    sweep(report).map_err(|source| RepairError::Sweep { path: path.clone(), source })
 }
 
 fn chain(error: &FileError) -> String {

@@ -11,7 +11,7 @@ use crate::{
 };
 use rusqlite::Connection;
 use std::{
-    fmt,
+    fmt, fs, io,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -77,6 +77,19 @@ impl Store {
     /// [`CommitError::Io`] when the database or the thread cannot be had.
     pub fn writer(&self, epoch: Epoch) -> Result<Writer, CommitError> {
         Writer::start(&self.layout.db(), epoch)
+    }
+
+    /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn sweep(&self) -> io::Result<u64> {
+        let mut swept = 0;
+        for entry in fs::read_dir(self.layout.temporary())? {
+            fs::remove_file(entry?.path())?;
+            swept += 1;
+        }
+        Ok(swept)
     }
 
     /// A connection of its own for reading; sees what was committed before each call.

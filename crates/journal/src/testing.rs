@@ -78,6 +78,8 @@ pub(crate) fn started(run: &RunId) -> Event {
         language: 1,
         inputs: Object::default(),
         workspace: "/w".to_owned(),
+        source: "/work/flow.yaml".to_owned(),
+        shared: false,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
     }))

@@ -6,8 +6,8 @@
 use crate::{
     bounds,
     conclude::{self, Conclusion},
-    draft::Draft,
     control::VisitState,
+    draft::Draft,
     event::{EndStatus, Event, RunEnded},
     flow::Step,
     ids::{StepId, VisitId},
@@ -87,7 +87,11 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Re
 }
 
 /// Ends the run at a bound.
-pub(crate) fn exhausted(draft: &mut Draft<'_>, step: &StepId, reached: &bounds::Reached) -> Result<(), Refusal> {
+pub(crate) fn exhausted(
+    draft: &mut Draft<'_>,
+    step: &StepId,
+    reached: &bounds::Reached,
+) -> Result<(), Refusal> {
     draft.emit(Event::RunEnded(RunEnded {
         status: EndStatus::Exhausted,
         terminal_reason: reached.terminal_reason.to_owned(),

@@ -6,7 +6,10 @@
 use crate::{
     control::VisitState,
     draft::Draft,
-    event::{About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed, RunEnded},
+    event::{
+        About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed,
+        RunEnded,
+    },
     flow::Step,
     ids::VisitId,
     input::Refusal,
@@ -31,7 +34,11 @@ pub(crate) enum Conclusion {
 }
 
 /// Closes `visit` and obeys what follows from it.
-pub(crate) fn conclude(draft: &mut Draft<'_>, visit: &VisitId, conclusion: Conclusion) -> Result<(), Refusal> {
+pub(crate) fn conclude(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    conclusion: Conclusion,
+) -> Result<(), Refusal> {
     let step = draft.step(&visit.step)?;
     let decided = match &conclusion {
         Conclusion::Skipped => skipped(draft, step),
@@ -49,7 +56,7 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let Decided { signal, course, audit, hold, end, .. } = decided;
+    let Decided { signal, course, audit, hold, end, .. } = within_cancel(draft, decided);
     let complete = course == Course::Complete;
     draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
     if let Some(handoff) = handoff {
@@ -65,6 +72,18 @@ pub(crate) fn close(
     }
 }
 
+/// A run that is being cancelled asks nothing and ends as cancelled, whatever its last attempt came to; only one that is
+/// complete anyway has nothing left to cancel.
+fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
+    if draft.control.cancelling.is_some() {
+        (decided.hold, decided.end) = (None, None);
+        if decided.course == Course::Hold {
+            decided.course = Course::Stop;
+        }
+    }
+    decided
+}
+
 /// Puts a question to a person.
 pub(crate) fn raise(
     draft: &mut Draft<'_>,
@@ -74,7 +93,8 @@ pub(crate) fn raise(
     evidence: Value,
 ) -> Result<(), Refusal> {
     let interrupt = draft.interrupt_id()?;
-    let raised = InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
+    let raised =
+        InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
     draft.emit(Event::InterruptRaised(Box::new(raised)))
 }
 
@@ -94,8 +114,11 @@ fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
 
 fn failed(step: &Step, error: &SkillError) -> Decided {
     let reason = format!("Step failed: {}", error.code);
-    let mut decided =
-        Decided::new(Signal::new(Decision::Terminate, reason, "1.0"), Course::Stop, Value::from("a failed attempt is not routed"));
+    let mut decided = Decided::new(
+        Signal::new(Decision::Terminate, reason, "1.0"),
+        Course::Stop,
+        Value::from("a failed attempt is not routed"),
+    );
     decided.end = Some(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "tool_failed_fatally".to_owned(),
@@ -145,12 +168,19 @@ fn write_handoff(
         routing_audit: decided.audit.clone(),
         ..handoff::Draft::default()
     };
-    handoff::write(input).map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
+    handoff::write(input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
 }
 
+/// A file whose name no path of the contract can hold is among the changes only.
 fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
-    let kept = files.iter().filter(|file| file.blob.is_some());
+    let kept = files.iter().filter(|file| file.blob.is_some() && is_portable(&file.path));
     kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
+}
+
+/// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
+fn is_portable(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
 }
 
 /// Nothing at all where nothing changed: the member is then left out.

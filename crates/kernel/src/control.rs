@@ -252,7 +252,8 @@ impl Control {
     }
 
     fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
-        let open = self.open.remove(&event.visit).ok_or_else(|| format!("visit `{}` is not open", event.visit))?;
+        let open =
+            self.open.remove(&event.visit).ok_or_else(|| format!("visit `{}` is not open", event.visit))?;
         let result = step_result(&event.visit, &open, event);
         self.steps.entry(event.visit.step.clone()).or_default().last = Some(Arc::new(result));
         if event.handoff.status != HandoffStatus::Skipped {

@@ -91,10 +91,15 @@ pub struct RunStarted {
     pub flow_digest: Digest,
     /// Version of the flow language.
     pub language: u32,
+    /// Absolute path of the flow file; secret files are relative to its folder.
+    pub source: String,
     /// Declared inputs, defaults filled in.
     pub inputs: Object,
     /// Absolute path of the folder in which commands run.
     pub workspace: String,
+    /// Whether other runs may have live attempts there at the same time.
+    #[serde(default)]
+    pub shared: bool,
     /// Absolute path of the run's own folder (RUN_BASE).
     pub run_base: String,
     /// Who started it.

@@ -59,7 +59,8 @@ pub fn segments(template: &str) -> Vec<Segment<'_>> {
         if !text.is_empty() {
             found.push(Segment::Text(text));
         }
-        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end)) else {
+        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end))
+        else {
             found.push(Segment::Unclosed(after));
             return found;
         };
@@ -86,7 +87,9 @@ fn end_of_expression(text: &str) -> Option<usize> {
             (Some(_), b'\\') => escaped = true,
             (Some(open), _) if byte == open => quote = None,
             (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => return Some(place),
+            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => {
+                return Some(place);
+            }
             _ => {}
         }
     }
@@ -165,7 +168,10 @@ impl Scope {
             .and_then(|compiled| compiled.eval(self.root.clone()))
             .map_err(|error| failed(source, &error))?;
         if value.is_undefined() {
-            return Err(EvaluationError { expression: source.trim().to_owned(), reason: "it is not defined".to_owned() });
+            return Err(EvaluationError {
+                expression: source.trim().to_owned(),
+                reason: "it is not defined".to_owned(),
+            });
         }
         Ok(value)
     }

@@ -81,8 +81,12 @@ pub struct Start {
     pub run: RunId,
     /// Checked inputs with defaults filled in.
     pub inputs: Object,
+    /// Absolute path of the flow file.
+    pub source: String,
     /// Absolute path of the workspace.
     pub workspace: String,
+    /// Whether other runs may have live attempts there at the same time.
+    pub shared: bool,
     /// Absolute path of the run's own folder.
     pub run_base: String,
     /// Version of the flow language.
@@ -214,6 +218,9 @@ impl Wants {
     /// Whether nothing can ever wake the run: true for an ended run only.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.attempts.is_empty() && self.ready.is_empty() && self.timers.is_empty() && self.interrupts.is_empty()
+        self.attempts.is_empty()
+            && self.ready.is_empty()
+            && self.timers.is_empty()
+            && self.interrupts.is_empty()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A loop is known by the step that closes it. It spans the listed steps from the earliest one it can go back to, up to
 //! that step. Coming from outside, its count starts at 0; a loop inside a loop therefore starts over in each round of the
-//! outer one.
+//! outer one. Loops that merely cross do not start each other over, so that every run ends.
 
 use crate::{control::LoopState, flow::Flow, flow::Step, ids::AttemptId, ids::StepId};
 use std::{collections::BTreeMap, ops::RangeInclusive};
@@ -28,7 +28,8 @@ pub(crate) fn back_target(step: &Step) -> &StepId {
 
 /// The run goes from one step to another on its ordinary way.
 pub(crate) fn enter(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
-    start_over(flow, loops, from, to, None);
+    let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
+    start_over(flow, loops, |body| !body.contains(&from) && body.contains(&to));
 }
 
 /// The loop that `from` closes goes back to `to`.
@@ -39,7 +40,14 @@ pub(crate) fn go_back(
     to: &StepId,
     feedback: Option<AttemptId>,
 ) {
-    start_over(flow, loops, from, to, Some(from));
+    if let (Some(from), Some(to), Some(outer)) =
+        (flow.position(from), flow.position(to), flow.step(from).and_then(|step| body(flow, step)))
+    {
+        // Loops that cross this one keep their count: two that started each other over would never end.
+        let nested =
+            |body: &RangeInclusive<usize>| outer.contains(body.start()) && outer.contains(body.end());
+        start_over(flow, loops, |body| nested(body) && !body.contains(&from) && body.contains(&to));
+    }
     let state = loops.entry(from.clone()).or_default();
     state.iteration = state.iteration.saturating_add(1);
     state.feedback = feedback;
@@ -48,29 +56,36 @@ pub(crate) fn go_back(
 fn start_over(
     flow: &Flow,
     loops: &mut BTreeMap<StepId, LoopState>,
-    from: &StepId,
-    to: &StepId,
-    except: Option<&StepId>,
+    is_entered: impl Fn(&RangeInclusive<usize>) -> bool,
 ) {
-    let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
-    for step in flow.steps.iter().filter(|step| Some(&step.id) != except) {
-        if body(flow, step).is_some_and(|body| !body.contains(&from) && body.contains(&to)) {
+    for step in &flow.steps {
+        if body(flow, step).is_some_and(|body| is_entered(&body)) {
             loops.remove(&step.id);
         }
     }
 }
 
-/// The innermost loop around `step` that has gone back at least once, and its state.
-pub(crate) fn innermost<'a>(
+/// The round that `step` is in: how often its innermost loop has gone back, 0 outside a loop.
+pub(crate) fn iteration(flow: &Flow, loops: &BTreeMap<StepId, LoopState>, step: &StepId) -> u64 {
+    let innermost = around(flow, step).min_by_key(|(size, _)| *size);
+    innermost.and_then(|(_, closing)| loops.get(&closing.id)).map_or(0, |state| state.iteration)
+}
+
+/// The feedback for `step`: that of the innermost loop around it that has gone back at least once.
+pub(crate) fn feedback<'a>(
     flow: &Flow,
     loops: &'a BTreeMap<StepId, LoopState>,
     step: &StepId,
-) -> Option<&'a LoopState> {
-    let position = flow.position(step)?;
-    flow.steps
-        .iter()
-        .filter_map(|closing| Some((body(flow, closing)?, loops.get(&closing.id)?)))
-        .filter(|(body, _)| body.contains(&position))
-        .min_by_key(|(body, _)| body.end().saturating_sub(*body.start()))
-        .map(|(_, state)| state)
+) -> Option<&'a AttemptId> {
+    let gone_back = around(flow, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
+    gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.feedback.as_ref())
+}
+
+/// The loops around `step`: their length and the step that closes them.
+fn around<'a>(flow: &'a Flow, step: &StepId) -> impl Iterator<Item = (usize, &'a Step)> {
+    let position = flow.position(step);
+    flow.steps.iter().filter_map(move |closing| {
+        let body = body(flow, closing)?;
+        body.contains(&position?).then(|| (body.end().saturating_sub(*body.start()), closing))
+    })
 }

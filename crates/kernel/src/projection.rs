@@ -4,13 +4,17 @@
 
 use crate::{
     control::Control,
-    event::{AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed, RunEnded},
+    event::{
+        AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed,
+        RunEnded,
+    },
     flow::Flow,
     ids::{StepId, derived},
 };
 use envoi_contract::{
     envelope::{
-        Envelope, FlowInterrupt, InterruptKind, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason,
+        Envelope, FlowInterrupt, InterruptKind, InterruptStatus, ProcessingRecord, RecordStatus,
+        TerminalReason,
     },
     handoff::Status,
     json::{Object, Value},
@@ -28,7 +32,10 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::AttemptStarted(event) => attempt_started(envelope, flow, event, record.at),
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, event, record.at),
         Event::Routed(event) => routed(envelope, flow, event),
-        Event::HandoffWritten(event) => handoff_written(envelope, flow, control, event),
+        Event::HandoffWritten(event) => {
+            handoff_written(envelope, flow, control, event);
+            failed_before_its_start(envelope, control, event, record.at);
+        }
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
@@ -69,7 +76,8 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
 fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted, at: Timestamp) {
     let step = &event.attempt.visit.step;
     let position = flow.position(step).unwrap_or_default();
-    let unknown: Object = [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
+    let unknown: Object =
+        [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
     envelope.processing_history.push(ProcessingRecord {
         agent: step.to_string(),
         stage_order: u64::try_from(position).unwrap_or_default(),
@@ -86,7 +94,8 @@ fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted,
 fn attempt_settled(envelope: &mut Envelope, event: &AttemptSettled, at: Timestamp) {
     let step = event.attempt.visit.step.to_string();
     let error = event.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-    let running = |record: &&mut ProcessingRecord| record.agent == step && record.status == RecordStatus::Running;
+    let running =
+        |record: &&mut ProcessingRecord| record.agent == step && record.status == RecordStatus::Running;
     if let Some(record) = envelope.processing_history.iter_mut().rev().find(running) {
         record.completed_at = Some(at.to_string());
         record.duration_ms = event.duration_ms;
@@ -95,22 +104,52 @@ fn attempt_settled(envelope: &mut Envelope, event: &AttemptSettled, at: Timestam
         record.llm_calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
     }
     if let Some(error) = &event.error {
-        let entry = [
-            ("step", step),
-            ("attempt", event.attempt.to_string()),
-            ("code", error.code.clone()),
-            ("message", error.message.clone()),
-            ("at", at.to_string()),
-        ];
-        envelope.errors.push(entry.into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect());
+        push_error(envelope, &step, Some(event.attempt.to_string()), (&error.code, &error.message), at);
     }
+}
+
+/// A visit that failed without an attempt has no other event that tells of its error.
+fn failed_before_its_start(
+    envelope: &mut Envelope,
+    control: &Control,
+    event: &HandoffWritten,
+    at: Timestamp,
+) {
+    let step = &event.visit.step;
+    let last = control.steps.get(step).and_then(|state| state.last.as_ref());
+    if last.is_none_or(|last| last.attempt.is_some()) {
+        return;
+    }
+    if let Some(error) = event.handoff.error.as_deref() {
+        push_error(envelope, step.as_str(), None, error.split_once(": ").unwrap_or(("", error)), at);
+    }
+}
+
+fn push_error(
+    envelope: &mut Envelope,
+    step: &str,
+    attempt: Option<String>,
+    error: (&str, &str),
+    at: Timestamp,
+) {
+    let (code, message) = error;
+    let entry = [
+        ("step", Some(step.to_owned())),
+        ("attempt", attempt),
+        ("code", Some(code.to_owned())),
+        ("message", Some(message.to_owned())),
+        ("at", Some(at.to_string())),
+    ];
+    let known = entry.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
+    envelope.errors.push(known.collect());
 }
 
 fn routed(envelope: &mut Envelope, flow: &Flow, event: &Routed) {
     match &event.course {
         Course::Enter(step) => revisit(envelope, step),
         Course::LoopBack(target) => {
-            let (from, to) = (flow.position(target).unwrap_or(0), flow.position(&event.visit.step).unwrap_or(0));
+            let (from, to) =
+                (flow.position(target).unwrap_or(0), flow.position(&event.visit.step).unwrap_or(0));
             for step in flow.steps.iter().skip(from).take(to.saturating_sub(from).saturating_add(1)) {
                 revisit(envelope, &step.id);
             }

@@ -27,7 +27,9 @@ pub(crate) fn scope(control: &Control) -> Scope {
     let steps: Object = control
         .steps
         .iter()
-        .filter_map(|(id, state)| Some((id.to_string(), step_value(state.last.as_deref()?, &started.run_base))))
+        .filter_map(|(id, state)| {
+            Some((id.to_string(), step_value(state.last.as_deref()?, &started.run_base)))
+        })
         .collect();
     let run: Object = [
         ("id".to_owned(), Value::from(started.run.as_str())),
@@ -56,7 +58,8 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
         members.insert("data".to_owned(), result.data.clone());
     }
     if let Some(attempt) = &result.report {
-        members.insert("report".to_owned(), Value::from(format!("{run_base}/attempts/{attempt}/report.json")));
+        members
+            .insert("report".to_owned(), Value::from(format!("{run_base}/attempts/{attempt}/report.json")));
     }
     Value::Object(members)
 }
@@ -70,7 +73,7 @@ fn is_reference(data: &Value) -> bool {
 pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result<AttemptStarted, SkillError> {
     let scope = scope(&draft.control);
     let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
-    let innermost = loops::innermost(draft.flow, &draft.control.loops, &visit.step);
+    let loops = &draft.control.loops;
     let StepKind::Run(plan) = &step.kind;
     let mut env = environment(&scope, draft.flow.env.iter().chain(&step.env))?;
     let command = command(&scope, plan, &mut env)?;
@@ -80,22 +83,27 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         env,
         cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&scope, cwd))?,
         timeout_ms: step.timeout_ms,
-        iteration: innermost.map_or(0, |state| state.iteration),
+        iteration: loops::iteration(draft.flow, loops, &visit.step),
         handoff: draft.control.last_handoff.clone(),
-        feedback: innermost.and_then(|state| state.feedback.clone()),
+        feedback: loops::feedback(draft.flow, loops, &visit.step).cloned(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
     })
 }
 
 /// In a script, values travel as variables, which are added to `env`: a value is never read as shell code.
-fn command(scope: &Scope, plan: &CommandPlan, env: &mut Vec<(String, String)>) -> Result<Command, SkillError> {
+fn command(
+    scope: &Scope,
+    plan: &CommandPlan,
+    env: &mut Vec<(String, String)>,
+) -> Result<Command, SkillError> {
     match plan {
         CommandPlan::Exec(argv) => {
             let argv = argv.iter().map(|argument| value(scope, argument)).collect::<Result<_, _>>()?;
             Ok(Command::Exec(argv))
         }
         CommandPlan::Shell(template) => {
-            let (script, variables) = scope.render_script(&template.0).map_err(|error| expression_failed(&error))?;
+            let (script, variables) =
+                scope.render_script(&template.0).map_err(|error| expression_failed(&error))?;
             for (_, text) in &variables {
                 check_size(text)?;
             }
@@ -132,7 +140,9 @@ fn expression_failed(error: &EvaluationError) -> SkillError {
 fn check_size(text: &str) -> Result<(), SkillError> {
     let message = if text.len() > MAX_VALUE_BYTES {
         let bytes = text.len();
-        format!("a value of {bytes} bytes is over the {MAX_VALUE_BYTES} that a command can be given; pass the report's path")
+        format!(
+            "a value of {bytes} bytes is over the {MAX_VALUE_BYTES} that a command can be given; pass the report's path"
+        )
     } else if text.contains('\0') {
         "a value with a NUL character cannot be given to a command; pass the report's path".to_owned()
     } else {

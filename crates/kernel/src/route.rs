@@ -8,7 +8,7 @@ use crate::{
     control::VisitState,
     draft::Draft,
     event::{About, Course, EndStatus, Outcome, RunEnded},
-    flow::{OnBlocked, OnExhausted, Step},
+    flow::{OnBlocked, OnExhausted, RoutingPlan, Step},
     ids::{StepId, VisitId},
     input::Refusal,
     loops,
@@ -17,6 +17,9 @@ use envoi_contract::{
     json::Value,
     routing::{self, Decision, Signal},
 };
+
+/// The row of the decision table that fires when a loop has had its last round.
+const EXHAUSTED: &str = "4";
 
 /// What is to be recorded and done after a visit.
 pub(crate) struct Decided {
@@ -77,10 +80,15 @@ pub(crate) fn iteration(draft: &Draft<'_>, step: &StepId) -> u64 {
 }
 
 /// Where `text` leads.
-pub(crate) fn decide(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -> Result<Decided, Refusal> {
+pub(crate) fn decide(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    step: &Step,
+    text: &str,
+) -> Result<Decided, Refusal> {
     let input = resolver_input(draft, visit, step, text);
-    let resolution =
-        routing::resolve(&input).map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
+    let resolution = routing::resolve(&input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
     let row = resolution.audit.row.to_owned();
     let audit = resolution.audit.to_value();
     let mut decided = Decided { row, ..Decided::new(resolution.signal, Course::Stop, audit) };
@@ -103,7 +111,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
         handoff_text: text.to_owned(),
         routing: Some(routing::Routing {
             kind: plan.kind,
-            loop_target: None,
+            loop_target: gate_target(plan),
             success_values: plan.success_values.clone(),
             max_iterations: plan.max_iterations,
             can_further_iteration_help: plan.can_further_iteration_help,
@@ -117,19 +125,27 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
     }
 }
 
+/// A linear step that waits for a status is a gate: without a target the resolver would let every status pass.
+fn gate_target(plan: &RoutingPlan) -> Option<String> {
+    if plan.kind == routing::Kind::Linear { plan.success_values.first().cloned() } else { None }
+}
+
 fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
     let id = &step.id;
     let reason = decided.signal.reason.clone();
     match decided.signal.decision {
         Decision::Branch => branch(draft, step, decided),
-        Decision::Loop if decided.signal.needs_human => match step.routing.on_exhausted {
+        Decision::Loop if decided.row == EXHAUSTED => match step.routing.on_exhausted {
             OnExhausted::Proceed => decided,
             OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
             OnExhausted::Ask => {
-                let question = format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
+                let question =
+                    format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
                 decided.holding(About::Exhausted, question)
             }
         },
+        // An unknown hint beside an unfinished loop: rounds are left, and a person is needed.
+        Decision::Loop if decided.signal.needs_human => review(step, decided),
         Decision::Loop => go_back(draft, step, loops::back_target(step), decided),
         Decision::Terminate => match step.routing.on_blocked {
             OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),
@@ -144,13 +160,15 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
 }
 
 fn review(step: &Step, decided: Decided) -> Decided {
-    let question = format!("Step `{}` needs a look: {}. Proceed, again, or stop?", step.id, decided.signal.reason);
+    let question =
+        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", step.id, decided.signal.reason);
     decided.holding(About::Review, question)
 }
 
 fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
     let route = decided.signal.route.as_ref();
-    let elsewhere = route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
+    let elsewhere =
+        route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
     let named = route.and_then(|route| StepId::new(route.step_id.as_str()).ok());
     let Some(target) = named.filter(|target| !elsewhere && step.routing.branches.contains(target)) else {
         return review(step, decided);
@@ -179,7 +197,9 @@ fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
 
 fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
     match bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger) {
-        Some(reached) => decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id),
+        Some(reached) => {
+            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id)
+        }
         None => {
             decided.course = Course::LoopBack(target.clone());
             decided
@@ -193,5 +213,6 @@ pub(crate) fn may_go_again(draft: &Draft<'_>, step: &Step) -> Result<(), String>
     if iteration(draft, &step.id) >= max {
         return Err(format!("max_iterations {max} of step `{}`", step.id));
     }
-    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger).map_or(Ok(()), |reached| Err(reached.reason))
+    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger)
+        .map_or(Ok(()), |reached| Err(reached.reason))
 }

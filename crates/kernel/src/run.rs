@@ -76,8 +76,8 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { control, envelope } =
-            serde_json::from_slice(snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        let Snapshot { control, envelope } = serde_json::from_slice(snapshot)
+            .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
         Ok(Self { flow, control, envelope })
     }
 
@@ -96,7 +96,9 @@ impl Run {
             Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
             Input::Settled { result, slot } => settle::settled(draft(slot), *result),
             Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
-            Input::Answer { interrupt, choice, by, slot } => answer::answer(draft(slot), interrupt, choice, by),
+            Input::Answer { interrupt, choice, by, slot } => {
+                answer::answer(draft(slot), interrupt, choice, by)
+            }
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
             Input::Cancel { by } => cancel::cancel(draft(None), by),
             Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),

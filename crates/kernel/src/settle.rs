@@ -25,10 +25,10 @@ const MAX_DATA_BYTES: usize = 64 * 1024;
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
+    let late = !is_live(&draft, &attempt)?;
     let step = draft.step(&attempt.visit.step)?;
     let verdict = judge(step, &result);
     let text = result.text.clone();
-    let late = !is_live(&draft, &attempt)?;
     let settled = record(result, &verdict, late);
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
@@ -74,9 +74,13 @@ pub(crate) fn in_doubt<'a>(
         conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
         return advance(draft);
     }
-    let question = format!("Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?");
+    let question = format!(
+        "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
+    );
     match step.on_in_doubt {
-        InDoubtPolicy::Ask => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
+        InDoubtPolicy::Ask => {
+            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
+        }
         InDoubtPolicy::Rerun => {}
         InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
@@ -85,7 +89,10 @@ pub(crate) fn in_doubt<'a>(
 
 /// The error of a visit whose attempt stayed in doubt.
 pub(crate) fn doubt(attempt: &AttemptId) -> SkillError {
-    SkillError { code: "IN_DOUBT".to_owned(), message: format!("attempt `{attempt}` was started and its end is not known") }
+    SkillError {
+        code: "IN_DOUBT".to_owned(),
+        message: format!("attempt `{attempt}` was started and its end is not known"),
+    }
 }
 
 /// Live, or else given up as in doubt; anything else is refused.

@@ -14,8 +14,10 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         flow: draft.flow.id.clone(),
         flow_digest: draft.flow.digest,
         language: start.language,
+        source: start.source,
         inputs: start.inputs,
         workspace: start.workspace,
+        shared: start.shared,
         run_base: start.run_base,
         by: start.by,
     })))?;

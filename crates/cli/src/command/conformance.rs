@@ -19,7 +19,10 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
                 continue;
             }
             failed = failed.saturating_add(1);
-            output::data(&format!("{name}: {}: expected {}, got {}\n", outcome.name, outcome.expected, outcome.got))?;
+            output::data(&format!(
+                "{name}: {}: expected {}, got {}\n",
+                outcome.name, outcome.expected, outcome.got
+            ))?;
         }
     }
     let last = if json {

@@ -1,7 +1,7 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
 use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{Lease, RunFilter, Store, Layout, Taken};
+use envoi_journal::{Layout, Lease, RunFilter, Store, Taken};
 use serde_json::json;
 
 struct Finding {
@@ -18,7 +18,9 @@ pub(crate) fn doctor(home: &Home) -> Result<u8, Failure> {
         let list = findings.iter().map(|f| json!({"check": f.what, "ok": f.ok, "detail": f.detail}));
         format!("{}\n", serde_json::Value::from(list.collect::<Vec<_>>()))
     } else {
-        let row = |f: &Finding| vec![if f.ok { "ok" } else { "BAD" }.to_owned(), f.what.to_owned(), f.detail.clone()];
+        let row = |f: &Finding| {
+            vec![if f.ok { "ok" } else { "BAD" }.to_owned(), f.what.to_owned(), f.detail.clone()]
+        };
         output::table(&findings.iter().map(row).collect::<Vec<_>>())
     };
     output::data(&text)?;
@@ -53,7 +55,9 @@ fn socket() -> Finding {
 
 fn tempfile_in(dir: &std::path::Path) -> Result<(), String> {
     let probe = dir.join(format!("envoi-doctor-{}", std::process::id()));
-    std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).map_err(|error| format!("{}: {error}", dir.display()))
+    std::fs::create_dir(&probe)
+        .and_then(|()| std::fs::remove_dir(&probe))
+        .map_err(|error| format!("{}: {error}", dir.display()))
 }
 
 fn store(home: &Home) -> Result<Vec<Finding>, Failure> {

@@ -11,7 +11,10 @@ pub(crate) fn explain(code: &str) -> Result<u8, Failure> {
     let wanted = code.to_ascii_uppercase();
     match PAGES.iter().find(|(name, _)| *name == wanted) {
         Some((_, page)) => output::data(page).map(|()| 0),
-        None => Err(Failure::new(BAD_INPUT, "UNKNOWN_CODE", format!("no error code is named `{code}`"))
-            .hint(format!("there are: {}", PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))),
+        None => {
+            Err(Failure::new(BAD_INPUT, "UNKNOWN_CODE", format!("no error code is named `{code}`")).hint(
+                format!("there are: {}", PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+            ))
+        }
     }
 }

@@ -51,10 +51,9 @@ fn choice(args: &ResumeArgs) -> Option<Choice> {
 
 /// What commands of this run may see of the present environment.
 pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure> {
-    let pinned = reader.load(run).map_err(Failure::store)?.pinned;
-    let loaded = envoi_flow::load(&pinned.name, &pinned.text)
-        .map_err(|report| Failure::store(format!("the pinned flow of `{run}` cannot be read:\n{report}")))?;
-    Ok(home::caller(&loaded, Path::new(&pinned.name).parent().unwrap_or(Path::new("/"))))
+    let run = envoi_engine::load_run(reader, run)?;
+    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
+    Ok(home::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
 }
 
 /// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make
@@ -67,10 +66,13 @@ fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
         let envoi_kernel::event::Command::Exec(argv) = &started.command else { continue };
         for argument in argv {
             let path = Path::new(&row.workspace).join(&started.cwd).join(argument);
-            let changed = path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
+            let changed =
+                path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
             let newer = changed.is_some_and(|at| millis(at) > row.updated_at.as_millis());
             if newer && !path.starts_with(store.layout().root()) && !warned.contains(argument) {
-                eprintln!("warning: `{argument}` has changed since the run's last event; scripts are not pinned");
+                eprintln!(
+                    "warning: `{argument}` has changed since the run's last event; scripts are not pinned"
+                );
                 warned.push(argument.clone());
             }
         }
@@ -78,5 +80,6 @@ fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
 }
 
 fn millis(at: std::time::SystemTime) -> i64 {
-    at.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    at.duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -22,7 +22,8 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let loaded = load(&args.flow, &text)?;
     let given = given_inputs(&loaded, args)?;
     inputs::resolve(&loaded.flow, &given).map_err(|errors| {
-        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string()).hint("inputs: -i NAME=VALUE or --inputs-file FILE")
+        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
+            .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
     })?;
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
     let store = home.open()?;
@@ -34,7 +35,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args),
         by: home::principal(),
-        caller: home::caller(&loaded, &flow_dir),
+        caller: home::caller(&loaded.flow, &flow_dir),
     }));
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
@@ -72,11 +73,14 @@ fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
     };
     for argument in &args.inputs {
         let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", message);
-        let (name, text) =
-            argument.split_once('=').ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
         let declared = loaded.flow.inputs.iter().find(|declared| declared.name == name);
         let value = match declared {
-            Some(declared) => inputs::parse_argument(declared, text).map_err(|error| bad(error.to_string()))?,
+            Some(declared) => {
+                inputs::parse_argument(declared, text).map_err(|error| bad(error.to_string()))?
+            }
             None => Value::from(text),
         };
         given.insert(name.to_owned(), value);
@@ -85,7 +89,8 @@ fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
 }
 
 fn inputs_file(path: &Path) -> Result<Object, Failure> {
-    let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", format!("{}: {message}", path.display()));
+    let bad =
+        |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", format!("{}: {message}", path.display()));
     let bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
     match Value::parse(&bytes).map_err(|error| bad(error.to_string()))? {
         Value::Object(members) => Ok(members),

@@ -49,12 +49,14 @@ fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
 }
 
 fn events(reader: &Reader, id: &RunId) -> Result<String, Failure> {
-    let lines = records(reader, id)?.into_iter().map(|record| serde_json::to_string(&record).map(|line| line + "\n"));
+    let lines =
+        records(reader, id)?.into_iter().map(|record| serde_json::to_string(&record).map(|line| line + "\n"));
     lines.collect::<Result<_, _>>().map_err(Failure::store)
 }
 
 fn handoff(reader: &Reader, id: &RunId, step: &str) -> Result<String, Failure> {
-    let none = |why: String| Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", why).hint("`envoi show` lists the steps");
+    let none =
+        |why: String| Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", why).hint("`envoi show` lists the steps");
     let step = StepId::new(step).map_err(|error| none(error.to_string()))?;
     let bytes = reader.handoff(id, &step, None).map_err(|error| none(error.to_string()))?;
     String::from_utf8(bytes).map_err(Failure::store)
@@ -64,7 +66,9 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let run = load_run(reader, id)?;
     let mut text = String::new();
     let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
-    let started = run.started().map(|started| (started.workspace.clone(), started.run_base.clone(), started.by.clone()));
+    let started = run
+        .started()
+        .map(|started| (started.workspace.clone(), started.run_base.clone(), started.by.clone()));
     let (workspace, run_base, by) = started.ok_or_else(|| Failure::store("the run has no events"))?;
     let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
     say(format_args!("run        {id}"))?;
@@ -77,9 +81,13 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     text.push('\n');
     text.push_str(&output::table(&step_rows(&records(reader, id)?)));
     for raised in run.interrupts() {
-        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised)).map_err(Failure::store)?;
+        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
+            .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-            writeln!(text, "  {name}: {}", head(&plain(value))).map_err(Failure::store)?;
+            let told = head(&plain(value));
+            if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
+                writeln!(text, "  {name}: {told}").map_err(Failure::store)?;
+            }
         }
     }
     Ok(text)
@@ -139,7 +147,9 @@ fn step_rows(records: &[Record]) -> Vec<Vec<String>> {
         }
     }
     for (visit, (count, _)) in attempts {
-        rows.push([visit, "open".to_owned(), count.to_string(), "-".into(), "-".into(), String::new()].to_vec());
+        rows.push(
+            [visit, "open".to_owned(), count.to_string(), "-".into(), "-".into(), String::new()].to_vec(),
+        );
     }
     rows
 }
@@ -172,7 +182,13 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "questions": run.interrupts().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
             "question": raised.question, "answer": how_to_answer(id, raised),
+            "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });
     Ok(format!("{value}\n"))
+}
+
+/// What is known, as serde's JSON.
+fn evidence(value: &envoi_contract::json::Value) -> serde_json::Value {
+    serde_json::from_str(&value.compact()).unwrap_or_default()
 }

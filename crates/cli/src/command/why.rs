@@ -55,7 +55,9 @@ fn as_text(record: &Record) -> String {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             format!("reopened at {} by {} at {}{why}\n", reopened.step, reopened.by.actor, record.at)
         }
-        Event::RunEnded(ended) => format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason),
+        Event::RunEnded(ended) => {
+            format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)
+        }
         _ => String::new(),
     }
 }
@@ -71,7 +73,7 @@ fn decision(routed: &Routed) -> String {
     );
     let audit = &routed.audit;
     if let Some(row) = audit.get("row").and_then(Value::as_str) {
-        let because = audit.get("because").map(plain).unwrap_or_default();
+        let because = audit.get("fired_because").map(plain).unwrap_or_default();
         // A String takes everything that is written to it.
         writeln!(text, "    row {row} of the table: {because}").unwrap_or_default();
     }
@@ -93,7 +95,8 @@ fn course(course: &Course) -> String {
 }
 
 fn as_json(record: &Record) -> Option<serde_json::Value> {
-    let parsed = |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
+    let parsed =
+        |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
     Some(match &record.event {
         Event::Routed(routed) => json!({
             "event": "routed", "at": record.at.to_string(), "visit": routed.visit.to_string(),

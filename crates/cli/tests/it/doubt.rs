@@ -113,8 +113,11 @@ fn a_step_whose_exit_stands_is_committed_though_everybody_died() {
 #[test]
 fn a_step_that_was_announced_and_never_started_is_started() {
     for point in ["before-probe", "before-spawn"] {
-        let stage = Stage::with_flow("flow: early\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n");
-        let engine = Process::spawn(stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", format!("{point}:stop")));
+        let stage =
+            Stage::with_flow("flow: early\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n");
+        let engine = Process::spawn(
+            stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", format!("{point}:stop")),
+        );
         wait_until("the engine's stop", || state(engine.pid()) == Some('T'));
         engine.kill();
         assert!(stage.events(&stage.run_id()).iter().any(|event| event["type"] == "attempt_started"));
@@ -143,9 +146,12 @@ fn a_line_too_many_belongs_to_an_attempt_that_the_journal_calls_in_doubt() {
 
 fn one_run(dice: &mut Dice) -> (usize, usize) {
     let step = |n: usize| {
-        format!("  - id: s{n:02}\n    on_in_doubt: rerun\n    run: \"echo $ENVOI_ATTEMPT >> ledger; sleep 0.02\"\n")
+        format!(
+            "  - id: s{n:02}\n    on_in_doubt: rerun\n    run: \"echo $ENVOI_ATTEMPT >> ledger; sleep 0.02\"\n"
+        )
     };
-    let stage = Stage::with_flow(&format!("flow: both\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>()));
+    let stage =
+        Stage::with_flow(&format!("flow: both\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>()));
     let (mut kills, mut run): (_, Option<String>) = (0, None);
     loop {
         let arguments: Vec<&str> = match &run {
@@ -201,4 +207,3 @@ fn accounted_for(stage: &Stage) -> usize {
     stage.assert_nothing_left();
     outcomes.values().filter(|outcome| is_in_doubt(outcome)).count()
 }
-

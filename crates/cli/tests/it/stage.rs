@@ -71,7 +71,10 @@ impl Stage {
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(self.root.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.env("HOME", self.root.path()).env("XDG_RUNTIME_DIR", self.path("sockets")).env("USER", "tester");
+        command
+            .env("HOME", self.root.path())
+            .env("XDG_RUNTIME_DIR", self.path("sockets"))
+            .env("USER", "tester");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -330,9 +333,11 @@ pub(crate) fn lives(pid: u32) -> bool {
 
 /// Every living process whose environment has this entry.
 fn marked(entry: &[u8]) -> Vec<u32> {
-    let ids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let ids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let me = std::process::id();
-    ids.filter(|pid| *pid != me && lives(*pid) && environment(*pid).iter().any(|found| found == entry)).collect()
+    ids.filter(|pid| *pid != me && lives(*pid) && environment(*pid).iter().any(|found| found == entry))
+        .collect()
 }
 
 /// The arguments of a process.

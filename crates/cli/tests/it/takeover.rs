@@ -63,8 +63,11 @@ fn an_engine_that_wakes_while_the_other_works_neither_commits_nor_starts() {
 fn an_engine_stopped_between_its_commit_and_its_spawn_starts_nothing_twice() {
     // Before it looks at the attempt, the other starts it. With the attempt's lock in its hand, it alone can, once.
     for point in ["before-probe", "before-spawn"] {
-        let stage = Stage::with_flow("flow: one\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n");
-        let old = Process::spawn(stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", format!("{point}:stop")));
+        let stage =
+            Stage::with_flow("flow: one\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n");
+        let old = Process::spawn(
+            stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", format!("{point}:stop")),
+        );
         stopped(&old);
         let run = stage.run_id();
         assert!(stage.events(&run).iter().any(|event| event["type"] == "attempt_started"));
@@ -86,7 +89,8 @@ fn an_engine_stopped_between_its_commit_and_its_spawn_starts_nothing_twice() {
         assert_eq!(found_out.code, Some(8), "{point}: {found_out:?}");
         assert!(found_out.err.contains("TAKEN_OVER"), "{found_out:?}");
         assert_eq!(stage.lines("ledger"), ["work.1.1"], "{point}");
-        let settled = stage.events(&run).into_iter().filter(|event| event["type"] == "attempt_settled").count();
+        let settled =
+            stage.events(&run).into_iter().filter(|event| event["type"] == "attempt_settled").count();
         assert_eq!(settled, 1);
     }
 }
@@ -134,7 +138,9 @@ fn a_client_whose_engine_is_killed_becomes_the_engine() {
     let client = stage.start(&["run", "flow.yaml", "--share-workspace"]);
     wait_until("the second run", || !stage.lines("ledger").is_empty());
     engine.kill();
-    wait_until("the client to be the engine", || stage.read(".envoi/engine.lock").starts_with(&client.pid().to_string()));
+    wait_until("the client to be the engine", || {
+        stage.read(".envoi/engine.lock").starts_with(&client.pid().to_string())
+    });
     stage.write("go", "");
     let done = client.done();
     assert_eq!(done.code, Some(0), "{done:?}");
@@ -143,11 +149,13 @@ fn a_client_whose_engine_is_killed_becomes_the_engine() {
 
 #[test]
 fn commands_that_meet_an_engine_just_as_it_closes_find_their_way() {
-    let stage = Stage::with_flow("flow: quick\nsteps:\n  - id: only\n    run: echo $ENVOI_RUN_ID >> ledger\n");
+    let stage =
+        Stage::with_flow("flow: quick\nsteps:\n  - id: only\n    run: echo $ENVOI_RUN_ID >> ledger\n");
     // Each engine closes the moment its own run is over, and that is when the others come.
     let at_once = 6;
     for round in 1..=5 {
-        let begun: Vec<_> = (0..at_once).map(|_| stage.start(&["run", "flow.yaml", "--share-workspace"])).collect();
+        let begun: Vec<_> =
+            (0..at_once).map(|_| stage.start(&["run", "flow.yaml", "--share-workspace"])).collect();
         for run in begun {
             let done = run.done();
             assert_eq!(done.code, Some(0), "{done:?}");
@@ -173,7 +181,8 @@ fn clients_of_a_killed_engine_all_finish_their_runs_once() {
         drop(std::fs::remove_file(stage.path("ledger")));
         let engine = stage.start(&["run", "hold.yaml", "--share-workspace"]);
         wait_until("the engine", || stage.path("held").exists());
-        let clients: Vec<_> = (0..4).map(|_| stage.start(&["run", "flow.yaml", "--share-workspace"])).collect();
+        let clients: Vec<_> =
+            (0..4).map(|_| stage.start(&["run", "flow.yaml", "--share-workspace"])).collect();
         wait_until("some work", || stage.lines("ledger").len() >= kill_at);
         engine.kill();
         for client in clients {

@@ -29,7 +29,9 @@ fn a_new_build_adopts_the_step_that_the_old_one_started() {
     install(&stage, "envoi");
     engine.kill();
     let mut new = stage.start(&["resume"]);
-    wait_until("the new engine", || stage.store().join("engine.lock").metadata().is_ok_and(|lock| lock.len() > 0));
+    wait_until("the new engine", || {
+        stage.store().join("engine.lock").metadata().is_ok_and(|lock| lock.len() > 0)
+    });
     assert!(lives(supervisor) && !new.is_over(), "{:?}", arguments(supervisor));
     let old = fs::read_link(format!("/proc/{supervisor}/exe")).unwrap();
     assert!(old.to_string_lossy().ends_with(" (deleted)"), "{}", old.display());

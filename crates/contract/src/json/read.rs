@@ -303,9 +303,9 @@ impl<'a> Reader<'a> {
             return Ok(scalar);
         }
         let second = self.hex_at(self.at + 6).filter(|low| (0xDC00..0xE000).contains(low));
-        let scalar = second
-            .filter(|_| first < 0xDC00)
-            .and_then(|low| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (low - 0xDC00)));
+        // A low surrogate that comes first leads past the last scalar here.
+        let scalar =
+            second.and_then(|low| char::from_u32(0x1_0000 + ((first - 0xD800) << 10) + (low - 0xDC00)));
         let Some(scalar) = scalar else { return Err(self.fault("a whole surrogate pair")) };
         self.at += 12;
         Ok(scalar)

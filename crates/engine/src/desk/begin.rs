@@ -15,11 +15,13 @@ use std::{
 
 impl Desk {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
-        let loaded = envoi_flow::load(&request.flow_name, &request.flow_text)
-            .map_err(|report| Refused::bad_input("FLOW_INVALID", report.to_string(), Some("run `envoi check`")))?;
+        let loaded = envoi_flow::load(&request.flow_name, &request.flow_text).map_err(|report| {
+            Refused::bad_input("FLOW_INVALID", report.to_string(), Some("run `envoi check`"))
+        })?;
         let flow = Arc::new(loaded.flow);
-        let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs)
-            .map_err(|errors| Refused::bad_input("INPUT_INVALID", errors.to_string(), Some("see `inputs` of the flow")))?;
+        let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
+            Refused::bad_input("INPUT_INVALID", errors.to_string(), Some("see `inputs` of the flow"))
+        })?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         let workspace = self.workspace(&request, &flow)?;
@@ -30,7 +32,9 @@ impl Desk {
                 start: Start {
                     run: request.run.clone(),
                     inputs,
+                    source: request.flow_name.clone(),
                     workspace: workspace.to_string_lossy().into_owned(),
+                    shared: request.workspace == WorkspaceUse::Shared,
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
                     language: loaded.language,
                     by: request.by.clone(),
@@ -63,7 +67,10 @@ impl Desk {
         }
         match request.workspace {
             WorkspaceUse::Shared => Ok(found),
-            WorkspaceUse::Alone => self.claim(found),
+            WorkspaceUse::Alone => {
+                self.check_free(&found.to_string_lossy(), &request.run)?;
+                Ok(found)
+            }
             WorkspaceUse::Copy => {
                 let copy = self.layout.run(&request.run).join("workspace");
                 copy_tree(&found, &copy).map_err(missing)?;
@@ -72,22 +79,27 @@ impl Desk {
         }
     }
 
-    /// Refuses while another run has a live attempt there.
-    fn claim(&self, workspace: PathBuf) -> Result<PathBuf, Refused> {
+    /// Refuses while a run other than `own` has a live attempt in `workspace`. Runs of this engine are checked once more in
+    /// its loop; this finds those that an earlier engine left.
+    pub(super) fn check_free(&self, workspace: &str, own: &RunId) -> Result<(), Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
         let rows = reader.runs(unfinished).map_err(|error| read_failed(&error))?;
-        let place = workspace.to_string_lossy();
-        match rows.iter().find(|row| row.live_attempts > 0 && row.workspace == place) {
-            Some(row) => Err(busy(&row.run, &workspace)),
-            None => Ok(workspace),
+        match rows.iter().find(|row| row.live_attempts > 0 && row.workspace == workspace && row.run != *own) {
+            Some(row) => Err(workspace_busy(&row.run, workspace)),
+            None => Ok(()),
         }
     }
 }
 
-fn busy(run: &RunId, workspace: &Path) -> Refused {
-    let message = format!("run `{run}` has a live attempt in the workspace `{}`", workspace.display());
-    Refused::new("WORKSPACE_BUSY", message, Some("wait for it, or use --copy (a copy of its own) or --share-workspace"))
+/// The refusal that names who is there.
+pub(super) fn workspace_busy(run: &RunId, workspace: &str) -> Refused {
+    let message = format!("run `{run}` is at work in the workspace `{workspace}`");
+    Refused::new(
+        "WORKSPACE_BUSY",
+        message,
+        Some("wait for it, or start with --copy (a copy of its own) or --share-workspace"),
+    )
 }
 
 /// Copies files, folders and links; the store itself is left out.

@@ -21,13 +21,17 @@ impl Desk {
         let caller = caller_of(run.flow(), &request.caller);
         check_secrets(run.flow(), &caller)?;
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        files::restore_run(&self.layout, &reader, &request.run).map_err(|error| Refused::failure(error.to_string()))?;
+        files::restore_run(&self.layout, &reader, &request.run)
+            .map_err(|error| Refused::failure(error.to_string()))?;
         let status = run.status();
         if matches!(status, Status::Ended(_)) && asks.is_empty() {
             tell(client, Response::Accepted { run: request.run.clone() });
             self.followers.add(&request.run, client.clone());
             self.followers.rest(&request.run, &status);
             return Ok(());
+        }
+        if let Some(started) = run.started().filter(|started| !started.shared) {
+            self.check_free(&started.workspace, &request.run)?;
         }
         self.adopt(run, caller)?;
         self.followers.add(&request.run, client.clone());
@@ -60,7 +64,9 @@ impl Desk {
 pub fn load_run(reader: &envoi_journal::Reader, id: &RunId) -> Result<Run, Refused> {
     let loaded = reader.load(id).map_err(|error| read_failed(&error))?;
     let flow = envoi_flow::load(&loaded.pinned.name, &loaded.pinned.text).map_err(|report| {
-        Refused::failure(format!("the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"))
+        Refused::failure(format!(
+            "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
+        ))
     })?;
     let flow = Arc::new(flow.flow);
     let mut run = match loaded.snapshot {
@@ -83,7 +89,8 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);
-    let open: Vec<_> = run.interrupts().filter(|raised| (raised.about == About::InDoubt) == in_doubt).collect();
+    let open: Vec<_> =
+        run.interrupts().filter(|raised| (raised.about == About::InDoubt) == in_doubt).collect();
     if open.is_empty() {
         let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
         let message = format!("run `{}` has no question {kind}", request.run);

@@ -147,7 +147,10 @@ impl Client {
     #[must_use]
     pub fn answers(socket: &Path, patience: Duration) -> bool {
         let Ok(client) = Self::connect(socket) else { return false };
-        let limited = client.stream.set_read_timeout(Some(patience)).and(client.stream.set_write_timeout(Some(patience)));
+        let limited = client
+            .stream
+            .set_read_timeout(Some(patience))
+            .and(client.stream.set_write_timeout(Some(patience)));
         let mut answered = false;
         let asked = client.ask(&Request::Ping, |response| {
             answered = matches!(response, Response::Pong);
@@ -161,13 +164,14 @@ impl Client {
     /// # Errors
     /// [`ClientError::Gone`] when the engine went away before its last word.
     pub fn ask(self, request: &Request, mut hear: impl FnMut(Response) -> bool) -> Result<(), ClientError> {
-        let mut line = serde_json::to_vec(request).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+        let mut line = serde_json::to_vec(request)
+            .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
         line.push(b'\n');
         (&self.stream).write_all(&line).map_err(|_| ClientError::Gone)?;
         for line in BufReader::new(&self.stream).lines() {
             let line = line.map_err(|_| ClientError::Gone)?;
-            let response: Response =
-                serde_json::from_str(&line).map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
+            let response: Response = serde_json::from_str(&line)
+                .map_err(|error| ClientError::Foreign { reason: error.to_string() })?;
             let last = response.is_last();
             if !hear(response) || last {
                 return Ok(());

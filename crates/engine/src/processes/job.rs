@@ -2,15 +2,14 @@
 
 use super::{Shared, feedback};
 use crate::runner::{Caller, Job};
+use envoi_journal::files;
 use envoi_kernel::{
     event::Command,
     flow::{Secret, SecretSource},
+    ids::VisitId,
 };
 use envoi_step::{AttemptDir, Spec};
-use std::{
-    fs,
-    path::PathBuf,
-};
+use std::{fs, path::PathBuf};
 
 /// The order for the supervisor.
 ///
@@ -85,11 +84,12 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_ATTEMPT", started.attempt.to_string()),
         ("ENVOI_ITERATION", started.iteration.to_string()),
         ("ENVOI_KEY", format!("{}:{visit}", job.run)),
-        ("ENVOI_RUN_BASE", text(shared.run_base(&job.run))),
+        ("ENVOI_RUN_BASE", text(job.run_base.clone())),
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
     ];
     if let Some(handoff) = &started.handoff {
+        restore(shared, job, handoff)?;
         variables.push(("ENVOI_HANDOFF", text(shared.layout.handoff_visit(&job.run, &job.flow.id, handoff))));
     }
     if let Some(critic) = &started.feedback {
@@ -103,6 +103,15 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         variables.push(("ENVOI_ENVELOPE", text(path)));
     }
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.
+fn restore(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<()> {
+    let failed = |error: String| std::io::Error::other(error);
+    let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
+    files::restore_visit(&shared.layout, &reader, &job.run, handoff)
+        .map_err(|error| failed(error.to_string()))?;
+    Ok(())
 }
 
 /// One value a name; what was said later counts.

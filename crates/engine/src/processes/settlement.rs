@@ -11,8 +11,8 @@ use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
     input::AttemptResult,
 };
-use envoi_step::{AttemptDir, Evidence, Exit, FileRef};
-use std::{fs, path::Path};
+use envoi_step::{AttemptDir, Doubt, Evidence, Exit, FileRef};
+use std::fs;
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
 ///
@@ -23,8 +23,10 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
     let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
-    let read = |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
-    let warnings = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
+    let read =
+        |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
+    let warnings =
+        exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),
@@ -65,24 +67,32 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 ///
 /// # Errors
 /// A sentence: the machine failed.
-pub(super) fn in_doubt(
-    run_base: &Path,
-    dir: &AttemptDir,
-    job: &Job,
-    evidence: Evidence,
-) -> Result<Settlement, String> {
+pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
-    let ended = envoi_step::end_leftovers(&attempt, run_base)
+    let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);
     let mut members = Object::default();
-    members.insert("why".to_owned(), Value::from(format!("{:?}", evidence.doubt)));
+    members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
+    // From the start to the last output: it ran at least so long.
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
-    let files = evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
+    let files =
+        evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
     members.insert("files_changed".to_owned(), Value::Array(files));
     Ok(Settlement::InDoubt { evidence: Value::Object(members) })
+}
+
+fn why(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::SupervisorGone => {
+            "its supervisor was ended before it could say how the command ended".to_owned()
+        }
+        Doubt::Rebooted => "the machine was started again since".to_owned(),
+        Doubt::Damaged => "the record of its end cannot be read".to_owned(),
+        Doubt::FileDiffers { path } => format!("`{path}` is not what the record of its end says"),
+    }
 }
 
 struct Carried<'a> {

@@ -9,6 +9,7 @@ use crate::{
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::event::{About, EndStatus};
+use std::fs;
 
 /// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
 fn lived() -> Place {
@@ -119,6 +120,18 @@ fn damaged_content_is_named_by_its_digest() {
     damage(&place, "DELETE FROM blobs");
     let missing = format!("content `{}` is not in the store", Digest::of(b"small"));
     assert!(repair(&place.store).unwrap().damaged_content.contains(&missing));
+}
+
+#[test]
+fn content_that_nothing_names_is_looked_at_too() {
+    let place = lived();
+    let file = place.store.blobs().put(&[b'y'; 20_000]).unwrap();
+    damage(&place, "INSERT INTO blobs (digest, bytes) VALUES (zeroblob(32), x'01')");
+    let path = place.store.layout().blob(&file);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "flipped").unwrap();
+    let report = repair(&place.store).unwrap();
+    assert_eq!((report.contents, report.damaged_content.len()), (4, 2), "{report:?}");
 }
 
 #[test]

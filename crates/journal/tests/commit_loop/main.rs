@@ -41,7 +41,7 @@ fn commit_all(writer: &Writer, name: &str, runs: u64, steps: u64) -> Result<Stri
         let (run, length, outcome) = told.recv()?;
         match outcome {
             Err(CommitError::Fenced { .. }) => return Ok("fenced".to_owned()),
-            Err(error) => return Ok(format!("refused {run} {length} {error}")),
+            Err(error) => return Ok(format!("refused, unknown: {}: {error}", error.is_unknown())),
             Ok(()) if length >= steps.saturating_mul(2) => open -= 1,
             Ok(()) => submit(writer, step(&run, length)?, &tell),
         }

@@ -16,7 +16,7 @@ fn without_room_a_commit_is_refused_and_what_was_acknowledged_stays() {
     let mut committer = Committer::spawn(command);
     assert_eq!(committer.rest().as_deref(), Some("leased"));
     let last = committer.rest().unwrap();
-    assert!(last.starts_with("refused run_a"), "{last}");
+    assert!(last.starts_with("refused, unknown: true: "), "{last}");
     let acknowledged = committer.wait();
     assert_eq!(acknowledged.len(), 3);
     check(&layout, &acknowledged);

@@ -111,6 +111,21 @@ fn without_room_only_what_does_not_fit_is_refused() {
 }
 
 #[test]
+fn when_commit_itself_fails_nobody_is_told_success_and_the_next_batch_goes_on() {
+    let (place, transactions) = fresh();
+    let break_commits_of_b = "CREATE TABLE t (flow INTEGER REFERENCES flows DEFERRABLE INITIALLY DEFERRED) STRICT; \
+         CREATE TRIGGER u AFTER INSERT ON journals WHEN new.id = 'run_b' BEGIN INSERT INTO t VALUES (999); END";
+    transactions.conn.execute_batch(break_commits_of_b).unwrap();
+    let outcomes = transactions.write(&[first("a"), commit(&run("c"), 3, [timer_set("x")]), first("b")]);
+    assert!(matches!(outcomes[0], Err(CommitError::Io { unknown: true, .. })), "{outcomes:?}");
+    assert!(matches!(outcomes[1], Err(CommitError::Conflict { .. })), "{outcomes:?}");
+    assert!(outcomes[2].as_ref().is_err_and(CommitError::is_unknown), "{outcomes:?}");
+    assert_eq!(lengths(&place, &["a", "b"]), [0, 0]);
+    assert!(transactions.write(&[first("a"), first("c")]).iter().all(Result::is_ok));
+    assert_eq!(lengths(&place, &["a", "b", "c"]), [2, 0, 2]);
+}
+
+#[test]
 fn an_older_holder_is_fenced_and_the_newer_one_is_not() {
     let (place, old) = fresh();
     assert!(old.write(&[first("a")])[0].is_ok());
