@@ -25,6 +25,9 @@ use std::sync::{
     mpsc::{self, Sender},
 };
 
+/// The loop had ended before it heard of the request: nothing was done, and whoever is the engine next can be asked.
+const STOPPING: &str = "ENGINE_STOPPING";
+
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct Desk {
@@ -47,8 +50,10 @@ impl Desk {
                 Ok(())
             }
         };
-        if let Err(refused) = done {
-            tell(client, Response::Refused(refused));
+        match done {
+            Err(refused) if refused.code == STOPPING => tell(client, Response::Stopped { reason: refused.message }),
+            Err(refused) => tell(client, Response::Refused(refused)),
+            Ok(()) => {}
         }
     }
 
@@ -85,7 +90,7 @@ impl Desk {
     ) -> Result<(), Refused> {
         let (tell, told) = mpsc::channel();
         let reply: crate::message::Reply = Box::new(move |result| drop(tell.send(result)));
-        let gone = || Refused::failure("the engine has stopped");
+        let gone = || Refused::new(STOPPING, "the engine has stopped", None);
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
         told.recv().map_err(|_| gone())?.map_err(refused)
     }

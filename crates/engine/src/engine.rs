@@ -132,7 +132,7 @@ impl Engine {
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
         let id = start.run.clone();
-        if let Err(busy) = self.check_workspace(&id, &start.workspace, start.shared) {
+        if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
             return reply(Err(busy));
         }
         let mut active = Active::new(run, caller);
@@ -150,9 +150,11 @@ impl Engine {
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
+        // One that has a live attempt there is there, whatever anybody says.
+        let is_there = !run.wants().attempts.is_empty();
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
-        if let Err(busy) = self.check_workspace(&id, &place.0, place.1) {
+        if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || is_there) {
             return reply(Err(busy));
         }
         let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
@@ -163,11 +165,17 @@ impl Engine {
         self.turn(&id);
     }
 
-    /// A run that does not share its workspace is alone in it among the runs that are going on.
-    fn check_workspace(&self, id: &RunId, workspace: &str, shared: bool) -> Result<(), EngineError> {
+    /// A run that goes on in `workspace` is refused beside another, unless it is `agreed`, given whether that other one
+    /// shares. Who begins has to share knowingly; for runs that go on it is enough that either once did.
+    fn check_workspace(
+        &self,
+        id: &RunId,
+        workspace: &str,
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), EngineError> {
         let there = |(other, active): (&RunId, &Active)| {
             let started = active.run.started()?;
-            let collides = other != id && started.workspace == workspace && !(shared && started.shared);
+            let collides = other != id && started.workspace == workspace && !agreed(started.shared);
             (collides && active.run.status() == Status::Running).then(|| other.clone())
         };
         match self.runs.iter().find_map(there) {

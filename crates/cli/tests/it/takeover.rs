@@ -199,3 +199,25 @@ fn clients_of_a_killed_engine_all_finish_their_runs_once() {
     }
     assert!(stage.supervisors().iter().all(|pid| !lives(*pid)));
 }
+
+#[test]
+fn runs_that_were_let_into_one_workspace_all_go_on_after_a_crash() {
+    let stage = Stage::with_flow(TWO_STEPS);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let other = stage.start(&["run", "flow.yaml", "--share-workspace"]);
+    wait_until("the other step", || stage.lines("ledger").len() == 2);
+    let refused = stage.expect(6, &["run", "flow.yaml"]);
+    assert!(refused.err.contains("WORKSPACE_BUSY"), "{refused:?}");
+    other.kill();
+    engine.kill();
+    let runs: Vec<_> = stage.runs().iter().map(|row| text(&row["run"])).collect();
+    assert_eq!(runs.len(), 2);
+    let engines: Vec<_> = runs.iter().map(|run| stage.start(&["resume", run])).collect();
+    stage.write("go", "");
+    for engine in engines {
+        let done = engine.done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+    }
+    assert_eq!(stage.lines("ledger").len(), 4);
+}

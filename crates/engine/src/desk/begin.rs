@@ -1,11 +1,11 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::{Desk, caller_of, check_secrets, read_failed, tell};
+use super::{Desk, caller_of, check_secrets, load_run, read_failed, tell};
 use crate::{
     message::{Begin, Message},
     protocol::{Refused, Response, StartRequest, WorkspaceUse},
 };
-use envoi_journal::{PinnedFlow, RunFilter};
+use envoi_journal::{PinnedFlow, Reader, RunFilter};
 use envoi_kernel::{Flow, Run, ids::RunId, input::Start};
 use std::{
     fs, io,
@@ -68,7 +68,7 @@ impl Desk {
         match request.workspace {
             WorkspaceUse::Shared => Ok(found),
             WorkspaceUse::Alone => {
-                self.check_free(&found.to_string_lossy(), &request.run)?;
+                self.check_free(&found.to_string_lossy(), &request.run, |_| false)?;
                 Ok(found)
             }
             WorkspaceUse::Copy => {
@@ -79,17 +79,30 @@ impl Desk {
         }
     }
 
-    /// Refuses while a run other than `own` has a live attempt in `workspace`. Runs of this engine are checked once more in
-    /// its loop; this finds those that an earlier engine left.
-    pub(super) fn check_free(&self, workspace: &str, own: &RunId) -> Result<(), Refused> {
+    /// Refuses while a run other than `own` has a live attempt in `workspace`, unless it is `agreed`, given whether that one
+    /// shares. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
+    pub(super) fn check_free(
+        &self,
+        workspace: &str,
+        own: &RunId,
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
         let rows = reader.runs(unfinished).map_err(|error| read_failed(&error))?;
-        match rows.iter().find(|row| row.live_attempts > 0 && row.workspace == workspace && row.run != *own) {
-            Some(row) => Err(workspace_busy(&row.run, workspace)),
-            None => Ok(()),
+        for row in rows {
+            let there = row.live_attempts > 0 && row.workspace == workspace && row.run != *own;
+            if there && !agreed(shares(&reader, &row.run)) {
+                return Err(workspace_busy(&row.run, workspace));
+            }
         }
+        Ok(())
     }
+}
+
+/// Whether a run was started to share its workspace; one that cannot be read does not.
+fn shares(reader: &Reader, run: &RunId) -> bool {
+    load_run(reader, run).is_ok_and(|run| run.started().is_some_and(|started| started.shared))
 }
 
 /// The refusal that names who is there.

@@ -30,8 +30,10 @@ impl Desk {
             self.followers.rest(&request.run, &status);
             return Ok(());
         }
-        if let Some(started) = run.started().filter(|started| !started.shared) {
-            self.check_free(&started.workspace, &request.run)?;
+        // One that has a live attempt there is there, whatever anybody says.
+        let enters = run.wants().attempts.is_empty();
+        if let Some(started) = run.started().filter(|started| enters && !started.shared) {
+            self.check_free(&started.workspace, &request.run, |other| other)?;
         }
         self.adopt(run, caller)?;
         self.followers.add(&request.run, client.clone());
