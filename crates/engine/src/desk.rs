@@ -51,7 +51,9 @@ impl Desk {
             }
         };
         match done {
-            Err(refused) if refused.code == STOPPING => tell(client, Response::Stopped { reason: refused.message }),
+            Err(refused) if refused.code == STOPPING => {
+                tell(client, Response::Stopped { reason: refused.message })
+            }
             Err(refused) => tell(client, Response::Refused(refused)),
             Ok(()) => {}
         }

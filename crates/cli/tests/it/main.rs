@@ -10,8 +10,10 @@
     reason = "what is not as a test expects ends it"
 )]
 
+mod cancel;
 mod crash;
 mod doubt;
+mod nasty;
 mod stage;
 mod takeover;
 mod upgrade;

@@ -115,7 +115,7 @@ pub(super) fn workspace_busy(run: &RunId, workspace: &str) -> Refused {
     )
 }
 
-/// Copies files, folders and links; the store itself is left out.
+/// Copies files, folders and links; the store itself is left out, and so are sockets, pipes and devices.
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -130,7 +130,7 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
         } else if kind.is_symlink() {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
-        } else {
+        } else if kind.is_file() {
             fs::copy(entry.path(), &target)?;
         }
     }
