@@ -11,9 +11,14 @@
 )]
 
 mod cancel;
+mod check;
+mod commands;
 mod crash;
 mod doubt;
+mod envelope;
 mod nasty;
+mod repair;
+mod secrets;
 mod stage;
 mod takeover;
 mod upgrade;
