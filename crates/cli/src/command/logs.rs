@@ -16,7 +16,14 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            output::data(&prefixed(&attempt.to_string(), stream, &read(&dir.join(stream))?))?;
+            let (attempt, text) = (attempt.to_string(), read(&dir.join(stream))?);
+            let lines = text.lines().map(|line| match home.json {
+                true => {
+                    format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
+                }
+                false => prefixed(&attempt, stream, line),
+            });
+            output::data(&lines.collect::<String>())?;
         }
     }
     Ok(0)
@@ -30,7 +37,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn prefixed(attempt: &str, stream: &str, text: &str) -> String {
+fn prefixed(attempt: &str, stream: &str, line: &str) -> String {
     let mark = if stream == "stderr" { "!" } else { "|" };
-    text.lines().map(|line| format!("{attempt} {mark} {line}\n")).collect()
+    format!("{attempt} {mark} {line}\n")
 }

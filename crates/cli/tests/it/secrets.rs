@@ -53,7 +53,7 @@ fn secrets_reach_the_command_and_stand_nowhere_in_the_store() {
     for secret in [FROM_ENV, FROM_FILE] {
         assert!(!done.out.contains(secret) && !done.err.contains(secret), "{done:?}");
     }
-    assert!(done.out.contains("exit code 4"), "both steps had them: {done:?}");
+    assert!(done.out.contains("\"code\":4"), "both steps had them: {done:?}");
     assert_written_nowhere(&stage.store());
     assert!(stage.expect(0, &["logs"]).out.contains("*** and ***"));
     assert!(stage.expect(0, &["show", "--events"]).out.contains("***"));
