@@ -4,7 +4,7 @@
 //! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
 //! this process takes its place and goes on.
 
-use crate::{args::EngineArgs, failure::Failure, home, narrate::Narrator};
+use crate::{args::EngineArgs, failpoint, failure::Failure, home, narrate::Narrator};
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
     protocol::{Request, Response, ResumeRequest},
@@ -24,6 +24,8 @@ use std::{
 
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an engine may take to say that it is there. One that is stopped still has its socket.
+const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
@@ -56,6 +58,7 @@ pub(crate) fn ask(
             Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
                 return Err(unreachable(holder.as_ref()));
             }
+            // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
             Err(Handing::Gone { accepted: false }) => thread::sleep(PAUSE),
         }
     }
@@ -100,6 +103,10 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(&holder.socket, PING_PATIENCE) {
+        return Err(gone);
+    }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
     stop_following_on_ctrl_c(holder.pid);
     let mut accepted = false;
@@ -180,6 +187,7 @@ pub(crate) fn start(
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
         socket_dir: home::socket_dir(),
+        reached: failpoint::reached,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

@@ -7,6 +7,7 @@ mod args;
 mod background;
 mod command;
 mod engine_room;
+mod failpoint;
 mod failure;
 mod home;
 mod narrate;

@@ -25,6 +25,9 @@ use std::sync::{
     mpsc::{self, Sender},
 };
 
+/// The loop had ended before it heard of the request: nothing was done, and whoever is the engine next can be asked.
+const STOPPING: &str = "ENGINE_STOPPING";
+
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct Desk {
@@ -47,8 +50,12 @@ impl Desk {
                 Ok(())
             }
         };
-        if let Err(refused) = done {
-            tell(client, Response::Refused(refused));
+        match done {
+            Err(refused) if refused.code == STOPPING => {
+                tell(client, Response::Stopped { reason: refused.message })
+            }
+            Err(refused) => tell(client, Response::Refused(refused)),
+            Ok(()) => {}
         }
     }
 
@@ -144,9 +151,9 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             Refused::new(code, message, None)
         }
         EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
-        EngineError::Store(_)
-        | EngineError::Stale { .. }
-        | EngineError::NotHeld { .. }
-        | EngineError::Stopping { .. } => Refused::failure(message),
+        EngineError::Stopping { .. } => Refused::new(STOPPING, message, None),
+        EngineError::Store(_) | EngineError::Stale { .. } | EngineError::NotHeld { .. } => {
+            Refused::failure(message)
+        }
     }
 }

@@ -138,7 +138,7 @@ impl Engine {
         if self.runs.contains_key(&id) {
             return reply(Err(Refusal::AlreadyStarted.into()));
         }
-        if let Err(busy) = self.check_workspace(&id, &start.workspace, start.shared) {
+        if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
             return reply(Err(busy));
         }
         let mut active = Active::new(run, caller);
@@ -159,9 +159,11 @@ impl Engine {
         if self.over.get(&id).is_some_and(|next| run.next_seq() < *next) {
             return reply(Err(EngineError::Stale { run: id }));
         }
+        // One that has a live attempt there is there, whatever anybody says.
+        let may_stay = to_end || !run.wants().attempts.is_empty();
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
-        if let Err(busy) = self.check_workspace(&id, &place.0, place.1 || to_end) {
+        if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || may_stay) {
             return reply(Err(busy));
         }
         self.over.remove(&id);
@@ -173,11 +175,17 @@ impl Engine {
         self.turn(&id);
     }
 
-    /// A run that does not want to share its workspace is alone in it among the runs that are going on.
-    fn check_workspace(&self, id: &RunId, workspace: &str, shared: bool) -> Result<(), EngineError> {
+    /// A run that goes on in `workspace` is refused beside another, unless it is `agreed`, given whether that other one
+    /// shares. Who begins has to share knowingly; for runs that go on it is enough that either once did.
+    fn check_workspace(
+        &self,
+        id: &RunId,
+        workspace: &str,
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), EngineError> {
         let there = |(other, active): (&RunId, &Active)| {
             let started = active.run.started()?;
-            let collides = other != id && started.workspace == workspace && !shared;
+            let collides = other != id && started.workspace == workspace && !agreed(started.shared);
             (collides && active.run.status() == Status::Running).then(|| other.clone())
         };
         match self.runs.iter().find_map(there) {

@@ -111,7 +111,7 @@ pub enum EngineError {
     /// The store did not take it. The engine stops; what was acknowledged stands.
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
-    /// Another run of this engine is at work in the workspace, and not both of them share it.
+    /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
     #[error("run `{run}` is at work in the workspace `{workspace}`")]
     WorkspaceBusy {
         /// The other run.

@@ -20,8 +20,10 @@ impl Desk {
         let run = self.load(&request.run)?;
         let asks = asks(&run, &request)?;
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
-        if let Some(started) = run.started().filter(|started| !started.shared) {
-            self.check_free(&started.workspace, &request.run)?;
+        // One that has a live attempt there is there, whatever anybody says.
+        let enters = run.wants().attempts.is_empty();
+        if let Some(started) = run.started().filter(|started| enters && !started.shared) {
+            self.check_free(&started.workspace, &request.run, |other| other)?;
         }
         let status = self.adopt(&request.run, &request.caller, false)?.status();
         tell(client, Response::Accepted { run: request.run.clone() });

@@ -165,6 +165,22 @@ impl Client {
         Ok(Self { stream })
     }
 
+    /// Whether an engine answers there within `patience`.
+    #[must_use]
+    pub fn answers(socket: &Path, patience: Duration) -> bool {
+        let Ok(client) = Self::connect(socket) else { return false };
+        let limited = client
+            .stream
+            .set_read_timeout(Some(patience))
+            .and(client.stream.set_write_timeout(Some(patience)));
+        let mut answered = false;
+        let asked = client.ask(&Request::Ping, |response| {
+            answered = matches!(response, Response::Pong);
+            false
+        });
+        limited.is_ok() && asked.is_ok() && answered
+    }
+
     /// Asks, and passes each response to `hear` until the last one, or until it says stop (false).
     ///
     /// # Errors
