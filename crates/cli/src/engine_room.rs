@@ -14,10 +14,11 @@ use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
+    flag,
     iterator::Signals,
 };
 use std::{
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::AtomicBool, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -227,15 +228,21 @@ fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narra
     }
 }
 
+/// The first signal drains; the second one ends the process in its handler, so that two in quick succession are two.
 fn drain_on_ctrl_c(drain: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::machine("signals", error))?;
+    let failed = |error| Failure::machine("signals", error);
+    let once = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&once)).map_err(failed)?;
+        flag::register(signal, Arc::clone(&once)).map_err(failed)?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let watch = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for (place, _) in signals.forever().enumerate() {
-            if place > 0 {
-                eprintln!("stopped; running steps go on, `envoi resume` finds them");
-                std::process::exit(i32::from(STOPPED));
-            }
-            eprintln!("starting nothing new, waiting for live steps; Ctrl-C again to leave them to their supervisors");
+        if signals.forever().next().is_some() {
+            eprintln!(
+                "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
+                 `envoi resume` finds them"
+            );
             drain();
         }
     });
