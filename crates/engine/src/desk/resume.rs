@@ -8,7 +8,7 @@ use crate::{
 use envoi_journal::files;
 use envoi_kernel::{
     Run, Status,
-    event::{About, Choice},
+    event::{About, Choice, EndStatus},
     ids::RunId,
 };
 use std::sync::{Arc, mpsc::Sender};
@@ -19,6 +19,11 @@ impl Desk {
         self.followers.add(&request.run, client.clone());
         let run = self.load(&request.run)?;
         let asks = asks(&run, &request)?;
+        if matches!(run.status(), Status::Ended(_)) && asks.is_empty() {
+            tell(client, Response::Accepted { run: request.run.clone() });
+            self.followers.rest(&request.run, &run.status());
+            return Ok(());
+        }
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
         // One that has a live attempt there is there, whatever anybody says.
         let enters = run.wants().attempts.is_empty();
@@ -82,8 +87,8 @@ pub fn load_run(reader: &envoi_journal::Reader, id: &RunId) -> Result<Run, Refus
 /// What is to be decided first, checked against how the run stands.
 fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
-    let over = matches!(run.status(), Status::Ended(_));
-    if over && request.choice.is_none() && request.reopen {
+    let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
+    if stopped && request.choice.is_none() && request.reopen {
         return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone() }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
