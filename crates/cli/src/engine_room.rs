@@ -9,7 +9,7 @@ use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
     protocol::{Request, Response, ResumeRequest},
 };
-use envoi_journal::{CommitError, Holder, Layout, Lease, ReadError, RunFilter, Store, Taken};
+use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use signal_hook::{
@@ -25,7 +25,7 @@ use std::{
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an engine may take to say that it is there. One that is stopped still has its socket.
-const PING_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
@@ -58,13 +58,7 @@ pub(crate) fn ask(
             Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
                 return Err(unreachable(holder.as_ref()));
             }
-            Err(Handing::Gone { accepted: false }) => {
-                // It may have gone between its commit and its answer.
-                if has_begun(store, &request)? {
-                    request = go_on_with(request);
-                }
-                thread::sleep(PAUSE);
-            }
+            Err(Handing::Gone { accepted: false }) => thread::sleep(PAUSE),
         }
     }
 }
@@ -96,17 +90,6 @@ fn go_on_with(request: Request) -> Request {
         other @ (Request::Cancel { .. } | Request::Ping) => return other,
     };
     Request::Resume(Box::new(ResumeRequest { run, choice: None, reopen: false, why: None, by, caller }))
-}
-
-/// Whether the run that is to be started stands in the journal already.
-fn has_begun(store: &Arc<Store>, request: &Request) -> Result<bool, Failure> {
-    let Request::Start(start) = request else { return Ok(false) };
-    let reader = store.reader().map_err(Failure::store)?;
-    match reader.run(&start.run) {
-        Ok(_) => Ok(true),
-        Err(ReadError::Missing { .. }) => Ok(false),
-        Err(error) => Err(Failure::store(error)),
-    }
 }
 
 enum Handing {

@@ -13,8 +13,8 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
-    Input, Record, Run, Status,
-    ids::{AttemptId, RunId},
+    Input, Record, Refusal, Run, Status,
+    ids::{AttemptId, RunId, Seq},
     input::Slot,
 };
 use std::{
@@ -40,6 +40,8 @@ pub struct Engine {
     /// Most attempts at once.
     jobs: usize,
     runs: BTreeMap<RunId, Active>,
+    /// Runs that were held and are over, and their next event: one that was loaded before its end is not adopted.
+    over: BTreeMap<RunId, Seq>,
     /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
     used_slots: usize,
     /// Runs with a visit that waits for a slot, the longest waiting first.
@@ -59,6 +61,7 @@ impl Engine {
             world,
             jobs: jobs.max(1),
             runs: BTreeMap::new(),
+            over: BTreeMap::new(),
             used_slots: 0,
             waiting: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -132,6 +135,9 @@ impl Engine {
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
         let id = start.run.clone();
+        if self.runs.contains_key(&id) {
+            return reply(Err(Refusal::AlreadyStarted.into()));
+        }
         if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
             return reply(Err(busy));
         }
@@ -146,12 +152,15 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, caller, reply } = adopt;
+        let Adopt { run, to_end, caller, reply } = adopt;
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
+        if self.over.get(&id).is_some_and(|next| run.next_seq() < *next) {
+            return reply(Err(EngineError::Stale { run: id }));
+        }
         // One that has a live attempt there is there, whatever anybody says.
-        let is_there = !run.wants().attempts.is_empty();
+        let is_there = to_end || !run.wants().attempts.is_empty();
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
         if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || is_there) {
@@ -308,8 +317,10 @@ impl Engine {
                 && active.live.is_empty()
                 && active.in_flight.is_none()
         };
-        if self.runs.get(id).is_some_and(over) {
-            self.runs.remove(id);
+        if self.runs.get(id).is_some_and(over)
+            && let Some(active) = self.runs.remove(id)
+        {
+            self.over.insert(id.clone(), active.run.next_seq());
         }
     }
 

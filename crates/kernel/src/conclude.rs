@@ -44,7 +44,8 @@ pub(crate) fn conclude(
         Conclusion::Skipped => skipped(draft, step),
         Conclusion::Failed(error) => failed(step, error),
         Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
-    };
+    }
+    .naming_next();
     let handoff = write_handoff(draft, visit, &conclusion, &decided)?;
     close(draft, visit, decided, Some(handoff))
 }

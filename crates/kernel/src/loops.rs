@@ -7,18 +7,25 @@
 use crate::{control::LoopState, flow::Flow, flow::Step, ids::AttemptId, ids::StepId};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// The loop that `step` closes, as positions in the listed order; `None` if it never goes back.
-pub(crate) fn body(flow: &Flow, step: &Step) -> Option<RangeInclusive<usize>> {
+/// The steps that `step` repeats when it goes back, as positions in the listed order: just itself where a person asks for
+/// another round of what is no loop.
+fn body(flow: &Flow, step: &Step) -> Option<RangeInclusive<usize>> {
     let end = flow.position(&step.id)?;
-    let loop_start = closes_a_loop(step).then(|| back_target(step)).and_then(|target| flow.position(target));
-    let hints = step.routing.branches.iter().filter_map(|target| flow.position(target));
-    let start = loop_start.into_iter().chain(hints).filter(|start| *start <= end).min()?;
-    Some(start..=end)
+    Some(earlier_targets(flow, step).min().unwrap_or(end)..=end)
 }
 
-/// Whether its own verdict can send the run back.
-pub(crate) fn closes_a_loop(step: &Step) -> bool {
-    step.routing.declared && !step.routing.success_values.is_empty()
+/// Whether its text can send the run back.
+fn closes_a_loop(flow: &Flow, step: &Step) -> bool {
+    earlier_targets(flow, step).next().is_some()
+}
+
+/// Where its text can send the run back to.
+fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
+    let end = flow.position(&step.id);
+    let waits = step.routing.declared && !step.routing.success_values.is_empty();
+    let loop_start = waits.then(|| back_target(step));
+    let targets = loop_start.into_iter().chain(&step.routing.branches);
+    targets.filter_map(|target| flow.position(target)).filter(move |target| Some(*target) <= end)
 }
 
 /// Where `step` goes back to.
@@ -67,7 +74,7 @@ fn start_over(
 
 /// The round that `step` is in: how often its innermost loop has gone back, 0 outside a loop.
 pub(crate) fn iteration(flow: &Flow, loops: &BTreeMap<StepId, LoopState>, step: &StepId) -> u64 {
-    let innermost = around(flow, step).min_by_key(|(size, _)| *size);
+    let innermost = around(flow, loops, step).min_by_key(|(size, _)| *size);
     innermost.and_then(|(_, closing)| loops.get(&closing.id)).map_or(0, |state| state.iteration)
 }
 
@@ -77,15 +84,21 @@ pub(crate) fn feedback<'a>(
     loops: &'a BTreeMap<StepId, LoopState>,
     step: &StepId,
 ) -> Option<&'a AttemptId> {
-    let gone_back = around(flow, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
+    let gone_back =
+        around(flow, loops, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
     gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.feedback.as_ref())
 }
 
-/// The loops around `step`: their length and the step that closes them.
-fn around<'a>(flow: &'a Flow, step: &StepId) -> impl Iterator<Item = (usize, &'a Step)> {
+/// The loops around `step`: their length and the step that closes them. A step that is no loop counts once it was repeated.
+fn around<'a>(
+    flow: &'a Flow,
+    loops: &'a BTreeMap<StepId, LoopState>,
+    step: &StepId,
+) -> impl Iterator<Item = (usize, &'a Step)> {
     let position = flow.position(step);
     flow.steps.iter().filter_map(move |closing| {
-        let body = body(flow, closing)?;
+        let repeats = closes_a_loop(flow, closing) || loops.contains_key(&closing.id);
+        let body = body(flow, closing).filter(|_| repeats)?;
         body.contains(&position?).then(|| (body.end().saturating_sub(*body.start()), closing))
     })
 }

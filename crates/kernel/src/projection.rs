@@ -173,7 +173,9 @@ fn handoff_written(envelope: &mut Envelope, flow: &Flow, control: &Control, even
     output.insert("artifacts".to_owned(), last.map(|last| last.artifacts.clone()).unwrap_or_default());
     envelope.outputs.insert(step.to_string(), Value::Object(output));
     if handoff.routing_signal.decision == Decision::Loop {
-        envelope.loop_feedback.push(handoff.summary.clone());
+        // A critic that wrote nothing to its text still said so much.
+        let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
+        envelope.loop_feedback.push(said.clone());
     }
     let position = flow.position(step);
     let to_be_revisited = control.open.keys().any(|open| flow.position(&open.step) <= position);

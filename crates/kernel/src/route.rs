@@ -54,6 +54,14 @@ impl Decided {
         }
     }
 
+    /// Names the step that an advance leads to, as seed 0 has it.
+    pub(crate) fn naming_next(mut self) -> Self {
+        if let (Decision::Advance, Course::Enter(next)) = (self.signal.decision, &self.course) {
+            self.signal.next_step_id = Some(next.to_string());
+        }
+        self
+    }
+
     fn holding(mut self, about: About, question: String) -> Self {
         let evidence = Value::from(self.signal.reason.as_str());
         self.course = Course::Hold;

@@ -1,4 +1,5 @@
-//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run.
+//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
+//! stderr; with `--json` a line is an object.
 
 use crate::{failure::Failure, home::Home, output, select};
 use envoi_kernel::Event;
@@ -16,14 +17,9 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            let (attempt, text) = (attempt.to_string(), read(&dir.join(stream))?);
-            let lines = text.lines().map(|line| match home.json {
-                true => {
-                    format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
-                }
-                false => prefixed(&attempt, stream, line),
-            });
-            output::data(&lines.collect::<String>())?;
+            let text = read(&dir.join(stream))?;
+            let write = if home.json { as_json } else { prefixed };
+            output::data(&write(&attempt.to_string(), stream, &text))?;
         }
     }
     Ok(0)
@@ -37,7 +33,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn prefixed(attempt: &str, stream: &str, line: &str) -> String {
+fn as_json(attempt: &str, stream: &str, text: &str) -> String {
+    let line =
+        |line: &str| format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}));
+    text.lines().map(line).collect()
+}
+
+fn prefixed(attempt: &str, stream: &str, text: &str) -> String {
     let mark = if stream == "stderr" { "!" } else { "|" };
-    format!("{attempt} {mark} {line}\n")
+    text.lines().map(|line| format!("{attempt} {mark} {line}\n")).collect()
 }

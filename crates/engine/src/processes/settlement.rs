@@ -1,5 +1,6 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
+use super::job::secrets;
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -71,12 +72,18 @@ pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Resul
     let attempt = job.started.attempt.to_string();
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
+    // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
+    let secrets = secrets(&job.flow.secrets, &job.caller).unwrap_or_default();
+    let values: Vec<String> = secrets.into_iter().map(|(_, value)| value).collect();
+    envoi_step::mask_lost(dir, &values)
+        .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);
     let mut members = Object::default();
     members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
     // From the start to the last output: it ran at least so long.
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
+    members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
     let files =
         evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();

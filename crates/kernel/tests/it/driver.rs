@@ -153,10 +153,6 @@ impl Driver {
         self.ok(settled(exited(id, code)))
     }
 
-    pub(crate) fn says(&mut self, id: &str, text: &str) -> &mut Self {
-        self.ok(settled(result(id, Outcome::Exited { code: 0 }, text)))
-    }
-
     /// The timer that is armed and when it is due.
     pub(crate) fn timer(&self) -> (TimerId, Timestamp) {
         self.run.wants().timers.first().cloned().expect("a timer is armed")
@@ -186,6 +182,15 @@ impl Driver {
             _ => None,
         });
         found.unwrap_or_else(|| panic!("attempt {id} was not started"))
+    }
+
+    /// The attempt that began as the nth, from 0.
+    pub(crate) fn nth_begun(&self, place: usize) -> Option<AttemptId> {
+        let begun = self.records.iter().filter_map(|record| match &record.event {
+            Event::AttemptStarted(event) => Some(event.attempt.clone()),
+            _ => None,
+        });
+        begun.into_iter().nth(place)
     }
 
     pub(crate) fn settlement(&self, id: &str) -> &AttemptSettled {

@@ -1,7 +1,7 @@
 //! Signals that need a person, and what a person may say.
 
 use crate::{
-    flows::{With, bounded, critic, flow, limits, step},
+    flows::{With, bounded, branch, critic, flow, limits, step},
     story::{ends, plays},
 };
 
@@ -90,5 +90,44 @@ fn proceeding_from_the_last_step_completes_the_run() {
     assert_eq!(
         ends(&flow([step("a"), talker(2)]), &inputs),
         "answered proceed, critic.1 -> end, over: completed = nothing [succeeded 0]"
+    );
+}
+
+#[test]
+fn a_step_that_is_no_loop_may_be_repeated_anew_in_each_round_of_the_loop_around_it() {
+    let once = branch("pick", &["b"]).with(|step| step.routing.max_iterations = 1);
+    plays(
+        &flow([once, step("b"), critic("test", "pick", 1)]),
+        "> start
+         started, pick.1.1 begins
+         = pick.1.1 live
+         > pick.1.1 says nothing
+         pick.1.1 ok, pick.1 holds, pick.1 succeeded, asks Review of pick.1
+         = question [waiting 3]
+         > answer again
+         answered again, pick.1 back to pick, pick.2.1 begins (round 1)
+         = pick.2.1 live
+         > pick.2.1 says nothing
+         pick.2.1 ok, pick.2 holds, pick.2 succeeded, asks Review of pick.2
+         = question [waiting 3]
+         > answer again
+         refused: another round would pass max_iterations 1 of step `pick`
+         = question [waiting 3]
+         > answer proceed
+         answered proceed, pick.2 -> b, b.1.1 begins
+         = b.1.1 live
+         > b.1.1 exit 0
+         b.1.1 ok, b.1 -> test, b.1 succeeded, test.1.1 begins
+         = test.1.1 live
+         > test.1.1 exit 1
+         test.1.1 ok, test.1 back to pick, test.1 succeeded, pick.3.1 begins (round 1)
+         = pick.3.1 live
+         > pick.3.1 says nothing
+         pick.3.1 ok, pick.3 holds, pick.3 succeeded, asks Review of pick.3
+         = question [waiting 3]
+         > answer again
+         answered again, pick.3 back to pick, pick.4.1 begins (round 1)
+         = pick.4.1 live
+         ",
     );
 }
