@@ -17,8 +17,10 @@ steps:
     run: \"echo $ENVOI_ATTEMPT > at; while [ ! -e go-$ENVOI_ATTEMPT ]; do sleep 0.01; done; exit 9\"
 ";
 
+type Row = (&'static str, &'static str, u64, u64, usize, &'static [&'static str]);
+
 /// While this attempt runs: the stage, attempts started, loop-backs, attempts settled, and the stages that are complete.
-const TRUTH: [(&str, &str, u64, u64, usize, &[&str]); 6] = [
+const TRUTH: [Row; 6] = [
     ("work.1.1", "work", 1, 0, 0, &[]),
     ("work.1.2", "work", 2, 0, 1, &[]),
     ("critic.1.1", "critic", 3, 0, 2, &["work"]),

@@ -88,6 +88,7 @@ pub fn load_run(reader: &envoi_journal::Reader, id: &RunId) -> Result<Run, Refus
 fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
+    // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
     if stopped && request.choice.is_none() && request.reopen {
         return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone() }]);
     }

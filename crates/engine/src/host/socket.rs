@@ -117,7 +117,10 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     }
     let mut out = BufWriter::new(stream);
     for response in heard {
-        asked();
+        // Whoever only wants to know whether somebody is there may ask for something next.
+        if !matches!(response, Response::Pong) {
+            asked();
+        }
         let last = response.is_last();
         let Ok(mut line) = serde_json::to_vec(&response) else { return };
         line.push(b'\n');
