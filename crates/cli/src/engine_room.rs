@@ -121,7 +121,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
 /// What a last response means for the command; `None` for one that others follow.
 fn conclude(response: Response, narrator: &mut Narrator) -> Option<Result<u8, Failure>> {
     match response {
-        Response::Accepted { run } => narrator.accepted(&run),
+        Response::Accepted { .. } => narrator.accepted(),
         Response::Record { record } => narrator.record(&record),
         Response::Rest { standing } => {
             narrator.rest(&standing);

@@ -87,10 +87,14 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
     CallerWire { env, secrets: named.collect(), flow_dir: flow_dir.to_owned() }
 }
 
+/// The path of a socket has at most 107 bytes; the engine adds 50.
+const MAX_SOCKET_DIR_BYTES: usize = 56;
+
 /// A folder for the engine's socket whose path is short.
 pub(crate) fn socket_dir() -> PathBuf {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_dir());
-    runtime.unwrap_or_else(env::temp_dir)
+    let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let usable = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES;
+    named.into_iter().chain([env::temp_dir()]).find(usable).unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
 /// Attempts at once unless told: twice the cores.

@@ -5,7 +5,7 @@ use envoi_contract::{handoff::Status as HandoffStatus, json::Value};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
-    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Routed},
+    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
     ids::RunId,
 };
 
@@ -14,13 +14,15 @@ pub(crate) struct Narrator {
     run: RunId,
     json: bool,
     quiet: bool,
+    /// Whether the run has been named yet.
+    named: bool,
     /// Where the visit leads whose hand-off comes next.
     leads: Option<String>,
 }
 
 impl Narrator {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
-        Self { run, json, quiet: false, leads: None }
+        Self { run, json, quiet: false, named: false, leads: None }
     }
 
     /// Says nothing but the end.
@@ -33,16 +35,19 @@ impl Narrator {
         eprintln!("{text}");
     }
 
-    pub(crate) fn accepted(&mut self, run: &RunId) {
-        if !self.quiet && !self.json {
-            eprintln!("run {run}");
+    /// The run is begun or found: its name is the first thing said.
+    pub(crate) fn accepted(&mut self) {
+        if !self.quiet && !self.json && !self.named {
+            eprintln!("run {}", self.run);
         }
+        self.named = true;
     }
 
     pub(crate) fn record(&mut self, record: &Record) {
         if self.quiet {
             return;
         }
+        self.accepted();
         if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.
@@ -92,6 +97,9 @@ impl Narrator {
     fn line(&mut self, event: &Event) -> Option<String> {
         Some(match event {
             Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
+            Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
+                format!("  {:<18} in doubt", settled.attempt.to_string())
+            }
             Event::AttemptSettled(settled) if !settled.ok => {
                 let took = seconds(settled.duration_ms);
                 format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))

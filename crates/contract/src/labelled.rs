@@ -153,10 +153,10 @@ fn unescaped(inner: &str) -> String {
     }
 }
 
-/// `name=value, name=value`; commas inside brackets, and pieces without a `=`, belong to the value before.
+/// `name=value, name=value`; pieces without a `=`, as in `[a, b]`, belong to the value before.
 pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = Vec::new();
-    for piece in split_outside_brackets(text) {
+    for piece in text.split(',').filter(|piece| !piece.trim_ascii().is_empty()) {
         match (piece.split_once('='), pairs.last_mut()) {
             (Some((name, value)), _) if is_name(name.trim_ascii()) => {
                 pairs.push((name.trim_ascii().to_owned(), value.trim_ascii().to_owned()));
@@ -173,19 +173,6 @@ pub(crate) fn pairs(text: &str) -> Vec<(String, String)> {
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_u32;
-    text.split(move |scalar| {
-        match scalar {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        scalar == ',' && depth == 0
-    })
-    .filter(|piece| !piece.trim_ascii().is_empty())
 }
 
 /// `a, b` or `[a, b]`, quotes optional.

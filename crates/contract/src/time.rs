@@ -1,6 +1,13 @@
 //! Moments: RFC 3339 in, UTC with milliseconds and `Z` out.
 //!
 //! Owns reading and writing of times; it never asks what time it is.
+//!
+//! ```
+//! use envoi_contract::time::Timestamp;
+//!
+//! let started = Timestamp::parse("2026-01-02T04:04:05+01:00").unwrap_or_default();
+//! assert_eq!(started.saturating_add_ms(1500).to_string(), "2026-01-02T03:04:06.500Z");
+//! ```
 
 use alloc::string::String;
 use core::fmt;

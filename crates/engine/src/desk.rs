@@ -10,7 +10,7 @@ pub use resume::load_run;
 
 use crate::{
     followers::Followers,
-    message::{Ask, EngineError, Message},
+    message::{Ask, EngineError, Message, Reply},
     protocol::{CallerWire, Refused, Request, Response},
     runner::Caller,
 };
@@ -59,14 +59,13 @@ impl Desk {
         caller: &CallerWire,
         client: &Sender<Response>,
     ) -> Result<(), Refused> {
-        let loaded = self.load(run)?;
-        if let Status::Ended(_) = loaded.status() {
-            let message = format!("run `{run}` is over ({})", loaded.status().word());
+        // Before the run is looked at, so that its end cannot be missed.
+        self.followers.add(run, client.clone());
+        let status = self.adopt(run, caller, true)?.status();
+        if let Status::Ended(_) = status {
+            let message = format!("run `{run}` is over ({})", status.word());
             return Err(Refused::new("RUN_OVER", message, None));
         }
-        let caller = caller_of(loaded.flow(), caller);
-        self.adopt(loaded, caller)?;
-        self.followers.add(run, client.clone());
         tell(client, Response::Accepted { run: run.clone() });
         match self.ask(run, Ask::Cancel { by }) {
             Err(refused) if refused.code != "CANCELLING" => Err(refused),
@@ -76,18 +75,17 @@ impl Desk {
 
     /// Sends to the loop and waits for its answer.
     pub(crate) fn ask(&self, run: &RunId, ask: Ask) -> Result<(), Refused> {
-        self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply })
+        self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply }).map_err(refused)
     }
 
-    pub(crate) fn exchange(
-        &self,
-        message: impl FnOnce(crate::message::Reply) -> Message,
-    ) -> Result<(), Refused> {
+    /// Sends a message to the loop and waits for its answer.
+    pub(crate) fn exchange(&self, message: impl FnOnce(Reply) -> Message) -> Result<(), EngineError> {
         let (tell, told) = mpsc::channel();
-        let reply: crate::message::Reply = Box::new(move |result| drop(tell.send(result)));
-        let gone = || Refused::failure("the engine has stopped");
+        // Whoever asked may have gone away in the meantime.
+        let reply: Reply = Box::new(move |result| tell.send(result).unwrap_or_default());
+        let gone = || EngineError::Stopping { reason: "it is closing".to_owned() };
         self.mailbox.send(message(reply)).map_err(|_| gone())?;
-        told.recv().map_err(|_| gone())?.map_err(refused)
+        told.recv().map_err(|_| gone())?
     }
 }
 
@@ -128,7 +126,7 @@ pub(crate) fn read_failed(error: &ReadError) -> Refused {
     }
 }
 
-fn refused(error: EngineError) -> Refused {
+pub(crate) fn refused(error: EngineError) -> Refused {
     use envoi_kernel::Refusal;
     let message = error.to_string();
     match error {
@@ -146,8 +144,9 @@ fn refused(error: EngineError) -> Refused {
             Refused::new(code, message, None)
         }
         EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
-        EngineError::Store(_) | EngineError::NotHeld { .. } | EngineError::Stopping { .. } => {
-            Refused::failure(message)
-        }
+        EngineError::Store(_)
+        | EngineError::Stale { .. }
+        | EngineError::NotHeld { .. }
+        | EngineError::Stopping { .. } => Refused::failure(message),
     }
 }

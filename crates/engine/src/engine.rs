@@ -40,6 +40,8 @@ pub struct Engine {
     /// Most attempts at once.
     jobs: usize,
     runs: BTreeMap<RunId, Active>,
+    /// Runs that were held and are over, and their next event: one that was loaded before its end is not adopted.
+    over: BTreeMap<RunId, Seq>,
     /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
     used_slots: usize,
     /// Runs with a visit that waits for a slot, the longest waiting first.
@@ -47,9 +49,6 @@ pub struct Engine {
     /// The earliest timer of each run that has one.
     timers: BTreeSet<(Timestamp, RunId)>,
     commits_under_way: usize,
-    /// Runs that ended here and are no longer held: the place of their next event, and how they ended. Whoever read such a
-    /// run before its end must not bring the old state back.
-    over: BTreeMap<RunId, (Seq, &'static str)>,
     draining: bool,
     stopped: Option<EngineError>,
 }
@@ -62,11 +61,11 @@ impl Engine {
             world,
             jobs: jobs.max(1),
             runs: BTreeMap::new(),
+            over: BTreeMap::new(),
             used_slots: 0,
             waiting: VecDeque::new(),
             timers: BTreeSet::new(),
             commits_under_way: 0,
-            over: BTreeMap::new(),
             draining: false,
             stopped: None,
         }
@@ -136,6 +135,9 @@ impl Engine {
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
         let id = start.run.clone();
+        if self.runs.contains_key(&id) {
+            return reply(Err(Refusal::AlreadyStarted.into()));
+        }
         if let Err(busy) = self.check_workspace(&id, &start.workspace, start.shared) {
             return reply(Err(busy));
         }
@@ -150,17 +152,17 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, caller, reply } = adopt;
+        let Adopt { run, to_end, caller, reply } = adopt;
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
+        if self.over.get(&id).is_some_and(|next| run.next_seq() < *next) {
+            return reply(Err(EngineError::Stale { run: id }));
+        }
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
-        if let Err(busy) = self.check_workspace(&id, &place.0, place.1) {
+        if let Err(busy) = self.check_workspace(&id, &place.0, place.1 || to_end) {
             return reply(Err(busy));
-        }
-        if let Some((_, status)) = self.over.get(&id).filter(|(next, _)| run.next_seq() < *next) {
-            return reply(Err(Refusal::Over { status }.into()));
         }
         self.over.remove(&id);
         let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
@@ -171,11 +173,11 @@ impl Engine {
         self.turn(&id);
     }
 
-    /// A run that does not share its workspace is alone in it among the runs that are going on.
+    /// A run that does not want to share its workspace is alone in it among the runs that are going on.
     fn check_workspace(&self, id: &RunId, workspace: &str, shared: bool) -> Result<(), EngineError> {
         let there = |(other, active): (&RunId, &Active)| {
             let started = active.run.started()?;
-            let collides = other != id && started.workspace == workspace && !(shared && started.shared);
+            let collides = other != id && started.workspace == workspace && !shared;
             (collides && active.run.status() == Status::Running).then(|| other.clone())
         };
         match self.runs.iter().find_map(there) {
@@ -322,9 +324,10 @@ impl Engine {
                 && active.live.is_empty()
                 && active.in_flight.is_none()
         };
-        if let Some(active) = self.runs.get(id).filter(|active| over(active)) {
-            self.over.insert(id.clone(), (active.run.next_seq(), active.run.status().word()));
-            self.runs.remove(id);
+        if self.runs.get(id).is_some_and(over)
+            && let Some(active) = self.runs.remove(id)
+        {
+            self.over.insert(id.clone(), active.run.next_seq());
         }
     }
 

@@ -23,11 +23,6 @@ impl Followers {
         self.lock().entry(run.clone()).or_default().push(follower);
     }
 
-    /// Forgets the followers of a run that did not begin.
-    pub fn drop_run(&self, run: &RunId) {
-        self.lock().remove(run);
-    }
-
     /// Tells the followers of `run` how it stands, and forgets them if it is at rest.
     pub fn rest(&self, run: &RunId, status: &envoi_kernel::Status) {
         let Some(standing) = Standing::of(status) else { return };

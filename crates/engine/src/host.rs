@@ -78,6 +78,7 @@ impl Host {
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
         let epoch = store.take_epoch()?;
+        store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();

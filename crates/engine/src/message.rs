@@ -65,6 +65,8 @@ pub struct Begin {
 pub struct Adopt {
     /// The run as the journal has it.
     pub run: Run,
+    /// It is only going to be ended, and may be beside others in its workspace for that.
+    pub to_end: bool,
     /// What commands may see.
     pub caller: Arc<Caller>,
     /// Answered when it is in the loop.
@@ -116,6 +118,12 @@ pub enum EngineError {
         run: RunId,
         /// The workspace.
         workspace: String,
+    },
+    /// The run has gone on since it was loaded; load it again.
+    #[error("run `{run}` has gone on since it was loaded")]
+    Stale {
+        /// Which.
+        run: RunId,
     },
     /// The engine does not hold this run.
     #[error("run `{run}` is not held by this engine")]

@@ -76,6 +76,18 @@ impl Runner for Processes {
     }
 }
 
+/// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
+const MAX_SPAWNS: u32 = 3;
+
+fn never_starts(dir: &AttemptDir, job: &Job) -> String {
+    let said = std::fs::read_to_string(dir.supervisor_log()).unwrap_or_default();
+    let attempt = &job.started.attempt;
+    format!(
+        "the supervisor of attempt `{attempt}` ended {MAX_SPAWNS} times before it could start anything: {}",
+        said.trim()
+    )
+}
+
 impl Shared {
     fn dir(&self, run: &RunId, attempt: &AttemptId) -> AttemptDir {
         AttemptDir::new(self.layout.attempt(run, attempt))
@@ -94,6 +106,7 @@ impl Shared {
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
     fn settle(&self, job: &Job) -> Result<Settlement, String> {
         let dir = self.dir(&job.run, &job.started.attempt);
+        let mut spawned = 0;
         loop {
             match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id)
                 .map_err(|error| error.to_string())?
@@ -101,7 +114,9 @@ impl Shared {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
                 Probe::Settled(exit) => return settlement::finished(&self.blobs, &dir, job, *exit),
                 Probe::Lost(evidence) => return settlement::in_doubt(&dir, job, evidence),
+                Probe::NotStarted(_) if spawned == MAX_SPAWNS => return Err(never_starts(&dir, job)),
                 Probe::NotStarted(lock) => {
+                    spawned += 1;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
                         Err(reason) => return Ok(settlement::cannot_start(job, reason)),

@@ -101,12 +101,12 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// Whether further ones are only counted.
+    /// Whether further ones are only counted. Checks whose work grows with the mistakes may then stop.
     pub(crate) fn full(&self) -> bool {
         self.found.len() >= MAX_KEPT
     }
 
-    /// How many there are; a later call tells whether something was added in between.
+    /// How many were found; a later call tells whether something was added in between.
     pub(crate) fn count(&self) -> usize {
         self.found.len().saturating_add(self.beyond)
     }
@@ -129,7 +129,7 @@ pub struct Report {
     pub text: String,
     /// In the order of the file; at most 100.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more there are.
+    /// How many more were found, at least.
     pub beyond: usize,
 }
 

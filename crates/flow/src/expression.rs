@@ -24,21 +24,21 @@ use verdict::Names;
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 
+/// The longest expression. `---1` nests at every byte where it is compiled, and the stack of a thread is 2 MiB.
+const MAX_BYTES: usize = 1024;
+
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     let environment = environment();
     let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
     for usage in &draft.expressions {
+        if problems.full() {
+            return;
+        }
         let checker =
             Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
         checker.check();
     }
-}
-
-/// The names that an expression leaves open.
-struct Open {
-    roots: HashSet<String>,
-    paths: HashSet<String>,
 }
 
 struct Checker<'c> {
@@ -61,6 +61,9 @@ impl Checker<'_> {
         }
         let mut at = 0_usize;
         for segment in segments(&self.usage.source) {
+            if self.problems.full() {
+                return;
+            }
             match segment {
                 Segment::Text(text) => at = at.saturating_add(text.len()),
                 Segment::Expression(source) => {
@@ -94,15 +97,17 @@ impl Checker<'_> {
         let Some(open) = self.open_names(start, source) else { return };
         let mut told = 0..0;
         for mut found in scan::names(source) {
+            if self.problems.full() {
+                return;
+            }
             found.range = found.range.start.saturating_add(start)..found.range.end.saturating_add(start);
             if told.contains(&found.range.start) {
                 continue;
             }
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
-                Kind::Path { members, called, .. } => {
-                    let open = open.roots.contains(&found.name) && open.paths.contains(&found.dotted());
-                    if open && !self.globals.contains(&found.name) {
+                Kind::Path { members, called } => {
+                    if open.contains(&found.name) && !self.globals.contains(&found.name) {
                         told = self.path(&found, members, *called);
                     }
                 }
@@ -110,13 +115,17 @@ impl Checker<'_> {
         }
     }
 
-    /// `None`: it does not parse, and the problem is told.
-    fn open_names(&mut self, start: usize, source: &str) -> Option<Open> {
+    /// The variables that an expression reads. `None`: it does not parse, and the problem is told.
+    fn open_names(&mut self, start: usize, source: &str) -> Option<HashSet<String>> {
+        if source.len() > MAX_BYTES {
+            let span = self.span(start..start.saturating_add(source.len()));
+            let message =
+                format!("an expression has at most {MAX_BYTES} bytes; this one has {}", source.len());
+            self.problems.add(Diagnostic::invalid(span, message));
+            return None;
+        }
         match self.environment.compile_expression(source) {
-            Ok(parsed) => Some(Open {
-                roots: parsed.undeclared_variables(false),
-                paths: parsed.undeclared_variables(true),
-            }),
+            Ok(parsed) => Some(parsed.undeclared_variables(false)),
             Err(error) => {
                 let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
                 let begin = start.saturating_add(source.len().saturating_sub(source.trim_start().len()));
@@ -168,10 +177,6 @@ impl Checker<'_> {
             let start = self.usage.span.start.checked_add(at)?;
             Some(Span::new(start, start.checked_add(name.len())?))
         };
-        if range.is_empty() || self.problems.full() {
-            self.usage.span
-        } else {
-            place().unwrap_or(self.usage.span)
-        }
+        if range.is_empty() { self.usage.span } else { place().unwrap_or(self.usage.span) }
     }
 }

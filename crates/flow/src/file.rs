@@ -15,7 +15,7 @@ use crate::{
 };
 use envoi_kernel::{
     flow::{InputDecl, Limits, Secret, SecretSource},
-    ids::{FlowId, is_key},
+    ids::FlowId,
     ledger::Cost,
 };
 
@@ -161,16 +161,4 @@ fn steps(node: &Node, draft: &mut Draft, problems: &mut Problems) {
         }
         draft.steps.push(read);
     }
-}
-
-/// The id of a step, as it was written; what is wrong with it is told.
-pub(crate) fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
-    let text = read::text(node, "`id`", problems)?;
-    if !is_key(text) {
-        problems.add(names::bad_id(node.span, text, names::ID));
-    } else if text == "end" {
-        let message = "`end` cannot name a step: `next: end` ends a run";
-        problems.add(Diagnostic::invalid(node.span, message));
-    }
-    Some(Spanned { value: text.to_owned(), span: node.span })
 }

@@ -6,7 +6,7 @@
 use crate::{
     diagnostic::{Diagnostic, Problems},
     draft::DraftStep,
-    read::Spanned,
+    read::{Spanned, refuse},
     suggestion::nearest,
 };
 use std::collections::BTreeMap;
@@ -81,12 +81,16 @@ impl<'d> Graph<'d> {
                     .help("`next` and `branches` lead forward"),
             );
         }
-        for (index, branch) in step.targets.branches.iter().enumerate() {
-            let earlier = step.targets.branches.iter().take(index);
-            if let Some(first) = earlier.into_iter().find(|other| other.value == branch.value) {
+        self.check_branches(&step.targets.branches, problems);
+    }
+
+    fn check_branches(&self, branches: &[Spanned<String>], problems: &mut Problems) {
+        let mut seen = BTreeMap::new();
+        for branch in branches {
+            if let Some(first) = seen.insert(branch.value.as_str(), branch.span) {
                 problems.add(
                     Diagnostic::invalid(branch.span, format!("`{}` is named twice", branch.value))
-                        .label(first.span, "the first time is here"),
+                        .label(first, "the other time is here"),
                 );
             } else {
                 self.existing(branch, "`branches`", false, problems);
@@ -109,13 +113,16 @@ impl<'d> Graph<'d> {
         } else {
             format!("there is no step `{}`", crate::yaml::shortened(&target.value))
         };
+        let refusal = Diagnostic::invalid(target.span, message);
+        if problems.full() {
+            return refuse(problems, refusal);
+        }
         let candidates = self.ids().chain(end_fits.then_some("end"));
         let help = nearest(&target.value, candidates).map(|word| format!("did you mean `{word}`?"));
-        problems.add(
-            Diagnostic::invalid(target.span, message)
-                .maybe_help(help.or_else(|| Some(format!("the steps are {}", self.some_ids())))),
-        );
-        None
+        refuse(
+            problems,
+            refusal.maybe_help(help.or_else(|| Some(format!("the steps are {}", self.some_ids())))),
+        )
     }
 
     fn some_ids(&self) -> String {

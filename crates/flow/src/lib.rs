@@ -14,6 +14,7 @@
 
 mod diagnostic;
 mod draft;
+mod editor;
 mod expression;
 mod file;
 mod graph;
@@ -33,6 +34,8 @@ mod yaml;
 pub use diagnostic::{
     Colour, Diagnostic, FLOW_INVALID, FLOW_SYNTAX, Label, NOT_YET_SUPPORTED, Place, Report, Span,
 };
+
+pub use editor::SCHEMA;
 
 use diagnostic::Problems;
 use draft::Draft;

@@ -18,6 +18,9 @@ pub(crate) struct Spanned<T> {
     pub(crate) span: Span,
 }
 
+/// How many unknown keys of a mapping are taken for misspelt ones.
+const MISSPELT: usize = 10;
+
 /// The members of a mapping whose keys have been checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'n> {
@@ -45,7 +48,7 @@ impl<'n> Fields<'n> {
     /// Whether `name` is absent and an unknown key was probably meant to be it, so that its absence is no second mistake.
     pub(crate) fn misspelt(&self, name: &str, vocabulary: &Vocabulary) -> bool {
         let known = |word: &str| vocabulary.words().any(|known| known == word);
-        let mut unknown = self.keys().filter(|key| !known(&key.text));
+        let mut unknown = self.keys().filter(|key| !known(&key.text)).take(MISSPELT);
         self.get(name).is_none() && unknown.any(|key| nearest(&key.text, vocabulary.words()) == Some(name))
     }
 
@@ -63,11 +66,13 @@ fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
         problems.add(not_yet(key.span, &format!("`{name}` in {}", vocabulary.place)));
         return;
     }
-    let expected = format!("{} has the keys {}", vocabulary.place, listed(vocabulary.keys));
-    problems.add(
-        Diagnostic::invalid(key.span, format!("unknown key `{name}` in {}", vocabulary.place))
-            .maybe_help(did_you_mean(name, vocabulary.words()).or(Some(expected))),
-    );
+    let unknown = Diagnostic::invalid(key.span, format!("unknown key `{name}` in {}", vocabulary.place));
+    if problems.full() {
+        return problems.add(unknown);
+    }
+    let meant = did_you_mean(name, vocabulary.words())
+        .unwrap_or_else(|| format!("{} has the keys {}", vocabulary.place, listed(vocabulary.keys)));
+    problems.add(unknown.help(meant));
 }
 
 /// Something of the language that this build does not carry out.

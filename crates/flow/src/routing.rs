@@ -87,39 +87,47 @@ fn branches(node: &Node, problems: &mut Problems) -> Vec<Spanned<String>> {
 /// Keys without which a kind cannot work, and keys that would do nothing.
 fn keys_that_fit(kind: Kind, fields: &Fields<'_>, node: &Node, problems: &mut Problems) {
     let has = |key: &str| fields.get(key).is_some();
+    let place = fields.get("kind").map_or(node.span, |kind| kind.span);
     match kind {
-        Kind::Microloop if !has("success_values") => {
-            let span = fields.get("kind").map_or(node.span, |kind| kind.span);
-            problems.add(
-                Diagnostic::invalid(span, "a microloop without `success_values` never ends well")
-                    .help("name the status that ends it: `success_values: [VERIFIED]`"),
-            );
-        }
-        Kind::Branch if !has("branches") => {
-            let span = fields.get("kind").map_or(node.span, |kind| kind.span);
-            problems.add(
-                Diagnostic::invalid(span, "`kind: branch` without `branches` leads nowhere")
-                    .help("name the steps that a hint may lead to: `branches: [a, b]`"),
-            );
-        }
-        Kind::Branch => {
-            if let Some((key, _)) = fields.pair("success_values") {
-                let message = "`success_values` does nothing in a branch";
-                problems.add(Diagnostic::invalid(key.span, message).help("a branch follows hints alone"));
-            }
-        }
-        Kind::Linear | Kind::Microloop => {}
-    }
-    if let Some((key, _)) = fields.pair("loop_to")
-        && kind != Kind::Microloop
-        && !has("success_values")
-    {
-        problems.add(
-            Diagnostic::invalid(key.span, "`loop_to` without `success_values` would never loop")
-                .help("name the status that ends the loop: `kind: microloop`, `success_values: [VERIFIED]`"),
-        );
+        Kind::Microloop if !has("success_values") => problems.add(
+            Diagnostic::invalid(place, "a microloop without `success_values` never ends well").help(A_STATUS),
+        ),
+        Kind::Branch if !has("branches") => problems.add(
+            Diagnostic::invalid(place, "`kind: branch` without `branches` leads nowhere")
+                .help("name the steps that a hint may lead to: `branches: [a, b]`"),
+        ),
+        Kind::Branch | Kind::Linear => idle_keys(kind, fields, problems),
+        Kind::Microloop => {}
     }
 }
+
+const A_STATUS: &str = "name the status that ends it: `success_values: [VERIFIED]`";
+
+/// Keys of a loop in a routing that has none: who wrote them believes that there is one.
+fn idle_keys(kind: Kind, fields: &Fields<'_>, problems: &mut Problems) {
+    let has = |key: &str| fields.get(key).is_some();
+    let mut idle = |key: &str, why: &str, help: &str| {
+        if let Some((key, _)) = fields.pair(key) {
+            let message = format!("`{}` does nothing {why}", key.text);
+            problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+    };
+    if kind == Kind::Branch {
+        idle("success_values", "in a branch", "a branch follows hints alone");
+    } else if has("success_values") {
+        return;
+    }
+    for key in ["loop_to", "can_further_iteration_help", "on_blocked"] {
+        idle(key, "without a loop", LOOP);
+    }
+    if !has("branches") {
+        for key in ["max_iterations", "on_exhausted"] {
+            idle(key, "without a loop", LOOP);
+        }
+    }
+}
+
+const LOOP: &str = "a loop has `kind: microloop` and `success_values`";
 
 fn statuses(fields: &Fields<'_>, problems: &mut Problems) -> BTreeMap<i32, String> {
     let Some(node) = fields.get("status_from_exit") else { return BTreeMap::new() };

@@ -6,7 +6,7 @@
 use crate::{
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Targets, Usage},
-    file, keys, names, path,
+    keys, names, path,
     read::{self, Fields, Spanned, refuse},
     routing,
     yaml::{Kind, Node},
@@ -14,7 +14,7 @@ use crate::{
 use envoi_kernel::{
     expression::{Segment, segments},
     flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Step, StepKind, Template},
-    ids::StepId,
+    ids::{StepId, is_key},
 };
 
 /// The most tries that a visit may have.
@@ -25,7 +25,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let nothing = |place| DraftStep { id: None, place, targets: Targets::default(), step: None };
     let Some(fields) = Fields::of(node, &keys::STEP, problems) else { return nothing(node.span) };
     let id = match fields.get("id") {
-        Some(node) => file::step_id(node, problems),
+        Some(node) => step_id(node, problems),
         None if fields.misspelt("id", &keys::STEP) => None,
         None => refuse(problems, Diagnostic::invalid(first_line(node), "a step without an `id`")),
     };
@@ -37,6 +37,18 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let step = reader.step(id.as_ref(), &mut targets);
     let step = step.filter(|_| problems.count() == before);
     DraftStep { id, place: at, targets, step }
+}
+
+/// The id of a step, as it was written; what is wrong with it is told.
+fn step_id(node: &Node, problems: &mut Problems) -> Option<Spanned<String>> {
+    let text = read::text(node, "`id`", problems)?;
+    if !is_key(text) {
+        problems.add(names::bad_id(node.span, text, names::ID));
+    } else if text == "end" {
+        let message = "`end` cannot name a step: `next: end` ends a run";
+        problems.add(Diagnostic::invalid(node.span, message));
+    }
+    Some(Spanned { value: text.to_owned(), span: node.span })
 }
 
 /// Where a step begins: its first key.

@@ -68,13 +68,14 @@ fn every_key_that_is_built_loads() {
     assert_eq!(triage.artifacts, ["out/**/*.{json,md}"]);
     assert_eq!(triage.routing.branches.len(), 2);
     assert_eq!(triage.routing.on_exhausted, OnExhausted::Proceed);
-    assert_eq!(triage.routing.on_blocked, OnBlocked::Fail);
-    assert!(!triage.routing.can_further_iteration_help);
     let fix = &flow.steps[1];
     assert_eq!(fix.condition, Some(Expression("steps['triage'].data.n > 2".to_owned())));
     assert_eq!((fix.retry.backoff_min_ms, fix.retry.backoff_max_ms), (5_000, 5_000));
     assert_eq!(fix.routing.next, Some(Next::End));
     assert!(!fix.routing.declared, "`next` alone gives the resolver nothing to do");
+    let explain = &flow.steps[2].routing;
+    assert_eq!((explain.on_blocked, explain.can_further_iteration_help), (OnBlocked::Fail, false));
+    assert_eq!((explain.loop_to.as_ref(), explain.max_iterations), (None, 3));
     assert_eq!(flow.steps[2].condition, Some(Expression("not steps.triage.data.done".to_owned())));
 }
 

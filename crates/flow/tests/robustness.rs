@@ -53,15 +53,22 @@ fn nesting_that_would_exhaust_the_stack_is_refused() {
     for piece in ["[", "{a: ", "- ", "? ", "!x ", "&a "] {
         survive(piece.repeat(20_000).as_bytes());
     }
-    let braces = format!(
-        "flow: f\nsteps:\n  - id: a\n    run: \"${{{{ {}x{} }}}}\"\n",
-        "(".repeat(20_000),
-        ")".repeat(20_000)
-    );
-    survive(braces.as_bytes());
-    let schema =
-        "{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, default: 1 }";
-    survive(format!("flow: f\ninputs: {{ a: {schema} }}\nsteps: [{{ id: a, run: x }}]\n").as_bytes());
+    let nested =
+        |expression: String| format!("flow: f\nsteps:\n  - id: a\n    run: [\"${{{{ {expression} }}}}\"]\n");
+    for piece in ["(", "-", "not ", "run.id+", "[", "run.a.a", "1if 1else "] {
+        survive(nested(piece.repeat(20_000)).as_bytes());
+        survive(nested(format!("{}1", piece.repeat(1000 / piece.len()))).as_bytes());
+    }
+    for tail in [".a", "[0]", "()", "|upper"] {
+        survive(nested(format!("run.id{}", tail.repeat(1000 / tail.len()))).as_bytes());
+    }
+    for schema in [
+        "{ $ref: '#', default: 1 }",
+        "{ anyOf: [{ $ref: '#' }, { not: { $ref: '#' } }], default: 1 }",
+        "{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, default: 1 }",
+    ] {
+        survive(format!("flow: f\ninputs: {{ a: {schema} }}\nsteps: [{{ id: a, run: x }}]\n").as_bytes());
+    }
 }
 
 /// Pieces of the language in an order that nobody would write.

@@ -53,7 +53,7 @@ pub(crate) fn answer(
         Choice::Rerun => {}
         Choice::Fail => fail(&mut draft, &raised)?,
         Choice::Proceed | Choice::Again | Choice::Stop => {
-            let decided = decided(&draft, step, choice, &actor);
+            let decided = decided(&draft, step, choice, &actor).naming_next();
             conclude::close(&mut draft, &raised.visit, decided, None)?;
         }
     }

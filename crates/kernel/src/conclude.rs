@@ -44,7 +44,8 @@ pub(crate) fn conclude(
         Conclusion::Skipped => skipped(draft, step),
         Conclusion::Failed(error) => failed(step, error),
         Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
-    };
+    }
+    .naming_next();
     let handoff = write_handoff(draft, visit, &conclusion, &decided)?;
     close(draft, visit, decided, Some(handoff))
 }
@@ -56,7 +57,7 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let Decided { signal, course, audit, hold, end, .. } = decided;
+    let Decided { signal, course, audit, hold, end, .. } = within_cancel(draft, decided);
     let complete = course == Course::Complete;
     draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
     if let Some(handoff) = handoff {
@@ -70,6 +71,18 @@ pub(crate) fn close(
         None if complete => draft.emit(Event::RunEnded(completed())),
         None => Ok(()),
     }
+}
+
+/// A run that is being cancelled asks nothing and ends as cancelled, whatever its last attempt came to; only one that is
+/// complete anyway has nothing left to cancel.
+fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
+    if draft.control.cancelling.is_some() {
+        (decided.hold, decided.end) = (None, None);
+        if decided.course == Course::Hold {
+            decided.course = Course::Stop;
+        }
+    }
+    decided
 }
 
 /// Puts a question to a person.
@@ -160,9 +173,15 @@ fn write_handoff(
         .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
 }
 
+/// A file whose name no path of the contract can hold is among the changes only.
 fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
-    let kept = files.iter().filter(|file| file.blob.is_some());
+    let kept = files.iter().filter(|file| file.blob.is_some() && is_portable(&file.path));
     kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
+}
+
+/// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
+fn is_portable(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
 }
 
 /// Nothing at all where nothing changed: the member is then left out.

@@ -16,7 +16,7 @@ use std::{fmt, sync::Arc};
 const FUEL: u64 = 200_000;
 
 /// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
-pub const MAX_EXPRESSION_BYTES: usize = 4 * 1024;
+pub const MAX_EXPRESSION_BYTES: usize = 1024;
 
 /// Why an expression gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -327,7 +327,7 @@ mod tests {
         for bomb in [long, nested, huge] {
             assert!(scope.render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
         }
-        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(2_000))).is_ok());
+        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(500))).is_ok());
     }
 
     #[test]

@@ -2,23 +2,30 @@
 //!
 //! A loop is known by the step that closes it. It spans the listed steps from the earliest one it can go back to, up to
 //! that step. Coming from outside, its count starts at 0; a loop inside a loop therefore starts over in each round of the
-//! outer one.
+//! outer one. Loops that merely cross do not start each other over, so that every run ends.
 
 use crate::{control::LoopState, flow::Flow, flow::Step, ids::AttemptId, ids::StepId};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// The loop that `step` closes, as positions in the listed order; `None` if it never goes back.
-pub(crate) fn body(flow: &Flow, step: &Step) -> Option<RangeInclusive<usize>> {
+/// The steps that `step` repeats when it goes back, as positions in the listed order: just itself where a person asks for
+/// another round of what is no loop.
+fn body(flow: &Flow, step: &Step) -> Option<RangeInclusive<usize>> {
     let end = flow.position(&step.id)?;
-    let loop_start = closes_a_loop(step).then(|| back_target(step)).and_then(|target| flow.position(target));
-    let hints = step.routing.branches.iter().filter_map(|target| flow.position(target));
-    let start = loop_start.into_iter().chain(hints).filter(|start| *start <= end).min()?;
-    Some(start..=end)
+    Some(earlier_targets(flow, step).min().unwrap_or(end)..=end)
 }
 
-/// Whether its own verdict can send the run back.
-pub(crate) fn closes_a_loop(step: &Step) -> bool {
-    step.routing.declared && !step.routing.success_values.is_empty()
+/// Whether its text can send the run back.
+fn closes_a_loop(flow: &Flow, step: &Step) -> bool {
+    earlier_targets(flow, step).next().is_some()
+}
+
+/// Where its text can send the run back to.
+fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
+    let end = flow.position(&step.id);
+    let waits = step.routing.declared && !step.routing.success_values.is_empty();
+    let loop_start = waits.then(|| back_target(step));
+    let targets = loop_start.into_iter().chain(&step.routing.branches);
+    targets.filter_map(|target| flow.position(target)).filter(move |target| Some(*target) <= end)
 }
 
 /// Where `step` goes back to.
@@ -28,7 +35,8 @@ pub(crate) fn back_target(step: &Step) -> &StepId {
 
 /// The run goes from one step to another on its ordinary way.
 pub(crate) fn enter(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
-    start_over(flow, loops, from, to, None);
+    let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
+    start_over(flow, loops, |body| !body.contains(&from) && body.contains(&to));
 }
 
 /// The loop that `from` closes goes back to `to`.
@@ -39,7 +47,14 @@ pub(crate) fn go_back(
     to: &StepId,
     feedback: Option<AttemptId>,
 ) {
-    start_over(flow, loops, from, to, Some(from));
+    if let (Some(from), Some(to), Some(outer)) =
+        (flow.position(from), flow.position(to), flow.step(from).and_then(|step| body(flow, step)))
+    {
+        // Loops that cross this one keep their count: two that started each other over would never end.
+        let nested =
+            |body: &RangeInclusive<usize>| outer.contains(body.start()) && outer.contains(body.end());
+        start_over(flow, loops, |body| nested(body) && !body.contains(&from) && body.contains(&to));
+    }
     let state = loops.entry(from.clone()).or_default();
     state.iteration = state.iteration.saturating_add(1);
     state.feedback = feedback;
@@ -48,29 +63,42 @@ pub(crate) fn go_back(
 fn start_over(
     flow: &Flow,
     loops: &mut BTreeMap<StepId, LoopState>,
-    from: &StepId,
-    to: &StepId,
-    except: Option<&StepId>,
+    is_entered: impl Fn(&RangeInclusive<usize>) -> bool,
 ) {
-    let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
-    for step in flow.steps.iter().filter(|step| Some(&step.id) != except) {
-        if body(flow, step).is_some_and(|body| !body.contains(&from) && body.contains(&to)) {
+    for step in &flow.steps {
+        if body(flow, step).is_some_and(|body| is_entered(&body)) {
             loops.remove(&step.id);
         }
     }
 }
 
-/// The innermost loop around `step` that has gone back at least once, and its state.
-pub(crate) fn innermost<'a>(
+/// The round that `step` is in: how often its innermost loop has gone back, 0 outside a loop.
+pub(crate) fn iteration(flow: &Flow, loops: &BTreeMap<StepId, LoopState>, step: &StepId) -> u64 {
+    let innermost = around(flow, loops, step).min_by_key(|(size, _)| *size);
+    innermost.and_then(|(_, closing)| loops.get(&closing.id)).map_or(0, |state| state.iteration)
+}
+
+/// The feedback for `step`: that of the innermost loop around it that has gone back at least once.
+pub(crate) fn feedback<'a>(
     flow: &Flow,
     loops: &'a BTreeMap<StepId, LoopState>,
     step: &StepId,
-) -> Option<&'a LoopState> {
-    let position = flow.position(step)?;
-    flow.steps
-        .iter()
-        .filter_map(|closing| Some((body(flow, closing)?, loops.get(&closing.id)?)))
-        .filter(|(body, _)| body.contains(&position))
-        .min_by_key(|(body, _)| body.end().saturating_sub(*body.start()))
-        .map(|(_, state)| state)
+) -> Option<&'a AttemptId> {
+    let gone_back =
+        around(flow, loops, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
+    gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.feedback.as_ref())
+}
+
+/// The loops around `step`: their length and the step that closes them. A step that is no loop counts once it was repeated.
+fn around<'a>(
+    flow: &'a Flow,
+    loops: &'a BTreeMap<StepId, LoopState>,
+    step: &StepId,
+) -> impl Iterator<Item = (usize, &'a Step)> {
+    let position = flow.position(step);
+    flow.steps.iter().filter_map(move |closing| {
+        let repeats = closes_a_loop(flow, closing) || loops.contains_key(&closing.id);
+        let body = body(flow, closing).filter(|_| repeats)?;
+        body.contains(&position?).then(|| (body.end().saturating_sub(*body.start()), closing))
+    })
 }

@@ -32,7 +32,10 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::AttemptStarted(event) => attempt_started(envelope, flow, event, record.at),
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, event, record.at),
         Event::Routed(event) => routed(envelope, flow, event),
-        Event::HandoffWritten(event) => handoff_written(envelope, flow, control, event),
+        Event::HandoffWritten(event) => {
+            handoff_written(envelope, flow, control, event);
+            failed_before_its_start(envelope, control, event, record.at);
+        }
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
@@ -101,17 +104,44 @@ fn attempt_settled(envelope: &mut Envelope, event: &AttemptSettled, at: Timestam
         record.llm_calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
     }
     if let Some(error) = &event.error {
-        let entry = [
-            ("step", step),
-            ("attempt", event.attempt.to_string()),
-            ("code", error.code.clone()),
-            ("message", error.message.clone()),
-            ("at", at.to_string()),
-        ];
-        envelope
-            .errors
-            .push(entry.into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect());
+        push_error(envelope, &step, Some(event.attempt.to_string()), (&error.code, &error.message), at);
     }
+}
+
+/// A visit that failed without an attempt has no other event that tells of its error.
+fn failed_before_its_start(
+    envelope: &mut Envelope,
+    control: &Control,
+    event: &HandoffWritten,
+    at: Timestamp,
+) {
+    let step = &event.visit.step;
+    let last = control.steps.get(step).and_then(|state| state.last.as_ref());
+    if last.is_none_or(|last| last.attempt.is_some()) {
+        return;
+    }
+    if let Some(error) = event.handoff.error.as_deref() {
+        push_error(envelope, step.as_str(), None, error.split_once(": ").unwrap_or(("", error)), at);
+    }
+}
+
+fn push_error(
+    envelope: &mut Envelope,
+    step: &str,
+    attempt: Option<String>,
+    error: (&str, &str),
+    at: Timestamp,
+) {
+    let (code, message) = error;
+    let entry = [
+        ("step", Some(step.to_owned())),
+        ("attempt", attempt),
+        ("code", Some(code.to_owned())),
+        ("message", Some(message.to_owned())),
+        ("at", Some(at.to_string())),
+    ];
+    let known = entry.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
+    envelope.errors.push(known.collect());
 }
 
 fn routed(envelope: &mut Envelope, flow: &Flow, event: &Routed) {
@@ -143,7 +173,9 @@ fn handoff_written(envelope: &mut Envelope, flow: &Flow, control: &Control, even
     output.insert("artifacts".to_owned(), last.map(|last| last.artifacts.clone()).unwrap_or_default());
     envelope.outputs.insert(step.to_string(), Value::Object(output));
     if handoff.routing_signal.decision == Decision::Loop {
-        envelope.loop_feedback.push(handoff.summary.clone());
+        // A critic that wrote nothing to its text still said so much.
+        let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
+        envelope.loop_feedback.push(said.clone());
     }
     let position = flow.position(step);
     let to_be_revisited = control.open.keys().any(|open| flow.position(&open.step) <= position);

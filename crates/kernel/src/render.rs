@@ -73,7 +73,7 @@ fn is_reference(data: &Value) -> bool {
 pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result<AttemptStarted, SkillError> {
     let scope = scope(&draft.control);
     let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
-    let innermost = loops::innermost(draft.flow, &draft.control.loops, &visit.step);
+    let loops = &draft.control.loops;
     let StepKind::Run(plan) = &step.kind;
     let mut env = environment(&scope, draft.flow.env.iter().chain(&step.env))?;
     let command = command(&scope, plan, &mut env)?;
@@ -83,9 +83,9 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         env,
         cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&scope, cwd))?,
         timeout_ms: step.timeout_ms,
-        iteration: innermost.map_or(0, |state| state.iteration),
+        iteration: loops::iteration(draft.flow, loops, &visit.step),
         handoff: draft.control.last_handoff.clone(),
-        feedback: innermost.and_then(|state| state.feedback.clone()),
+        feedback: loops::feedback(draft.flow, loops, &visit.step).cloned(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
     })
 }

@@ -8,7 +8,7 @@ use crate::{
     control::VisitState,
     draft::Draft,
     event::{About, Course, EndStatus, Outcome, RunEnded},
-    flow::{OnBlocked, OnExhausted, Step},
+    flow::{OnBlocked, OnExhausted, RoutingPlan, Step},
     ids::{StepId, VisitId},
     input::Refusal,
     loops,
@@ -17,6 +17,9 @@ use envoi_contract::{
     json::Value,
     routing::{self, Decision, Signal},
 };
+
+/// The row of the decision table that fires when a loop has had its last round.
+const EXHAUSTED: &str = "4";
 
 /// What is to be recorded and done after a visit.
 pub(crate) struct Decided {
@@ -49,6 +52,14 @@ impl Decided {
             "4" | "5" | "6" => Some(false),
             _ => None,
         }
+    }
+
+    /// Names the step that an advance leads to, as seed 0 has it.
+    pub(crate) fn naming_next(mut self) -> Self {
+        if let (Decision::Advance, Course::Enter(next)) = (self.signal.decision, &self.course) {
+            self.signal.next_step_id = Some(next.to_string());
+        }
+        self
     }
 
     fn holding(mut self, about: About, question: String) -> Self {
@@ -108,7 +119,7 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
         handoff_text: text.to_owned(),
         routing: Some(routing::Routing {
             kind: plan.kind,
-            loop_target: None,
+            loop_target: gate_target(plan),
             success_values: plan.success_values.clone(),
             max_iterations: plan.max_iterations,
             can_further_iteration_help: plan.can_further_iteration_help,
@@ -122,12 +133,17 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
     }
 }
 
+/// A linear step that waits for a status is a gate: without a target the resolver would let every status pass.
+fn gate_target(plan: &RoutingPlan) -> Option<String> {
+    if plan.kind == routing::Kind::Linear { plan.success_values.first().cloned() } else { None }
+}
+
 fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
     let id = &step.id;
     let reason = decided.signal.reason.clone();
     match decided.signal.decision {
         Decision::Branch => branch(draft, step, decided),
-        Decision::Loop if decided.signal.needs_human => match step.routing.on_exhausted {
+        Decision::Loop if decided.row == EXHAUSTED => match step.routing.on_exhausted {
             OnExhausted::Proceed => decided,
             OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
             OnExhausted::Ask => {
@@ -136,6 +152,8 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
                 decided.holding(About::Exhausted, question)
             }
         },
+        // An unknown hint beside an unfinished loop: rounds are left, and a person is needed.
+        Decision::Loop if decided.signal.needs_human => review(step, decided),
         Decision::Loop => go_back(draft, step, loops::back_target(step), decided),
         Decision::Terminate => match step.routing.on_blocked {
             OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),

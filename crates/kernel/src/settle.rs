@@ -25,10 +25,10 @@ const MAX_DATA_BYTES: usize = 64 * 1024;
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
+    let late = !is_live(&draft, &attempt)?;
     let step = draft.step(&attempt.visit.step)?;
     let verdict = judge(step, &result);
     let text = result.text.clone();
-    let late = !is_live(&draft, &attempt)?;
     let settled = record(result, &verdict, late);
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {

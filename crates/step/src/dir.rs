@@ -18,7 +18,7 @@ pub struct AttemptDir {
 }
 
 impl AttemptDir {
-    /// Names the folder; touches nothing.
+    /// Names the folder, whose own name is the attempt's id; touches nothing.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -163,8 +163,8 @@ pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
 /// Whether the file open as `fd` is the lock file of `dir` and has its lock; takes it if nobody has.
 pub(crate) fn holds_lock_of(dir: &AttemptDir, fd: impl rustix::fd::AsFd) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    let open = rustix::fs::fstat(&fd)?;
-    let named = fs::metadata(dir.lock())?;
-    let is_it = (open.st_dev, open.st_ino) == (named.dev(), named.ino());
-    Ok(is_it && flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
+    let file = File::from(fd.as_fd().try_clone_to_owned()?);
+    let (open, named) = (file.metadata()?, fs::metadata(dir.lock())?);
+    let is_it = (open.dev(), open.ino()) == (named.dev(), named.ino());
+    Ok(is_it && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
 }

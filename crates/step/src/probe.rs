@@ -21,7 +21,8 @@ const OUTPUT_TAIL_BYTES: u64 = 4 * 1024;
 /// The state of an attempt.
 #[derive(Debug)]
 pub enum Probe {
-    /// Its lock is held. Wait ([`crate::wait_until_free`]) and look again.
+    /// Its lock is held. Wait ([`crate::wait_until_free`]) and look again, more than once if need be: a process that an
+    /// engine has just forked for something else can hold the lock for a moment too.
     Running,
     /// It is over, and every file that it hands over can be taken.
     Settled(Box<Exit>),
@@ -77,7 +78,8 @@ pub struct ProbeError {
 /// Says what became of an attempt that was decided to start in the boot `started_in_boot`.
 ///
 /// Makes the folder if it is missing. The lock is taken for the length of the call, and returned with
-/// [`Probe::NotStarted`].
+/// [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the command
+/// wrote it: masking is part of settling.
 ///
 /// # Errors
 /// The folder cannot be read or its lock not be taken; a damaged record is not an error but [`Probe::Lost`].

@@ -223,6 +223,16 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_is_told_and_does_not_stop_the_command() {
+        let secrets = Secrets::new(&[]);
+        let mut stream = StreamFile::create("/dev/full".into(), 100, &secrets).unwrap();
+        stream.push(b"output");
+        stream.push(b"more");
+        let (total, failed) = stream.finish();
+        assert_eq!((total, failed.unwrap().kind()), (10, std::io::ErrorKind::StorageFull));
+    }
+
+    #[test]
     fn the_end_of_a_stream_is_found_at_any_moment() {
         for written in 0..40_usize {
             let text: String = ('a'..='z').cycle().take(written).collect();

@@ -1,4 +1,5 @@
-//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run.
+//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
+//! stderr; with `--json` a line is an object.
 
 use crate::{failure::Failure, home::Home, output, select};
 use envoi_kernel::Event;
@@ -16,7 +17,9 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            output::data(&prefixed(&attempt.to_string(), stream, &read(&dir.join(stream))?))?;
+            let text = read(&dir.join(stream))?;
+            let write = if home.json { as_json } else { prefixed };
+            output::data(&write(&attempt.to_string(), stream, &text))?;
         }
     }
     Ok(0)
@@ -28,6 +31,12 @@ fn read(path: &Path) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(Failure::machine(path.display(), error)),
     }
+}
+
+fn as_json(attempt: &str, stream: &str, text: &str) -> String {
+    let line =
+        |line: &str| format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}));
+    text.lines().map(line).collect()
 }
 
 fn prefixed(attempt: &str, stream: &str, text: &str) -> String {

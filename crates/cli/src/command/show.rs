@@ -84,7 +84,10 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
             .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
-            writeln!(text, "  {name}: {}", head(&plain(value))).map_err(Failure::store)?;
+            let told = head(&plain(value));
+            if !matches!(told.as_str(), "" | "null" | "[]" | "0") {
+                writeln!(text, "  {name}: {told}").map_err(Failure::store)?;
+            }
         }
     }
     Ok(text)

@@ -202,6 +202,18 @@ fn values_are_found_again_for_errors() {
 }
 
 #[test]
+fn a_name_that_comes_again_replaces_however_many_there_are() {
+    for count in [2_u64, 15, 16, 17, 40, 2000] {
+        let names = (0..count).chain(0..count);
+        let members: Members<u64> =
+            names.enumerate().map(|(turn, n)| (format!("n{n}"), turn as u64)).collect();
+        assert_eq!(members.keys().count() as u64, count);
+        assert!(members.values().copied().eq(count..2 * count), "{count}");
+        assert!(members.keys().map(ToString::to_string).eq((0..count).map(|n| format!("n{n}"))));
+    }
+}
+
+#[test]
 fn members_keep_their_place() {
     let mut members =
         Object::from([("b", Value::from(1_u64)), ("a", Value::Null), ("b", Value::from(2_u64))]);

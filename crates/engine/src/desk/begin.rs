@@ -1,11 +1,11 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::{Desk, caller_of, check_secrets, read_failed, tell};
+use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
     message::{Begin, Message},
-    protocol::{Refused, Response, StartRequest, WorkspaceUse},
+    protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
 };
-use envoi_journal::{PinnedFlow, RunFilter};
+use envoi_journal::{PinnedFlow, ReadError, RunFilter};
 use envoi_kernel::{Flow, Run, ids::RunId, input::Start};
 use std::{
     fs, io,
@@ -15,6 +15,12 @@ use std::{
 
 impl Desk {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        if self.has_begun(&request.run)? {
+            // The engine that began it went away before it could say so.
+            let StartRequest { run, by, caller, .. } = request;
+            let again = ResumeRequest { run, choice: None, reopen: false, why: None, by, caller };
+            return self.resume(again, client);
+        }
         let loaded = envoi_flow::load(&request.flow_name, &request.flow_text).map_err(|report| {
             Refused::bad_input("FLOW_INVALID", report.to_string(), Some("run `envoi check`"))
         })?;
@@ -50,9 +56,18 @@ impl Desk {
                 reply,
             }))
         };
-        self.exchange(begin).inspect_err(|_| self.followers.drop_run(&request.run))?;
+        self.exchange(begin).map_err(refused)?;
         tell(client, Response::Accepted { run: request.run.clone() });
         Ok(())
+    }
+
+    fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        match reader.run(run) {
+            Ok(_) => Ok(true),
+            Err(ReadError::Missing { .. }) => Ok(false),
+            Err(error) => Err(read_failed(&error)),
+        }
     }
 
     fn workspace(&self, request: &StartRequest, flow: &Flow) -> Result<PathBuf, Refused> {

@@ -1,10 +1,9 @@
 //! A run goes on: from the journal, with the flow it is pinned to.
 
-use super::{Desk, caller_of, check_secrets, read_failed, tell};
+use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
-    message::{Adopt, Ask, Message},
-    protocol::{Refused, Response, ResumeRequest},
-    runner::Caller,
+    message::{Adopt, Ask, EngineError, Message},
+    protocol::{CallerWire, Refused, Response, ResumeRequest},
 };
 use envoi_journal::files;
 use envoi_kernel::{
@@ -16,44 +15,42 @@ use std::sync::{Arc, mpsc::Sender};
 
 impl Desk {
     pub(super) fn resume(&self, request: ResumeRequest, client: &Sender<Response>) -> Result<(), Refused> {
+        // Before the run is looked at, so that its rest cannot be missed.
+        self.followers.add(&request.run, client.clone());
         let run = self.load(&request.run)?;
         let asks = asks(&run, &request)?;
-        let caller = caller_of(run.flow(), &request.caller);
-        check_secrets(run.flow(), &caller)?;
-        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        files::restore_run(&self.layout, &reader, &request.run)
-            .map_err(|error| Refused::failure(error.to_string()))?;
-        let status = run.status();
-        if matches!(status, Status::Ended(_)) && asks.is_empty() {
-            tell(client, Response::Accepted { run: request.run.clone() });
-            self.followers.add(&request.run, client.clone());
-            self.followers.rest(&request.run, &status);
-            return Ok(());
-        }
+        check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
         if let Some(started) = run.started().filter(|started| !started.shared) {
             self.check_free(&started.workspace, &request.run)?;
         }
-        self.adopt(run, caller)?;
-        self.followers.add(&request.run, client.clone());
+        let status = self.adopt(&request.run, &request.caller, false)?.status();
         tell(client, Response::Accepted { run: request.run.clone() });
-        let nothing_asked = asks.is_empty();
-        for ask in asks {
-            self.ask(&request.run, ask)?;
-        }
-        if nothing_asked {
+        if asks.is_empty() {
             self.followers.rest(&request.run, &status);
         }
-        Ok(())
+        asks.into_iter().try_for_each(|ask| self.ask(&request.run, ask))
     }
 
-    /// The run as the journal has it.
-    pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
+    fn load(&self, id: &RunId) -> Result<Run, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         load_run(&reader, id)
     }
 
-    pub(super) fn adopt(&self, run: Run, caller: Arc<Caller>) -> Result<(), Refused> {
-        self.exchange(|reply| Message::Adopt(Box::new(Adopt { run, caller, reply })))
+    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. A run that went on
+    /// while it was loaded is loaded again.
+    pub(super) fn adopt(&self, id: &RunId, caller: &CallerWire, to_end: bool) -> Result<Run, Refused> {
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
+        loop {
+            let run = load_run(&reader, id)?;
+            let caller = caller_of(run.flow(), caller);
+            let adopt = Adopt { run: run.clone(), to_end, caller, reply: Box::new(|_| {}) };
+            match self.exchange(|reply| Message::Adopt(Box::new(Adopt { reply, ..adopt }))) {
+                Ok(()) => return Ok(run),
+                Err(EngineError::Stale { .. }) => {}
+                Err(error) => return Err(refused(error)),
+            }
+        }
     }
 }
 

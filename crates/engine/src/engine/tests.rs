@@ -164,9 +164,13 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let answer = Arc::new(Mutex::new(None));
     let told = Arc::clone(&answer);
     let reply = Box::new(move |result| *told.lock().unwrap() = Some(result));
-    engine.handle(Message::Adopt(Box::new(Adopt { run: read, caller: Arc::new(Caller::default()), reply })));
+    engine.handle(Message::Adopt(Box::new(Adopt {
+        run: read,
+        to_end: false,
+        caller: Arc::new(Caller::default()),
+        reply,
+    })));
     let answer = answer.lock().unwrap().take();
-    let over = matches!(answer, Some(Err(EngineError::Refused(Refusal::Over { status: "succeeded" }))));
-    assert!(over, "{answer:?}");
+    assert!(matches!(answer, Some(Err(EngineError::Stale { .. }))), "{answer:?}");
     assert!(doings.take().is_empty() && engine.is_idle(), "nothing starts again");
 }

@@ -6,11 +6,13 @@ use crate::{
     desk::Desk,
     protocol::{Request, Response},
 };
+use envoi_contract::digest::Digest;
 use std::{
     fs, io,
     io::{BufRead, BufReader, BufWriter, Write},
     os::unix::{
-        fs::DirBuilderExt as _,
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, MetadataExt as _},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -34,13 +36,14 @@ pub(super) struct Listener {
 }
 
 impl Listener {
+    /// Listens in a folder of this store's below `parent`. Only the holder of the lease does; what earlier holders left
+    /// there is removed.
     pub(super) fn bind(parent: &Path, desk: Desk) -> io::Result<Self> {
-        let folder = parent.join(format!("envoi-{}", std::process::id()));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+        let folder = own_folder(parent, desk.layout.root())?;
+        for stale in fs::read_dir(&folder)? {
+            fs::remove_file(stale?.path())?;
         }
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let path = folder.join("s");
+        let path = folder.join(std::process::id().to_string());
         let listener = UnixListener::bind(&path)?;
         let closing = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&closing);
@@ -81,6 +84,24 @@ impl Listener {
     }
 }
 
+/// The folder for the sockets of the store at `root`: made for this user alone, or found to be so. In a folder that
+/// everybody may write to, somebody else could have been there first.
+fn own_folder(parent: &Path, root: &Path) -> io::Result<PathBuf> {
+    let user = rustix::process::getuid().as_raw();
+    let store: String = Digest::of(root.as_os_str().as_bytes()).hex().chars().take(16).collect();
+    let folder = parent.join(format!("envoi-{user}-{store}"));
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    let found = fs::symlink_metadata(&folder)?;
+    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
+        let message = format!("`{}` is not a folder of this user alone", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(folder)
+}
+
 fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     let mut line = String::new();
     let mut limited = BufReader::new(io::Read::take(stream, MAX_REQUEST_BYTES));
@@ -97,9 +118,10 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     let mut out = BufWriter::new(stream);
     for response in heard {
         asked();
+        let last = response.is_last();
         let Ok(mut line) = serde_json::to_vec(&response) else { return };
         line.push(b'\n');
-        if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+        if out.write_all(&line).and_then(|()| out.flush()).is_err() || last {
             return;
         }
     }

@@ -1,5 +1,6 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
+use super::job::secrets;
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -11,7 +12,7 @@ use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
     input::AttemptResult,
 };
-use envoi_step::{AttemptDir, Evidence, Exit, FileRef};
+use envoi_step::{AttemptDir, Doubt, Evidence, Exit, FileRef};
 use std::fs;
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
@@ -71,16 +72,34 @@ pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Resul
     let attempt = job.started.attempt.to_string();
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
+    // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
+    let secrets = secrets(&job.flow.secrets, &job.caller).unwrap_or_default();
+    let values: Vec<String> = secrets.into_iter().map(|(_, value)| value).collect();
+    envoi_step::mask_lost(dir, &values)
+        .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);
     let mut members = Object::default();
-    members.insert("why".to_owned(), Value::from(format!("{:?}", evidence.doubt)));
+    members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
+    // From the start to the last output: it ran at least so long.
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
+    members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
     let files =
         evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
     members.insert("files_changed".to_owned(), Value::Array(files));
     Ok(Settlement::InDoubt { evidence: Value::Object(members) })
+}
+
+fn why(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::SupervisorGone => {
+            "its supervisor was ended before it could say how the command ended".to_owned()
+        }
+        Doubt::Rebooted => "the machine was started again since".to_owned(),
+        Doubt::Damaged => "the record of its end cannot be read".to_owned(),
+        Doubt::FileDiffers { path } => format!("`{path}` is not what the record of its end says"),
+    }
 }
 
 struct Carried<'a> {

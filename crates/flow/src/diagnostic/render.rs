@@ -1,7 +1,10 @@
 //! Diagnostics as text for people.
 
 use super::{Colour, Diagnostic, Label, Place, Report, Span, count};
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+/// Bytes of lines that are shown for one diagnostic; of more, only the place is told.
+const LONGEST_SNIPPET: usize = 64 * 1024;
 
 pub(super) fn report(report: &Report, colour: Colour) -> String {
     let renderer = match colour {
@@ -26,22 +29,35 @@ pub(super) fn report(report: &Report, colour: Colour) -> String {
 }
 
 fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {
+    let title = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
     let window = Window::around(&report.text, diagnostic);
+    let group = if window.text.len() <= LONGEST_SNIPPET {
+        title.element(snippet(report, diagnostic, &window))
+    } else {
+        let Place { line, column } = report.place(diagnostic);
+        title.element(Origin::path(report.file.as_str()).line(line).char_column(column))
+    };
+    match &diagnostic.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+fn snippet<'a>(
+    report: &'a Report,
+    diagnostic: &Diagnostic,
+    window: &Window<'a>,
+) -> Snippet<'a, Annotation<'a>> {
     let primary = window.annotation(AnnotationKind::Primary, diagnostic.span, expected(diagnostic));
     let others = diagnostic
         .labels
         .iter()
         .map(|Label { span, text }| window.annotation(AnnotationKind::Context, *span, Some(text.clone())));
-    let snippet = Snippet::source(window.text)
+    Snippet::source(window.text)
         .line_start(window.first_line)
         .path(report.file.as_str())
         .annotation(primary)
-        .annotations(others);
-    let group = Level::ERROR.primary_title(diagnostic.message.as_str()).id(diagnostic.code).element(snippet);
-    match &diagnostic.help {
-        Some(help) => group.element(Level::HELP.message(help.as_str())),
-        None => group,
-    }
+        .annotations(others)
 }
 
 /// What stands beside the marked text, unless the message says it already.

@@ -20,25 +20,10 @@ pub(super) enum Kind {
     /// A variable and what is read of it.
     Path {
         members: Vec<String>,
-        dotted: usize,
         called: bool,
     },
     Filter,
     Test,
-}
-
-impl Found {
-    /// The path up to the first member that is not written with a point: what the expression language reports.
-    pub(super) fn dotted(&self) -> String {
-        let mut text = self.name.clone();
-        if let Kind::Path { members, dotted, .. } = &self.kind {
-            for member in members.iter().take(*dotted) {
-                text.push('.');
-                text.push_str(member);
-            }
-        }
-        text
-    }
 }
 
 /// All names in one expression.
@@ -162,7 +147,6 @@ impl<'s> Scanner<'s> {
 
     fn path(&mut self, start: usize, name: &str) {
         let mut members = Vec::new();
-        let mut dotted = None;
         let mut end = self.at;
         loop {
             self.skip_space();
@@ -177,7 +161,6 @@ impl<'s> Scanner<'s> {
                 }
                 Some('[') => {
                     let Some(member) = self.subscript() else { break };
-                    dotted = dotted.or(Some(members.len()));
                     members.push(member.to_owned());
                 }
                 _ => break,
@@ -185,8 +168,7 @@ impl<'s> Scanner<'s> {
             end = self.at;
         }
         let called = self.peek() == Some('(');
-        let dotted = dotted.unwrap_or(members.len());
-        let kind = Kind::Path { members, dotted, called };
+        let kind = Kind::Path { members, called };
         self.found.push(Found { kind, name: name.to_owned(), range: start..end });
     }
 
@@ -224,7 +206,7 @@ mod tests {
             .map(|found| {
                 let text = &source[found.range.clone()];
                 match found.kind {
-                    Kind::Path { members, called, .. } => {
+                    Kind::Path { members, called } => {
                         format!("{text} = {} {members:?}{}", found.name, if called { " ()" } else { "" })
                     }
                     Kind::Filter => format!("|{text}"),

@@ -166,6 +166,9 @@ impl<'w, 'a> Watch<'w, 'a> {
     pub(super) fn end_leftovers(&mut self) -> io::Result<u32> {
         let kill_at = Instant::now() + Duration::from_millis(self.attempt.spec.grace_ms);
         let mut told = Told::default();
+        // Where processes cannot be listed, the leader's group is all that can be reached.
+        #[cfg(not(target_os = "linux"))]
+        let _ = rustix::process::kill_process_group(self.leader, Signal::KILL);
         loop {
             let mut left = self.others()?;
             left.retain(|process| !told.refused.contains(&process.key()));

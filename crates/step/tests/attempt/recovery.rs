@@ -120,10 +120,14 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     for file in exit.handed_over() {
         let path = stage.dir.path().join(&file.path);
         let whole = fs::read(&path).unwrap();
-        fs::write(&path, "torn").unwrap();
-        assert!(
-            matches!(later(), Probe::Lost(evidence) if evidence.doubt == Doubt::FileDiffers { path: file.path.clone() })
-        );
+        let zeroed = vec![0; whole.len()];
+        for damaged in [[&whole, &b"x"[..]].concat(), zeroed].iter().filter(|bytes| **bytes != whole) {
+            fs::write(&path, damaged).unwrap();
+            let doubt = Doubt::FileDiffers { path: file.path.clone() };
+            assert!(matches!(later(), Probe::Lost(evidence) if evidence.doubt == doubt), "{damaged:?}");
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(later(), Probe::Lost(_)), "{path:?} is missing");
         fs::write(&path, whole).unwrap();
     }
     let record = read(&stage.dir.exit());

@@ -1,0 +1,97 @@
+//! The JSON Schema of a flow file, for editors.
+//!
+//! Owns nothing but the text; it is kept by hand beside the other schemas, and the tests here hold it to the vocabulary.
+
+/// The JSON Schema (draft 2020-12) of the flow language, for editors and their completions. It says less than
+/// [`crate::load`]: that what is named exists, for one, is no matter of shape.
+pub const SCHEMA: &str = include_str!("../../../spec/schemas/flow.schema.json");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{json_schema::Schema, keys, tree, yaml};
+    use envoi_contract::json::Value;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    fn schema() -> Value {
+        Value::parse_str(SCHEMA).unwrap()
+    }
+
+    fn misfits(text: &str) -> Vec<String> {
+        let mut problems = crate::diagnostic::Problems::default();
+        let root = yaml::compose(text, &mut problems).unwrap();
+        let found = Schema::new(&schema()).unwrap().check(&tree::value(&root));
+        found.into_iter().map(|misfit| format!("{}: {}", misfit.path.join("."), misfit.reason)).collect()
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read_and_no_others() {
+        let schema = schema();
+        let defs = schema.get("$defs").unwrap();
+        for (vocabulary, described) in [
+            (&keys::FLOW, &schema),
+            (&keys::LIMITS, defs.get("limits").unwrap()),
+            (&keys::SECRET, defs.get("secret").unwrap()),
+            (&keys::STEP, defs.get("step").unwrap()),
+            (&keys::RETRY, defs.get("retry").unwrap()),
+            (&keys::ROUTING, defs.get("routing").unwrap()),
+        ] {
+            let properties = described.get("properties").and_then(Value::as_object).unwrap();
+            let read: BTreeSet<&str> = vocabulary.keys.iter().copied().collect();
+            assert_eq!(properties.keys().collect::<BTreeSet<&str>>(), read, "{}", vocabulary.place);
+            for (name, property) in properties {
+                let told = property.get("description").or(property.get("$ref"));
+                assert!(told.is_some(), "`{name}` of {} has no description", vocabulary.place);
+            }
+        }
+    }
+
+    #[test]
+    fn flows_that_load_fit_the_schema() {
+        let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut seen = 0;
+        for folder in ["tests/flows", "../../examples"] {
+            for file in files(&crate_root.join(folder)) {
+                let text = fs::read_to_string(&file).unwrap();
+                assert_eq!(misfits(&text), Vec::<String>::new(), "{}", file.display());
+                let loaded = crate::load(&file.to_string_lossy(), &text);
+                assert!(loaded.is_ok(), "{}", loaded.unwrap_err().render(crate::Colour::Never));
+                seen += 1;
+            }
+        }
+        assert!(seen > 1, "the flows have moved");
+    }
+
+    fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+        entries
+            .flat_map(|entry| {
+                let path = entry.unwrap().path();
+                if path.is_dir() { files(&path) } else { vec![path] }
+            })
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+            .collect()
+    }
+
+    #[test]
+    fn what_the_schema_refuses_the_loader_refuses() {
+        for keys in [
+            "timeout: 5",
+            "retry: { attempts: 0 }",
+            "retry: {}",
+            "on_in_doubt: maybe",
+            "envelope: yes",
+            "artifacts: out",
+            "cwd: /x",
+            "colour: red",
+            "routing: { kind: loop }",
+            "routing: { success_values: [] }",
+            "routing: { status_from_exit: { x: A } }",
+            "env: { ENVOI_X: y }",
+        ] {
+            let text = format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n");
+            assert!(!misfits(&text).is_empty(), "the schema lets `{keys}` pass");
+            assert!(crate::load("f.yaml", &text).is_err(), "the loader lets `{keys}` pass");
+        }
+    }
+}

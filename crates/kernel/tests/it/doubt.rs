@@ -1,0 +1,146 @@
+//! Attempts of which nobody knows how they ended.
+
+use crate::{
+    flows::{With, bounded, flow, limits, step},
+    story::{ends, plays},
+};
+use envoi_kernel::flow::InDoubtPolicy;
+
+#[test]
+fn the_policy_of_the_step_decides() {
+    for (policy, outcome) in [
+        (InDoubtPolicy::Ask, "a.1.1 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]"),
+        (InDoubtPolicy::Rerun, "a.1.1 IN_DOUBT, a.1.2 begins = a.1.2 live"),
+        (
+            InDoubtPolicy::Fail,
+            "a.1.1 IN_DOUBT, a.1 stops, a.1 failed, over: tool_failed_fatally at a = nothing [failed 1]",
+        ),
+    ] {
+        let flow = flow([step("a").in_doubt(policy)]);
+        assert_eq!(ends(&flow, &["start", "a.1.1 doubt"]), outcome, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_person_reruns_or_gives_up() {
+    let flow = flow([step("a"), step("b")]);
+    plays(
+        &flow,
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 doubt
+         a.1.1 IN_DOUBT, asks InDoubt of a.1
+         = question [waiting 5]
+         > answer proceed
+         refused: `proceed` is no answer to this question; it takes rerun or fail
+         = question [waiting 5]
+         > answer again
+         refused: `again` is no answer to this question; it takes rerun or fail
+         = question [waiting 5]
+         > answer stop
+         refused: `stop` is no answer to this question; it takes rerun or fail
+         = question [waiting 5]
+         > slot
+         refused: no visit waits for a slot
+         = question [waiting 5]
+         > a.1.1 doubt
+         refused: attempt `a.1.1` is not live
+         = question [waiting 5]
+         > answer rerun
+         answered rerun, a.1.2 begins
+         = a.1.2 live
+         > answer rerun
+         refused: question `int_none` is not open
+         = a.1.2 live
+         > a.1.2 exit 0
+         a.1.2 ok, a.1 -> b, a.1 succeeded, b.1.1 begins
+         = b.1.1 live
+         ",
+    );
+    plays(
+        &flow,
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 doubt
+         a.1.1 IN_DOUBT, asks InDoubt of a.1
+         = question [waiting 5]
+         > answer fail
+         answered fail, a.1 stops, a.1 failed, over: tool_failed_fatally at a
+         = nothing [failed 1]
+         ",
+    );
+}
+
+#[test]
+fn a_rerun_waits_for_its_slot() {
+    plays(
+        &flow([step("a")]),
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 doubt without a slot
+         a.1.1 IN_DOUBT, asks InDoubt of a.1
+         = question [waiting 5]
+         > answer rerun without a slot
+         answered rerun
+         = a.1 ready
+         > slot
+         a.1.2 begins
+         = a.1.2 live
+         ",
+    );
+}
+
+#[test]
+fn a_rerun_is_a_hop_and_not_a_try() {
+    let twice = step("a").tries(2).in_doubt(InDoubtPolicy::Rerun);
+    plays(
+        &flow([twice]),
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 doubt
+         a.1.1 IN_DOUBT, a.1.2 begins
+         = a.1.2 live
+         > a.1.2 exit 1
+         a.1.2 TOOL_EXIT_NON_ZERO, timer for a.1
+         = timer
+         > due
+         timer fires, a.1.3 begins
+         = a.1.3 live
+         > a.1.3 exit 1
+         a.1.3 TOOL_EXIT_NON_ZERO, a.1 stops, a.1 failed, over: tool_failed_fatally at a
+         = nothing [failed 1]
+         ",
+    );
+    let tight = bounded(limits(&[("agent_hops", "1")]), [step("a").in_doubt(InDoubtPolicy::Rerun)]);
+    assert_eq!(
+        ends(&tight, &["start", "a.1.1 doubt"]),
+        "a.1.1 IN_DOUBT, over: max_agent_hops_exceeded at a = nothing [exhausted 4]"
+    );
+}
+
+#[test]
+fn only_a_live_attempt_can_be_in_doubt() {
+    plays(
+        &flow([step("a"), step("b")]),
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.2 doubt
+         refused: attempt `a.1.2` is not live
+         = a.1.1 live
+         > b.1.1 doubt
+         refused: attempt `b.1.1` is not live
+         = a.1.1 live
+         > a.1.1 exit 0
+         a.1.1 ok, a.1 -> b, a.1 succeeded, b.1.1 begins
+         = b.1.1 live
+         > a.1.1 doubt
+         refused: attempt `a.1.1` is not live
+         = b.1.1 live
+         ",
+    );
+}

@@ -1,0 +1,90 @@
+//! Templates: what a command is given, and what stops it before it starts.
+
+use crate::{
+    driver::{Driver, reported, settled},
+    flows::{With, flow, step},
+    story::{event, stand},
+};
+use envoi_kernel::event::Command;
+
+fn events(driver: &Driver) -> Vec<String> {
+    driver.records.iter().map(|record| event(&record.event)).collect()
+}
+
+#[test]
+fn values_reach_a_command_as_arguments_variables_and_folder() {
+    let second = step("b")
+        .exec(&[
+            "run",
+            "${{ inputs.who }}",
+            "n=${{ steps.a.data.n }}",
+            "${{ steps.a.report }}",
+            "${{ run.id }}",
+        ])
+        .variable("WHO", "${{ inputs.who }}!")
+        .variable("WHO", "later ${{ steps.a.status }}")
+        .with(|step| step.cwd = Some(envoi_kernel::flow::Template("${{ inputs.who }}/src".to_owned())));
+    let mut driver = Driver::started_with(&flow([step("a"), second]), r#"{"who":"ada \"x\""}"#);
+    driver.ok(settled(reported("a.1.1", r#""data":{"n":1.00}"#)));
+    let begun = driver.begun("b.1.1");
+    let argv = ["run", "ada \"x\"", "n=1.00", "/base/attempts/a.1.1/report.json", "run_0demo"];
+    assert_eq!(begun.command, Command::Exec(argv.map(str::to_owned).to_vec()));
+    assert_eq!(begun.env, [("WHO".to_owned(), "later succeeded".to_owned())]);
+    assert_eq!(begun.cwd, "ada \"x\"/src");
+}
+
+#[test]
+fn in_a_script_values_travel_as_variables() {
+    let mut driver = Driver::new(&flow([step("a").shell("echo ${{ inputs.who }}")]));
+    driver.inputs.insert("who", envoi_contract::json::Value::from("$(rm -rf ~)"));
+    driver.ok(driver.start(crate::driver::slot()));
+    let begun = driver.begun("a.1.1");
+    assert_eq!(begun.command, Command::Shell("echo ${ENVOI_VALUE_1}".to_owned()));
+    assert_eq!(begun.env, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~)".to_owned())]);
+}
+
+#[test]
+fn what_cannot_be_given_to_a_command_fails_before_the_start() {
+    let large = format!(r#"{{"v":"{}"}}"#, "x".repeat(100 * 1024 + 1));
+    let whole = step("a").exec(&["a", "${{ inputs.v }}"]);
+    for (what, inputs, step, code) in [
+        ("undefined", "{}", whole.clone(), "EXPRESSION_FAILED"),
+        ("no work", r#"{"v":1}"#, step("a").exec(&["${{ 1 + inputs }}"]), "EXPRESSION_FAILED"),
+        ("large", large.as_str(), whole.clone(), "VALUE_TOO_LARGE"),
+        ("large, script", large.as_str(), step("a").shell("${{ inputs.v }}"), "VALUE_TOO_LARGE"),
+        ("large, variable", large.as_str(), step("a").variable("V", "${{ inputs.v }}"), "VALUE_TOO_LARGE"),
+        ("NUL", r#"{"v":"a\u0000b"}"#, whole, "VALUE_TOO_LARGE"),
+    ] {
+        let driver = Driver::started_with(&flow([step, crate::flows::step("b")]), inputs);
+        let expected = ["started", "a.1 stops", "a.1 failed", "over: tool_failed_fatally at a"];
+        assert_eq!(events(&driver), expected, "{what}");
+        let handoff = driver.handoff("a.1");
+        assert!(
+            handoff.error.as_ref().unwrap().starts_with(&format!("{code}: ")),
+            "{what}: {:?}",
+            handoff.error
+        );
+        assert_eq!(handoff.routing_signal.reason, format!("Step failed: {code}"), "{what}");
+        assert_eq!(driver.run.ledger().agent_hops, 0, "{what}");
+        let errors = &driver.run.envelope().errors;
+        assert_eq!(errors.len(), 1, "{what}: the envelope tells of it");
+    }
+}
+
+#[test]
+fn exactly_the_longest_value_is_given() {
+    let longest = format!(r#"{{"v":"{}"}}"#, "x".repeat(100 * 1024));
+    let driver = Driver::started_with(&flow([step("a").exec(&["a", "${{ inputs.v }}"])]), &longest);
+    assert_eq!(stand(&driver.run), "= a.1.1 live");
+}
+
+#[test]
+fn data_over_64_kib_is_a_reference_and_no_value() {
+    for (bytes, fits) in [(64 * 1024 - 20, true), (64 * 1024, false)] {
+        let second = step("b").exec(&["b", "${{ steps.a.data.v | length }}"]);
+        let mut driver = Driver::started(&flow([step("a"), second]));
+        driver.ok(settled(reported("a.1.1", &format!(r#""data":{{"v":"{}"}}"#, "x".repeat(bytes)))));
+        assert_eq!(stand(&driver.run) == "= b.1.1 live", fits, "{bytes}");
+        assert_eq!(driver.settlement("a.1.1").data.get("$artifact").is_none(), fits, "{bytes}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Flows in code: a step runs the program of its own name unless a test says otherwise.
+
+use envoi_contract::{digest::Digest, routing::Kind};
+use envoi_kernel::{
+    flow::{
+        CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, Retry,
+        RoutingPlan, Step, StepKind, Template,
+    },
+    ids::{FlowId, StepId},
+    ledger::Cost,
+};
+use std::sync::Arc;
+
+pub(crate) fn step_id(name: &str) -> StepId {
+    StepId::new(name).unwrap()
+}
+
+/// A flow `demo` of these steps, without limits.
+pub(crate) fn flow(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    bounded(Limits::default(), steps)
+}
+
+pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    Arc::new(Flow {
+        id: FlowId::new("demo").unwrap(),
+        title: None,
+        inputs: Vec::new(),
+        limits,
+        secrets: Vec::new(),
+        workspace: ".".to_owned(),
+        env: Vec::new(),
+        steps: steps.into_iter().collect(),
+        digest: Digest::of(b"demo"),
+    })
+}
+
+/// Limits from `name number` pairs, as a flow file names them.
+pub(crate) fn limits(pairs: &[(&str, &str)]) -> Limits {
+    let mut limits = Limits::default();
+    for (name, text) in pairs {
+        match *name {
+            "agent_hops" => limits.agent_hops = text.parse().ok(),
+            "iterations" => limits.iterations = text.parse().ok(),
+            "llm_calls" => limits.llm_calls = text.parse().ok(),
+            "wall_time_ms" => limits.wall_time_ms = text.parse().ok(),
+            "cost" => limits.cost = Cost::parse(text),
+            other => panic!("no limit is called {other}"),
+        }
+    }
+    limits
+}
+
+pub(crate) fn step(name: &str) -> Step {
+    Step {
+        id: step_id(name),
+        kind: StepKind::Run(CommandPlan::Exec(vec![Template(name.to_owned())])),
+        skill: None,
+        condition: None,
+        env: Vec::new(),
+        cwd: None,
+        timeout_ms: None,
+        retry: Retry::default(),
+        artifacts: Vec::new(),
+        routing: RoutingPlan::default(),
+        on_in_doubt: InDoubtPolicy::Ask,
+        envelope: false,
+    }
+}
+
+/// A microloop that waits for `VERIFIED` and goes back to `loop_to`; exit code 1 states `UNVERIFIED`.
+pub(crate) fn critic(name: &str, loop_to: &str, max_iterations: u64) -> Step {
+    let mut step = step(name);
+    step.routing = RoutingPlan {
+        kind: Kind::Microloop,
+        declared: true,
+        loop_to: (loop_to != name).then(|| step_id(loop_to)),
+        status_from_exit: [(0, "VERIFIED".to_owned()), (1, "UNVERIFIED".to_owned())].into(),
+        success_values: vec!["VERIFIED".to_owned()],
+        max_iterations,
+        ..RoutingPlan::default()
+    };
+    step
+}
+
+/// A step whose text may name where to go.
+pub(crate) fn branch(name: &str, targets: &[&str]) -> Step {
+    let mut step = step(name);
+    step.routing = RoutingPlan {
+        kind: Kind::Branch,
+        declared: true,
+        branches: targets.iter().map(|target| step_id(target)).collect(),
+        ..RoutingPlan::default()
+    };
+    step
+}
+
+/// Changes of a step, one after the other.
+pub(crate) trait With: Sized {
+    fn with(self, change: impl FnOnce(&mut Step)) -> Step;
+
+    fn next(self, target: &str) -> Step {
+        let next = if target == "end" { Next::End } else { Next::Step(step_id(target)) };
+        self.with(|step| step.routing.next = Some(next))
+    }
+    fn when(self, condition: &str) -> Step {
+        self.with(|step| step.condition = Some(Expression(condition.to_owned())))
+    }
+    fn tries(self, attempts: u32) -> Step {
+        self.with(|step| step.retry.attempts = attempts)
+    }
+    fn shell(self, script: &str) -> Step {
+        self.with(|step| step.kind = StepKind::Run(CommandPlan::Shell(Template(script.to_owned()))))
+    }
+    fn exec(self, arguments: &[&str]) -> Step {
+        let argv = arguments.iter().map(|text| Template((*text).to_owned())).collect();
+        self.with(|step| step.kind = StepKind::Run(CommandPlan::Exec(argv)))
+    }
+    fn variable(self, name: &str, template: &str) -> Step {
+        self.with(|step| step.env.push((name.to_owned(), Template(template.to_owned()))))
+    }
+    fn skill(self) -> Step {
+        self.with(|step| step.skill = Some("a-skill".to_owned()))
+    }
+    fn in_doubt(self, policy: InDoubtPolicy) -> Step {
+        self.with(|step| step.on_in_doubt = policy)
+    }
+    fn exhausted(self, policy: OnExhausted) -> Step {
+        self.with(|step| step.routing.on_exhausted = policy)
+    }
+    fn blocked(self, policy: OnBlocked) -> Step {
+        self.with(|step| step.routing.on_blocked = policy)
+    }
+}
+
+impl With for Step {
+    fn with(mut self, change: impl FnOnce(&mut Step)) -> Step {
+        change(&mut self);
+        self
+    }
+}

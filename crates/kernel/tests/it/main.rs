@@ -1,0 +1,36 @@
+//! What one run promises: tables of inputs and what they cause, and properties of any run.
+//!
+//! One file a feature. [`flows`] builds flows in code, [`driver`] lives a run and checks at every turn what must hold in
+//! all of them, [`story`] writes inputs and outcomes as text. [`random`] makes flows and inputs,
+//! [`rules`] says what no journal may show.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at what it did not expect"
+)]
+
+mod driver;
+mod flows;
+mod random;
+mod rules;
+mod story;
+
+mod bounds;
+mod branch;
+mod cancel;
+mod conditions;
+mod doubt;
+mod envelope;
+mod expressions;
+mod handoff;
+mod late;
+mod linear;
+mod loops;
+mod properties;
+mod reopen;
+mod retry;
+mod review;
+mod status;

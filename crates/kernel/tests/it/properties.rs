@@ -1,0 +1,178 @@
+//! Any flow, any inputs.
+
+use crate::{
+    driver::{Driver, person, slot},
+    random::{Left, choice, flows, left, turns},
+    rules,
+};
+use envoi_kernel::{Event, Flow, Input, Record, Run, Status, event::Choice};
+use proptest::{
+    prelude::*,
+    strategy::ValueTree as _,
+    test_runner::{RngAlgorithm, TestRng, TestRunner},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Lives through `turns`, with `each` looking on before every input.
+fn live(
+    flow: &Arc<Flow>,
+    turns: &[(crate::random::Turn, bool)],
+    mut each: impl FnMut(&Driver, &Input),
+) -> Driver {
+    let mut driver = Driver::new(flow);
+    driver.feed(driver.start(slot())).unwrap();
+    for (turn, free) in turns {
+        if let Some(input) = turn.input(&mut driver, *free) {
+            each(&driver, &input);
+            driver.feed(input).ok();
+        }
+    }
+    driver
+}
+
+fn through_text(record: &Record) -> Record {
+    let text = serde_json::to_string(record).unwrap();
+    let read: Record = serde_json::from_str(&text).unwrap();
+    assert_eq!(&read, record, "{text}");
+    read
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    #[test]
+    fn a_journal_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (flows(), turns())) {
+        let mut lived = Run::new(Arc::clone(&flow));
+        let mut replayed = lived.clone();
+        for record in &live(&flow, &turns, |_, _| {}).records {
+            lived.apply(record).unwrap();
+            replayed.apply(&through_text(record)).unwrap();
+            prop_assert_eq!(&replayed, &lived);
+            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot()).unwrap();
+            prop_assert_eq!(&replayed, &lived);
+        }
+    }
+
+    #[test]
+    fn a_recovered_run_decides_as_the_one_that_lived((flow, turns) in (flows(), turns())) {
+        let driver = live(&flow, &turns, |driver, input| {
+            let decided = driver.run.decide(input.clone(), driver.now);
+            let restored = Run::restore(Arc::clone(&flow), &driver.run.snapshot()).unwrap();
+            assert_eq!(restored.decide(input.clone(), driver.now), decided);
+        });
+        prop_assert_eq!(&Run::replay(Arc::clone(&flow), driver.records.clone()).unwrap(), &driver.run);
+    }
+
+    #[test]
+    fn no_bound_is_passed_and_no_visit_is_repeated((flow, turns) in (flows(), turns())) {
+        let driver = live(&flow, &turns, |_, _| {});
+        rules::check(&flow, &driver.records);
+    }
+
+    #[test]
+    fn a_run_that_is_served_fairly_ends(
+        (flow, left, answers) in (flows(), prop::collection::vec(left(), 1..40), prop::collection::vec(choice(), 1..10))
+    ) {
+        let most = most_turns(&flow);
+        prop_assume!(most < 3_000);
+        let driver = serve(&flow, &left, &answers, most);
+        prop_assert!(matches!(driver.run.status(), Status::Ended(_)), "it goes on after {most} turns");
+        rules::check(&flow, &driver.records);
+    }
+}
+
+/// Serves every want of a run at once, for at most so many turns.
+fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Choice], most: u64) -> Driver {
+    let mut driver = Driver::started(flow);
+    let (mut left, mut answers) = (left.iter().cycle(), answers.iter().cycle());
+    for _ in 0..most {
+        let wants = driver.run.wants();
+        let input = if let Some(attempt) = wants.attempts.first() {
+            left.next().unwrap().settles(attempt, slot())
+        } else if let Some((timer, due)) = wants.timers.first() {
+            driver.now = driver.now.max(*due);
+            Input::TimerDue { timer: timer.clone(), slot: slot() }
+        } else if let Some(interrupt) = wants.interrupts.first() {
+            let answer = |choice| Input::Answer {
+                interrupt: interrupt.clone(),
+                choice,
+                by: person("bob"),
+                slot: slot(),
+            };
+            let first = answer(*answers.next().unwrap());
+            match driver.feed(first) {
+                Ok(_) => continue,
+                Err(_) => answer(Choice::Proceed),
+            }
+        } else {
+            break;
+        };
+        driver.feed(input).unwrap();
+    }
+    driver
+}
+
+/// How many turns a fairly served run can take: each loop goes back at most so often per entry, and is entered once and
+/// once more for each return of a loop that begins before it or spans it.
+fn most_turns(flow: &Flow) -> u64 {
+    let mut loops: Vec<_> = flow
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(end, step)| Some((rules::start_of(flow, step)?, end, step.routing.max_iterations)))
+        .collect();
+    loops.sort_unstable_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)));
+    let mut returns = 0;
+    for (_, _, max) in loops {
+        returns += max * (1 + returns);
+    }
+    let visits = flow.steps.len() as u64 * (1 + returns);
+    // A visit takes an attempt and a wait a try, and an answer; without limits doubt could go on for ever.
+    let tries = flow.steps.iter().map(|step| u64::from(step.retry.attempts)).max().unwrap_or(1);
+    visits * (2 * tries + 1) + 1
+}
+
+#[test]
+fn the_random_inputs_reach_every_event_and_every_end() {
+    let mut runner = TestRunner::new_with_rng(cases(1), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for _ in 0..300 {
+        let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
+        for record in live(&flow, &turns, |_, _| {}).records {
+            *seen.entry(record.event.name().to_owned()).or_default() += 1;
+            if let Event::RunEnded(ended) = &record.event {
+                *seen.entry(ended.terminal_reason.clone()).or_default() += 1;
+            }
+        }
+    }
+    for name in [
+        "run_started",
+        "attempt_started",
+        "attempt_settled",
+        "routed",
+        "handoff_written",
+        "interrupt_raised",
+        "interrupt_answered",
+        "interrupt_cancelled",
+        "timer_set",
+        "timer_fired",
+        "cancel_requested",
+        "run_reopened",
+        "run_ended",
+        "completed",
+        "max_iterations_exceeded",
+        "max_loop_exceeded",
+        "max_agent_hops_exceeded",
+        "max_llm_calls_exceeded",
+        "time_limit_exceeded",
+        "cost_limit_exceeded",
+        "user_cancelled",
+        "tool_failed_fatally",
+    ] {
+        assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
+    }
+}

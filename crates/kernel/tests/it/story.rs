@@ -1,0 +1,162 @@
+//! Runs as text: each line that begins with `>` is an input, what stands below it are its events, then what the run
+//! wants and how it stands.
+
+use crate::driver::{Driver, attempt, exited, person, reported, result, settled, slot};
+use envoi_contract::{json::Value, time::Timestamp};
+use envoi_kernel::{
+    Event, Flow, Input, Run, Status,
+    event::{Choice, Course, Outcome, RunEnded},
+    ids::{InterruptId, TimerId},
+};
+use std::sync::Arc;
+
+/// Plays the inputs of `text` and compares the whole.
+pub(crate) fn plays(flow: &Arc<Flow>, text: &str) -> Driver {
+    let mut driver = Driver::new(flow);
+    let expected: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let inputs = expected.iter().filter_map(|line| line.strip_prefix("> "));
+    let lived: Vec<String> = inputs.flat_map(|input| turn(&mut driver, input)).collect();
+    assert!(lived == expected, "it went\n{}\nnot\n{}", lived.join("\n"), expected.join("\n"));
+    driver
+}
+
+/// Plays these inputs and gives the last turn, without its input.
+pub(crate) fn ends(flow: &Arc<Flow>, inputs: &[&str]) -> String {
+    let mut driver = Driver::new(flow);
+    let turns: Vec<_> = inputs.iter().map(|input| turn(&mut driver, input)).collect();
+    turns.last().map(|turn| turn[1..].join(" ")).unwrap_or_default()
+}
+
+fn turn(driver: &mut Driver, words: &str) -> Vec<String> {
+    let mut lines = vec![format!("> {words}")];
+    let Some(input) = input(driver, words) else { return lines };
+    match driver.feed(input) {
+        Ok(records) => {
+            let events: Vec<String> = records.iter().map(|record| event(&record.event)).collect();
+            lines.push(events.join(", "));
+        }
+        Err(refusal) => lines.push(format!("refused: {refusal}")),
+    }
+    lines.push(stand(&driver.run));
+    lines
+}
+
+/// `None` for words that only move the clock.
+fn input(driver: &mut Driver, words: &str) -> Option<Input> {
+    let (words, slot) = match words.strip_suffix(" without a slot") {
+        Some(words) => (words, None),
+        None => (words, slot()),
+    };
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    Some(match first {
+        "clock" => {
+            driver.now = Timestamp::from_millis(driver.now.as_millis() + rest.parse::<i64>().unwrap());
+            return None;
+        }
+        "start" => driver.start(slot),
+        "slot" => Input::SlotFree(slot.unwrap()),
+        "answer" => {
+            Input::Answer { interrupt: question(driver), choice: choice(rest), by: person("bob"), slot }
+        }
+        "due" => {
+            let (timer, due) = driver.timer();
+            driver.now = driver.now.max(due);
+            Input::TimerDue { timer, slot }
+        }
+        "early" => Input::TimerDue { timer: driver.timer().0, slot },
+        "timer" => Input::TimerDue { timer: TimerId::new(rest).unwrap(), slot },
+        "cancel" => Input::Cancel { by: person("bob") },
+        "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
+        id => attempt_input(id, rest, slot),
+    })
+}
+
+fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
+    let (verb, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let plain = |outcome| result(id, outcome, "");
+    let result = match verb {
+        "doubt" => return Input::InDoubt { attempt: attempt(id), evidence: Value::Null, slot },
+        "exit" => exited(id, rest.parse().unwrap()),
+        "says" => result(id, Outcome::Exited { code: 0 }, rest),
+        "reports" => reported(id, rest),
+        "signal" => plain(Outcome::Signalled { signal: rest.parse().unwrap() }),
+        "timeout" => plain(Outcome::TimedOut),
+        "cancelled" => plain(Outcome::Cancelled),
+        "unstartable" => plain(Outcome::CannotStart { reason: "no such file".to_owned() }),
+        other => panic!("nothing is called {other}"),
+    };
+    match settled(result) {
+        Input::Settled { result, .. } => Input::Settled { result, slot },
+        other => other,
+    }
+}
+
+/// The open question, or one that is not.
+fn question(driver: &Driver) -> InterruptId {
+    let open = driver.run.wants().interrupts.first().cloned();
+    open.unwrap_or_else(|| InterruptId::new("int_none").unwrap())
+}
+
+fn choice(word: &str) -> Choice {
+    let all = [Choice::Rerun, Choice::Fail, Choice::Proceed, Choice::Again, Choice::Stop];
+    all.into_iter().find(|choice| choice.word() == word).unwrap()
+}
+
+pub(crate) fn event(event: &Event) -> String {
+    match event {
+        Event::RunStarted(_) => "started".to_owned(),
+        Event::AttemptStarted(event) if event.iteration > 0 => {
+            format!("{} begins (round {})", event.attempt, event.iteration)
+        }
+        Event::AttemptStarted(event) => format!("{} begins", event.attempt),
+        Event::AttemptSettled(event) => {
+            let word = event.error.as_ref().map_or("ok", |error| error.code.as_str());
+            format!("{} {}", event.attempt, if event.late { "late" } else { word })
+        }
+        Event::Routed(event) => format!("{} {}", event.visit, course(&event.course)),
+        Event::HandoffWritten(event) => format!("{} {}", event.visit, event.handoff.status.word()),
+        Event::InterruptRaised(event) => format!("asks {:?} of {}", event.about, event.visit),
+        Event::InterruptAnswered(event) => format!("answered {}", event.choice.word()),
+        Event::InterruptCancelled(_) => "question void".to_owned(),
+        Event::TimerSet(event) => format!("timer for {}", event.visit),
+        Event::TimerFired(_) => "timer fires".to_owned(),
+        Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
+        Event::RunReopened(event) => format!("reopened at {}", event.step),
+        Event::RunEnded(event) => over(event),
+    }
+}
+
+fn course(course: &Course) -> String {
+    match course {
+        Course::Enter(step) => format!("-> {step}"),
+        Course::LoopBack(step) => format!("back to {step}"),
+        Course::Complete => "-> end".to_owned(),
+        Course::Hold => "holds".to_owned(),
+        Course::Stop => "stops".to_owned(),
+    }
+}
+
+fn over(event: &RunEnded) -> String {
+    let at = event.stopped_by.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
+    format!("over: {}{at}", event.terminal_reason)
+}
+
+/// What the run wants, and its status with its exit code.
+pub(crate) fn stand(run: &Run) -> String {
+    let wants = run.wants();
+    let mut parts: Vec<String> = wants.attempts.iter().map(|id| format!("{id} live")).collect();
+    parts.extend(wants.ready.iter().map(|id| format!("{id} ready")));
+    parts.extend(wants.timers.iter().map(|_| "timer".to_owned()));
+    parts.extend(wants.interrupts.iter().map(|_| "question".to_owned()));
+    if parts.is_empty() {
+        parts.push("nothing".to_owned());
+    }
+    if wants.cancelling {
+        parts.push("cancelling".to_owned());
+    }
+    let status = run.status();
+    let code = status.exit_code().map(|code| format!(" {code}")).unwrap_or_default();
+    let word =
+        if matches!(status, Status::Running) { String::new() } else { format!(" [{}{code}]", status.word()) };
+    format!("= {}{word}", parts.join(", "))
+}
