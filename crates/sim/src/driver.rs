@@ -249,6 +249,9 @@ impl<'p> Driver<'p> {
         self.tally.commits = self.tally.commits.saturating_add(1);
         if let Some(books) = self.books.get_mut(&run) {
             books.enter(&records)?;
+            if self.dice.permille(50) {
+                books.check_snapshot()?;
+            }
         }
         self.mishap_after_commit();
         Ok(())
