@@ -26,7 +26,7 @@ use std::{
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an engine may take to say that it is there. One that is stopped still has its socket.
-const PING_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
