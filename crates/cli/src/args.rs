@@ -145,7 +145,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Leave the run to an engine in the background and return
-    #[arg(long)]
+    #[arg(long, conflicts_with = "take_over")]
     pub(crate) detach: bool,
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]

@@ -10,6 +10,7 @@ mod engine_room;
 mod failpoint;
 mod failure;
 mod home;
+mod interrupts;
 mod narrate;
 mod output;
 mod select;

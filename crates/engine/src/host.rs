@@ -33,8 +33,8 @@ pub struct Settings {
     pub jobs: usize,
     /// How a supervisor is started.
     pub launcher: Launcher,
-    /// Where the socket may be made; a short path.
-    pub socket_dir: PathBuf,
+    /// Where the socket may be made, the first that can be used; short paths.
+    pub socket_dirs: Vec<PathBuf>,
     /// Called at each [`Point`] of each attempt; for tests of the whole binary.
     pub reached: fn(Point),
 }
@@ -79,6 +79,8 @@ impl Host {
     }
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
+        // Who finds the store busy with an engine that was stopped while it came up can then end it.
+        lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
         let epoch = store.take_epoch()?;
         store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
@@ -91,7 +93,7 @@ impl Host {
             mailbox: mailbox.clone(),
             followers: followers.clone(),
         };
-        let socket = socket::Listener::bind(&settings.socket_dir, desk.clone())?;
+        let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
         let thread = start_loop(store, epoch, settings, boot_id, channels, followers)?;
