@@ -99,3 +99,15 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
         assert!(done.err.contains("use a newer version"), "{command:?}: {done:?}");
     }
 }
+
+#[test]
+fn a_hand_off_that_a_step_deleted_is_there_again_for_its_next_try() {
+    let stage = Stage::with_flow(
+        "flow: tries\nsteps:\n  - id: first\n    run: echo said\n  - id: second\n    retry: { attempts: 2, backoff: 10ms..20ms }\n    \
+         run: \"cat $ENVOI_HANDOFF >> given; rm -f $ENVOI_HANDOFF; test $ENVOI_ATTEMPT = second.1.2\"\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let given = stage.read("given");
+    let (once, again) = given.split_at(given.len() / 2);
+    assert!(once.contains("\"summary\": \"said\"") && once == again, "{given}");
+}
