@@ -128,8 +128,10 @@ impl Host {
             .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
+        let ours = lease.is_current();
         lease.release();
-        stopped
+        // An engine that was overtaken may first stumble over what the other one has tidied up.
+        stopped.map(|error| if ours { error } else { EngineError::TakenOver })
     }
 }
 
