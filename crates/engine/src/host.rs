@@ -166,7 +166,12 @@ fn start_loop(
         Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
             .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-    let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
+    let world_parts = (
+        writer,
+        mailbox,
+        Shower::new(layout, reader, followers.clone()).with_points(settings.reached),
+        processes,
+    );
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let (writer, mailbox, shower, processes) = world_parts;

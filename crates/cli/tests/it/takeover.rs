@@ -295,3 +295,22 @@ fn an_engine_that_keeps_the_database_busy_is_killed_by_who_takes_over() {
     assert_eq!(holder.done().code, None, "it was killed");
     assert_eq!(stage.lines("ledger"), ["first.1.1", "second.1.1"]);
 }
+
+#[test]
+fn an_engine_stopped_before_it_shows_a_hand_off_puts_no_old_file_over_a_newer_one() {
+    let stage = Stage::with_flow(
+        "flow: round\nsteps:\n  - id: work\n    artifacts: [out.txt]\n    run: echo $ENVOI_ATTEMPT | tee out.txt\n  - id: critic\n    run: test $ENVOI_VISIT = 2\n    \
+         routing: { kind: microloop, loop_to: work, status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }, success_values: [VERIFIED] }\n",
+    );
+    let old = Process::spawn(stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", "before-show:stop"));
+    stopped(&old);
+    let run = stage.run_id();
+    assert!(stage.handoffs().is_empty(), "committed, and not yet shown");
+    stage.expect(0, &["resume", &run, "--take-over"]);
+    let artifact = format!(".envoi/runs/{run}/round/out.txt");
+    let shown = stage.handoffs();
+    assert_eq!((shown.len(), stage.read(&artifact).trim()), (6, "work.2.1"));
+    wakes_up_and_finds_out(&stage, old, &run);
+    assert!(stage.handoffs() == shown, "the hand-offs are as they were");
+    assert_eq!(stage.read(&artifact).trim(), "work.2.1");
+}
