@@ -7,7 +7,7 @@
 
 use crate::{
     active::{Active, InFlight, Request},
-    message::{Adopt, Ask, Begin, EngineError, Message, Reply},
+    message::{self, Adopt, Ask, Begin, EngineError, Message, Reply},
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
@@ -138,6 +138,11 @@ impl Engine {
         if self.runs.contains_key(&id) {
             return reply(Err(Refusal::AlreadyStarted.into()));
         }
+        if self.draining {
+            return reply(Err(EngineError::Stopping {
+                reason: "it was asked to start nothing new".to_owned(),
+            }));
+        }
         if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
             return reply(Err(busy));
         }
@@ -152,11 +157,13 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, to_end, caller, reply } = adopt;
+        let Adopt { run, asks, to_end, tail_bytes, caller, reply } = adopt;
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
-        if self.over.get(&id).is_some_and(|next| run.next_seq() < *next) {
+        let known =
+            self.runs.get(&id).map(|active| active.run.next_seq()).or_else(|| self.over.get(&id).copied());
+        if known.is_some_and(|next| run.next_seq() < next) {
             return reply(Err(EngineError::Stale { run: id }));
         }
         // One that has a live attempt there is there, whatever anybody says.
@@ -167,11 +174,22 @@ impl Engine {
             return reply(Err(busy));
         }
         self.over.remove(&id);
-        let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
-        active.caller = caller;
+        let decides = !asks.is_empty() && !to_end;
+        let active = self
+            .runs
+            .entry(id.clone())
+            .or_insert_with(|| Active::new(run, Arc::clone(&caller)).weighing(tail_bytes));
+        // Who only looks on does not change what the commands of a run that goes on may see.
+        if decides {
+            active.caller = caller;
+        }
         active.armed = active.next_timer();
         self.timers.extend(active.armed.map(|due| (due, id.clone())));
-        reply(Ok(()));
+        let replies = message::all_of(reply, asks.len());
+        let requests = asks.into_iter().zip(replies);
+        active
+            .requests
+            .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
         self.turn(&id);
     }
 
@@ -198,12 +216,7 @@ impl Engine {
         if !self.runs.contains_key(&id) {
             return reply(Err(EngineError::NotHeld { run: id }));
         }
-        let input = match ask {
-            Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
-            Ask::Cancel { by } => Input::Cancel { by },
-            Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
-        };
-        self.push(&id, Request { input, blobs: Vec::new(), reply: Some(reply) });
+        self.push(&id, Request { reply: Some(reply), ..Request::of(input(ask)) });
     }
 
     fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
@@ -357,8 +370,10 @@ impl Engine {
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
-        let now = self.world.clock.now();
-        let wants = self.runs.get(id)?.run.wants();
+        let run = &self.runs.get(id)?.run;
+        // A clock that was set back does not hold up what was due by the run's own time.
+        let now = self.world.clock.now().max(run.last_at());
+        let wants = run.wants();
         self.start(id, &wants.attempts);
         let active = self.runs.get_mut(id)?;
         if wants.cancelling {
@@ -411,6 +426,14 @@ impl Engine {
 
     fn stop(&mut self, error: EngineError) {
         self.stopped = Some(error);
+    }
+}
+
+fn input(ask: Ask) -> Input {
+    match ask {
+        Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
+        Ask::Cancel { by } => Input::Cancel { by },
+        Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
     }
 }
 

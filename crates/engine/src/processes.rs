@@ -7,6 +7,7 @@ mod feedback;
 mod job;
 mod settlement;
 
+use job::Trouble;
 pub use job::is_allowed;
 pub(crate) use job::secrets;
 
@@ -142,7 +143,8 @@ impl Shared {
                     spawned += 1;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
-                        Err(reason) => return Ok(settlement::cannot_start(job, reason)),
+                        Err(Trouble::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
+                        Err(Trouble::Machine(reason)) => return Err(reason),
                     };
                     (self.reached)(Point::BeforeSpawn);
                     let supervisor =

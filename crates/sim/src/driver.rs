@@ -348,7 +348,14 @@ impl<'p> Driver<'p> {
         if let Some(loaded) = call.loaded.take() {
             call.awaits = Some(Errand::Adopt);
             let reply = instance.reply(&run, Errand::Adopt);
-            let adopt = Adopt { run: *loaded, to_end: false, caller: Arc::new(Caller::default()), reply };
+            let adopt = Adopt {
+                run: *loaded,
+                asks: Vec::new(),
+                to_end: false,
+                tail_bytes: 0,
+                caller: Arc::new(Caller::default()),
+                reply,
+            };
             return self.handle(format!("{run}: adopt"), Message::Adopt(Box::new(adopt)));
         }
         let Some(ask) = call.ask.take() else {
