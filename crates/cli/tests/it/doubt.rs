@@ -17,6 +17,8 @@ fn hanging(policy: &str) -> Stage {
 fn killed_both(stage: &Stage) -> String {
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
+    let stdout = stage.attempt("work.1.1").unwrap().join("stdout");
+    wait_until("its output", || std::fs::read(&stdout).is_ok_and(|bytes| bytes.ends_with(b"half done\n")));
     let supervisor = stage.supervisor("work.1.1").unwrap();
     engine.kill();
     signal(supervisor, Signal::KILL);
