@@ -203,7 +203,7 @@ fn be_the_engine(
 
 fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
-    if let EngineError::Store(CommitError::Fenced { .. }) = error {
+    if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
         return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())
             .hint("the other engine goes on with the run; `envoi resume RUN` follows it");
     }

@@ -130,8 +130,10 @@ impl Host {
             .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
+        let ours = lease.is_current();
         lease.release();
-        stopped
+        // An engine that was overtaken may first stumble over what the other one has tidied up.
+        stopped.map(|error| if ours { error } else { EngineError::TakenOver })
     }
 }
 
@@ -166,7 +168,12 @@ fn start_loop(
         Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
             .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-    let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
+    let world_parts = (
+        writer,
+        mailbox,
+        Shower::new(layout, reader, followers.clone()).with_points(settings.reached),
+        processes,
+    );
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let (writer, mailbox, shower, processes) = world_parts;

@@ -17,6 +17,8 @@ fn hanging(policy: &str) -> Stage {
 fn killed_both(stage: &Stage) -> String {
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
+    let stdout = stage.attempt("work.1.1").unwrap().join("stdout");
+    wait_until("its output", || std::fs::read(&stdout).is_ok_and(|bytes| bytes.ends_with(b"half done\n")));
     let supervisor = stage.supervisor("work.1.1").unwrap();
     engine.kill();
     signal(supervisor, Signal::KILL);
@@ -128,20 +130,20 @@ fn a_step_that_was_announced_and_never_started_is_started() {
 }
 
 const STEPS: usize = 12;
-const RUNS: usize = 5;
+const KILLS: usize = 50;
 const KILLS_A_RUN: usize = 12;
 
 #[test]
 fn a_line_too_many_belongs_to_an_attempt_that_the_journal_calls_in_doubt() {
     let mut dice = Dice::new();
     let (mut kills, mut doubts) = (0, 0);
-    for _ in 0..RUNS {
+    while kills < KILLS {
         let (killed, doubted) = one_run(&mut dice);
         kills += killed;
         doubts += doubted;
     }
     eprintln!("{kills} kills of all, {doubts} attempts in doubt");
-    assert!(kills >= RUNS * KILLS_A_RUN / 2 && doubts > 0, "{kills} kills, {doubts} in doubt");
+    assert!(doubts > 0, "no kill hit a step at work");
 }
 
 fn one_run(dice: &mut Dice) -> (usize, usize) {
