@@ -20,6 +20,7 @@ use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken}
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use std::{
+    path::Path,
     sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
@@ -226,20 +227,22 @@ pub(crate) fn start(
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
-            kill(other.pid);
+            kill(store.layout().root(), other.pid);
             Host::start(Arc::clone(store), lease, &settings).map_err(|(error, _)| Failure::store(error))
         }
         (started, _) => started.map_err(|(error, _)| Failure::store(error)),
     }
 }
 
-fn kill(pid: u32) {
+/// Kills the process that holds the lock of this store. Its id may have been given to another since it was written down:
+/// one that has nothing of the store open is left alone.
+fn kill(store: &Path, pid: u32) {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    // The id may have been given to another process since it was written down.
-    let exe = std::fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero())).unwrap_or_default();
-    let ours = exe.file_name().is_some_and(|name| name.to_string_lossy().starts_with("envoi"));
-    if let (true, Ok(process)) = (ours, pidfd_open(pid, PidfdFlags::empty())) {
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let Ok(process) = pidfd_open(id, PidfdFlags::empty()) else { return };
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    if files.any(|file| file.starts_with(store)) {
         // A process that has ended in the meantime is what was wanted.
         pidfd_send_signal(&process, Signal::KILL).unwrap_or_default();
     }
