@@ -25,6 +25,11 @@ impl Home {
         }
     }
 
+    /// The store's folder if one was named.
+    pub(crate) fn given(&self) -> Option<PathBuf> {
+        self.given.clone()
+    }
+
     /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
     pub(crate) fn dir(&self) -> Result<PathBuf, Failure> {
         let here = env::current_dir().map_err(|error| Failure::machine("the current folder", error))?;

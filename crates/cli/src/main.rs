@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let home = home::Home::new(cli.home, cli.json);
     match cli.command {
-        Command::Init { dir } => command::init::init(&dir, cli.json),
+        Command::Init { dir } => command::init::init(&home, &dir),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
         Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
