@@ -13,6 +13,9 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
+/// Code of a path that commands could not be told.
+const PATH_NOT_UNICODE: &str = "PATH_NOT_UNICODE";
+
 impl Desk {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
         if self.has_begun(&request.run)? {
@@ -83,7 +86,7 @@ impl Desk {
         if found.to_str().is_none() || self.layout.root().to_str().is_none() {
             let message = format!("`{}` or the store's path is not UTF-8", found.display());
             return Err(Refused::bad_input(
-                "PATH_NOT_UTF8",
+                PATH_NOT_UNICODE,
                 message,
                 Some("use folders whose names are UTF-8"),
             ));
