@@ -13,6 +13,16 @@ ROUTING_SIGNAL_INVALID = "ROUTING_SIGNAL_INVALID"
 SKILL_REPORT_INVALID = "SKILL_REPORT_INVALID"
 INVALID_USER_ENVELOPE = "INVALID_USER_ENVELOPE"
 
+_ADVICE = {
+    ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
+    ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
+    HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
+    ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
+    SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
+    INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
+}
+"""What to do when a refusal has nothing more precise to say."""
+
 _SHOWN = 60
 """How many scalars of a found value a message shows."""
 
@@ -30,7 +40,7 @@ class ContractError(ValueError):
         self.pointer = pointer
         self.expected = expected
         self.found = found
-        self.hint = hint
+        self.hint = hint or _ADVICE.get(code, "")
         self.line: Optional[int] = None
         self.column: Optional[int] = None
 
@@ -45,7 +55,8 @@ class ContractError(ValueError):
 
     def under(self, code: str, prefix: str) -> "ContractError":
         """The same, seen from the document in which the refused one stands at `prefix`."""
-        return ContractError(code, prefix + self.pointer, self.expected, self.found, self.hint)
+        hint = "" if self.hint == _ADVICE.get(self.code) else self.hint
+        return ContractError(code, prefix + self.pointer, self.expected, self.found, hint)
 
     def located(self, text: str) -> "ContractError":
         """The same with line and column, if they can be found in the text."""
