@@ -204,7 +204,7 @@ class _Member:
     """How a member is read (with its default) and written."""
 
     read: Callable[[Fields, str, Any], Any]
-    write: Callable[[Any], Any] = json.plain
+    write: Callable[[Any], Any] = lambda value: value
 
 
 def _read_reason(fields: Fields, name: str, _: Any) -> Optional[TerminalReason]:
@@ -259,7 +259,7 @@ _MEMBERS: Dict[str, _Member] = {
     "max_llm_calls": _COUNT,
     "agent_hop_count": _COUNT,
     "max_agent_hops": _COUNT,
-    "terminal_reason": _Member(_read_reason),
+    "terminal_reason": _Member(_read_reason, lambda reason: getattr(reason, "value", reason)),
     "terminated": _TRUTH,
     "termination_reason": _TEXT_OR_NONE,
     "interrupt_pending": _TRUTH,
