@@ -1,7 +1,7 @@
 //! The files of the workspace that match a step's globs: which they are, what they were, what changed.
 //!
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
-//! over. Paths that are not UTF-8 cannot be artifacts.
+//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out, and said to be.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,6 +18,14 @@ use crate::record::{Change, FileRef};
 
 /// Digest by path.
 pub(crate) type Digests = BTreeMap<String, String>;
+
+/// What matches at one moment.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) digests: Digests,
+    /// What matches too and cannot be handed over: the path, readable, and why not.
+    pub(crate) left_out: BTreeMap<String, &'static str>,
+}
 
 /// Folders whose contents are never artifacts: our own and git's.
 const NEVER: [&str; 2] = [".envoi", ".git"];
@@ -58,20 +66,26 @@ impl<'a> Watched<'a> {
         Ok(Self { workspace, globs, roots })
     }
 
-    /// The digests of all that matches now.
-    pub(crate) fn digests(&self) -> io::Result<Digests> {
-        let mut digests = Digests::new();
+    /// Looks at all that matches now.
+    pub(crate) fn look(&self) -> io::Result<Seen> {
+        let mut seen = Seen::default();
         for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
-            match durable::measure(&self.workspace.join(&path)) {
-                Ok(measure) => {
-                    digests.insert(path, measure.sha256);
-                }
-                // Gone since it was listed.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(named(&path, &error)),
+            match name(&path) {
+                Ok(name) => self.measure(name, &mut seen)?,
+                Err(why) => drop(seen.left_out.insert(readable(&path), why)),
             }
         }
-        Ok(digests)
+        Ok(seen)
+    }
+
+    fn measure(&self, path: &str, seen: &mut Seen) -> io::Result<()> {
+        match durable::measure(&self.workspace.join(path)) {
+            Ok(measure) => drop(seen.digests.insert(path.to_owned(), measure.sha256)),
+            // Gone since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(named(path, &error)),
+        }
+        Ok(())
     }
 
     /// Whether the way to `root` is made of folders, not of links.
@@ -82,17 +96,43 @@ impl<'a> Watched<'a> {
     }
 
     /// Matching files at or below `root`. Folders that cannot be read are as good as empty.
-    fn below(&self, root: &Path) -> impl Iterator<Item = String> {
+    fn below(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
         let entries = walk.into_iter().filter_entry(|entry| !is_private(entry)).flatten();
         let files = entries.filter(|entry| entry.file_type().is_file());
-        files
-            .filter_map(|entry| entry.path().strip_prefix(self.workspace).ok()?.to_str().map(str::to_owned))
-            .filter(|path| {
-                self.globs.is_match(path)
-                    && !Path::new(path).iter().any(|part| NEVER.iter().any(|never| part == *never))
-            })
+        files.filter_map(|entry| entry.path().strip_prefix(self.workspace).ok().map(Path::to_owned)).filter(
+            |path| {
+                self.globs.is_match(path) && !path.iter().any(|part| NEVER.iter().any(|never| part == *never))
+            },
+        )
     }
+}
+
+/// The path of a file as hand-offs name it (CONTRACTS §2), or why none can. Hand-offs themselves lie in `handoff`, where
+/// no artifact may be placed.
+fn name(path: &Path) -> Result<&str, &'static str> {
+    let name = path.to_str().ok_or("its name is not UTF-8")?;
+    if name.contains('\\') {
+        return Err("its name has a backslash");
+    }
+    if name.chars().any(char::is_control) {
+        return Err("its name has a control character");
+    }
+    if path.starts_with("handoff") {
+        return Err("`handoff` is the folder of the hand-offs");
+    }
+    Ok(name)
+}
+
+/// A path that may be anything, for a person: one line, and not a long one.
+fn readable(path: &Path) -> String {
+    const LONGEST: usize = 200;
+    let mut text: String = path.to_string_lossy().escape_debug().take(LONGEST + 1).collect();
+    if text.chars().count() > LONGEST {
+        text.pop();
+        text.push('…');
+    }
+    text
 }
 
 fn is_private(entry: &DirEntry) -> bool {
@@ -161,6 +201,39 @@ mod tests {
     use super::{Watched, changes};
     use std::fs;
 
+    #[test]
+    fn a_file_that_no_handoff_can_name_is_left_out_and_said_to_be() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("sub/handoff")).unwrap();
+        fs::create_dir(folder.path().join("handoff")).unwrap();
+        let names: [&[u8]; 8] = [
+            b"good.txt",
+            b"sub/handoff/good.txt",
+            b"attempts",
+            b"back\\slash",
+            b"new\nline",
+            b"bad\xff",
+            b"handoff/critic.1.json",
+            &[b'l'; 255],
+        ];
+        for name in names {
+            fs::write(folder.path().join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
+        }
+        let patterns = ["**/*".to_owned()];
+        let seen = Watched::new(folder.path(), &patterns).unwrap().look().unwrap();
+        let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
+        assert_eq!(kept, ["attempts", "good.txt", &"l".repeat(255), "sub/handoff/good.txt"]);
+        let left_out: Vec<_> = seen.left_out.into_iter().collect();
+        let expected = [
+            ("back\\\\slash".to_owned(), "its name has a backslash"),
+            ("bad\u{fffd}".to_owned(), "its name is not UTF-8"),
+            ("handoff/critic.1.json".to_owned(), "`handoff` is the folder of the hand-offs"),
+            ("new\\nline".to_owned(), "its name has a control character"),
+        ];
+        assert_eq!(left_out, expected);
+    }
+
     fn matching(patterns: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         for path in [
@@ -182,7 +255,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path().join("a.py"), folder.path().join("link.py")).unwrap();
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
         let watched = Watched::new(folder.path(), &patterns).unwrap();
-        watched.digests().unwrap().into_keys().collect()
+        watched.look().unwrap().digests.into_keys().collect()
     }
 
     #[test]

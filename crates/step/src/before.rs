@@ -32,7 +32,7 @@ impl Before {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
-            files: watched.digests().map_err(|error| error.to_string())?,
+            files: watched.look().map_err(|error| error.to_string())?.digests,
             output_option: report::stamp(spec)
                 .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
         })
@@ -50,7 +50,7 @@ impl Before {
     /// How the workspace differs now.
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
         let watched = Watched::new(&self.workspace, &self.artifacts).map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.digests()?);
+        let changes = artifacts::changes(&self.files, &watched.look()?.digests);
         Ok(changes.into_iter().map(|(path, change)| FileChange { path, change, file: None }).collect())
     }
 }

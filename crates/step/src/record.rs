@@ -60,6 +60,9 @@ pub struct Exit {
     pub secret_in_files: Vec<String>,
     /// Processes that had to be ended after the command was over.
     pub ended_leftovers: u32,
+    /// What else a person should know, a sentence each, masked; not many.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 impl Exit {

@@ -15,6 +15,9 @@ use crate::{durable, report, text};
 /// How much of stderr goes into the record.
 const STDERR_TAIL_BYTES: u64 = 4 * 1024;
 
+/// Warnings become part of an event; what comes after these is counted.
+const MOST_WARNINGS: usize = 20;
+
 impl Attempt {
     pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
         let exit = self.exit(ended, before.filter(|_| ended.ran))?;
@@ -30,7 +33,7 @@ impl Attempt {
             }
             None => None,
         };
-        let (files, secret_in_files) = self.files(before)?;
+        let handed = self.files(before)?;
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -44,9 +47,10 @@ impl Attempt {
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text: self.text()?,
             report,
-            files,
-            secret_in_files,
+            files: handed.files,
+            secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
+            warnings: self.warnings(handed.left_out),
         })
     }
 
@@ -65,25 +69,55 @@ impl Attempt {
         report::file_ref(&self.dir.text())
     }
 
-    /// Copies what changed; the second list has the paths in which a secret stands.
-    fn files(&self, before: Option<&Before>) -> io::Result<(Vec<FileChange>, Vec<String>)> {
-        let (mut files, mut with_secret) = (Vec::new(), Vec::new());
-        let Some(before) = before else { return Ok((files, with_secret)) };
+    /// Copies what changed.
+    fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
+        let mut handed = Handed::default();
+        let Some(before) = before else { return Ok(handed) };
         let watched = Watched::new(&self.spec.workspace, &self.spec.artifacts).map_err(io::Error::other)?;
-        for (path, change) in artifacts::changes(&before.files, &watched.digests()?) {
+        let seen = watched.look()?;
+        for (path, why) in &seen.left_out {
+            handed.leave_out(path, why);
+        }
+        for (path, change) in artifacts::changes(&before.files, &seen.digests) {
             let file = match change {
                 Change::Deleted => None,
                 Change::Created | Change::Modified => {
                     let copied = artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets)?;
                     if copied.has_secret {
-                        with_secret.push(path.clone());
+                        handed.with_secret.push(path.clone());
                     }
                     Some(copied.file)
                 }
             };
-            files.push(FileChange { path, change, file });
+            handed.files.push(FileChange { path, change, file });
         }
-        Ok((files, with_secret))
+        Ok(handed)
+    }
+
+    /// What a person should know, masked and bounded: a command may leave any number of strange files.
+    fn warnings(&self, mut all: Vec<String>) -> Vec<String> {
+        let more = all.len().saturating_sub(MOST_WARNINGS);
+        all.truncate(MOST_WARNINGS);
+        if more > 0 {
+            all.push(format!("{more} more artifacts are left out"));
+        }
+        all.iter().map(|warning| self.secrets.mask_str(warning)).collect()
+    }
+}
+
+/// What is handed over of the workspace.
+#[derive(Default)]
+struct Handed {
+    files: Vec<FileChange>,
+    /// Those in which a secret stands.
+    with_secret: Vec<String>,
+    /// Sentences about what is not.
+    left_out: Vec<String>,
+}
+
+impl Handed {
+    fn leave_out(&mut self, path: &str, why: &str) {
+        self.left_out.push(format!("artifact `{path}` is left out: {why}"));
     }
 }
 

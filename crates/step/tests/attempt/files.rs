@@ -65,3 +65,35 @@ pub(crate) fn a_report_of_an_earlier_visit_is_none() {
         assert_eq!(exit.report.is_some(), found, "{script}");
     }
 }
+
+pub(crate) fn artifacts_that_no_handoff_can_name_are_left_out_with_a_warning() {
+    let stage = Stage::new();
+    let mut spec = stage.python(
+        "import os\n\
+         os.mkdir('handoff')\n\
+         for name in (b'good', b'back\\\\slash', b'new\\nline', b'bad\\xff', b'handoff/x', b'hunter2\\\\'):\n\
+         \x20   open(name, 'w').write('x')\n",
+    );
+    spec.artifacts = vec!["**/*".to_owned()];
+    spec.secrets = vec!["hunter2".to_owned()];
+    let exit = stage.run(&spec);
+    let handed_over: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(handed_over, ["good"]);
+    let expected = [
+        "artifact `back\\\\slash` is left out: its name has a backslash",
+        "artifact `bad\u{fffd}` is left out: its name is not UTF-8",
+        "artifact `handoff/x` is left out: `handoff` is the folder of the hand-offs",
+        "artifact `***\\\\` is left out: its name has a backslash",
+        "artifact `new\\nline` is left out: its name has a control character",
+    ];
+    assert_eq!(exit.warnings, expected);
+}
+
+pub(crate) fn many_strange_artifacts_are_few_warnings() {
+    let stage = Stage::new();
+    let mut spec = stage.python("for n in range(1000): open(f'{n}\\\\', 'w').close()");
+    spec.artifacts = vec!["*".to_owned()];
+    let exit = stage.run(&spec);
+    assert_eq!(exit.warnings.len(), 21);
+    assert_eq!(exit.warnings[20], "980 more artifacts are left out");
+}
