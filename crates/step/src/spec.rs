@@ -60,7 +60,8 @@ pub struct Spec {
     pub stream_cap_bytes: u64,
     /// What is kept of the step's text: its end.
     pub text_cap_bytes: u64,
-    /// Values to be masked. Those under [`crate::MIN_SECRET_BYTES`] are not: masking them would shred the output.
+    /// Values to be masked, and each line of them. What is under [`crate::MIN_SECRET_BYTES`] is not: masking it would shred
+    /// the output.
     pub secrets: Vec<String>,
     /// The boot in which the attempt is started.
     pub boot_id: String,

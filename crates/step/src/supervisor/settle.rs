@@ -9,6 +9,7 @@ use super::Attempt;
 use super::run::Ended;
 use crate::artifacts::{self, Watched};
 use crate::before::Before;
+use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
 use crate::{durable, report, text};
 
@@ -95,11 +96,14 @@ impl Attempt {
     }
 
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
-    fn warnings(&self, mut all: Vec<String>) -> Vec<String> {
-        let more = all.len().saturating_sub(MOST_WARNINGS);
-        all.truncate(MOST_WARNINGS);
+    fn warnings(&self, left_out: Vec<String>) -> Vec<String> {
+        let more = left_out.len().saturating_sub(MOST_WARNINGS);
+        let mut all: Vec<_> = left_out.into_iter().take(MOST_WARNINGS).collect();
         if more > 0 {
             all.push(format!("{more} more artifacts are left out"));
+        }
+        if self.secrets.any_too_short() {
+            all.push(format!("a secret of fewer than {MIN_SECRET_BYTES} bytes is not masked"));
         }
         all.iter().map(|warning| self.secrets.mask_str(warning)).collect()
     }
