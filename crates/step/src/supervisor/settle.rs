@@ -47,11 +47,11 @@ impl Attempt {
             stderr: stream(&self.dir.stderr(), ended.stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text: self.text()?,
+            warnings: self.warnings(handed.left_out, report.as_ref()),
             report,
             files: handed.files,
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
-            warnings: self.warnings(handed.left_out),
         })
     }
 
@@ -60,7 +60,7 @@ impl Attempt {
         let said = text::of_file(&self.dir.output(), &self.secrets, self.spec.text_cap_bytes)?;
         let text = match said {
             Some(text) => {
-                report::take_over(&self.dir.output(), &self.dir.output(), &self.secrets)?;
+                report::take_over(&self.dir.output(), &self.dir.output(), &self.secrets, u64::MAX)?;
                 text
             }
             None => text::of_file(&self.dir.stdout(), &self.secrets, self.spec.text_cap_bytes)?
@@ -96,11 +96,14 @@ impl Attempt {
     }
 
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
-    fn warnings(&self, left_out: Vec<String>) -> Vec<String> {
+    fn warnings(&self, left_out: Vec<String>, report: Option<&FileRef>) -> Vec<String> {
         let more = left_out.len().saturating_sub(MOST_WARNINGS);
         let mut all: Vec<_> = left_out.into_iter().take(MOST_WARNINGS).collect();
         if more > 0 {
             all.push(format!("{more} more artifacts are left out"));
+        }
+        if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
+            all.push("the report has more than 16 MiB and is cut".to_owned());
         }
         if self.secrets.any_too_short() {
             all.push(format!("a secret of fewer than {MIN_SECRET_BYTES} bytes is not masked"));

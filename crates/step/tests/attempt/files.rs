@@ -66,6 +66,28 @@ pub(crate) fn a_report_of_an_earlier_visit_is_none() {
     }
 }
 
+pub(crate) fn a_report_that_is_too_large_is_cut_and_stays_too_large() {
+    const LARGEST: u64 = 16 * 1024 * 1024;
+    let rows =
+        [(LARGEST, LARGEST, false), (LARGEST + 1, LARGEST + 1, true), (3 * LARGEST, LARGEST + 1, true)];
+    for (written, kept, cut) in rows {
+        let stage = Stage::new();
+        let mut spec = stage.python(&format!(
+            "import os\nreport = '{{\"data\": \"hunter2\", \"ok\": true}}'\n\
+             open(os.environ['ENVOI_REPORT'], 'w').write(report.ljust({written}))"
+        ));
+        spec.secrets = vec!["hunter2".to_owned()];
+        let exit = stage.run(&spec);
+        // What is not cut is four bytes shorter, by its mask.
+        assert_eq!(exit.report.unwrap().bytes, if cut { kept } else { kept - 4 }, "{written}");
+        assert_eq!(
+            exit.warnings.concat(),
+            if cut { "the report has more than 16 MiB and is cut" } else { "" }
+        );
+        assert!(read(&stage.dir.report()).starts_with("{\"data\": \"***\","));
+    }
+}
+
 pub(crate) fn artifacts_that_no_handoff_can_name_are_left_out_with_a_warning() {
     let stage = Stage::new();
     let mut spec = stage.python(
