@@ -3,7 +3,7 @@
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
 //! over. A file whose path could not stand in a hand-off is no artifact either; it is left out, and said to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +36,16 @@ pub(crate) struct Watched<'a> {
     globs: GlobSet,
     /// Where a match can be at all, relative to the workspace.
     roots: Vec<PathBuf>,
+    /// Folders in which nothing matches, whatever they are called.
+    never: BTreeSet<FolderId>,
+}
+
+/// What a folder is known by: device and inode, however its path is spelt.
+type FolderId = (u64, u64);
+
+fn folder_id(path: &Path) -> Option<FolderId> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// A glob that cannot be used.
@@ -47,7 +57,12 @@ pub(crate) struct PatternError {
 }
 
 impl<'a> Watched<'a> {
-    pub(crate) fn new(workspace: &'a Path, patterns: &[String]) -> Result<Self, PatternError> {
+    /// `never` names folders in which nothing matches; one that is not there counts for nothing.
+    pub(crate) fn new(
+        workspace: &'a Path,
+        patterns: &[String],
+        never: &[PathBuf],
+    ) -> Result<Self, PatternError> {
         let mut globs = GlobSetBuilder::new();
         let mut roots = Vec::new();
         for pattern in patterns {
@@ -63,7 +78,8 @@ impl<'a> Watched<'a> {
         let globs = globs
             .build()
             .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
-        Ok(Self { workspace, globs, roots })
+        let never = never.iter().filter_map(|folder| folder_id(folder)).collect();
+        Ok(Self { workspace, globs, roots, never })
     }
 
     /// Looks at all that matches now.
@@ -88,17 +104,26 @@ impl<'a> Watched<'a> {
         Ok(())
     }
 
-    /// Whether the way to `root` is made of folders, not of links.
+    /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
     fn reaches(&self, root: &Path) -> bool {
-        root.ancestors().filter(|part| !part.as_os_str().is_empty()).all(|part| {
-            fs::symlink_metadata(self.workspace.join(part)).is_ok_and(|metadata| !metadata.is_symlink())
+        root.ancestors().map(|part| self.workspace.join(part)).all(|part| {
+            let no_link = || fs::symlink_metadata(&part).is_ok_and(|metadata| !metadata.is_symlink());
+            (part == self.workspace || no_link()) && !self.is_never(&part)
         })
+    }
+
+    fn is_never(&self, folder: &Path) -> bool {
+        !self.never.is_empty() && folder_id(folder).is_some_and(|id| self.never.contains(&id))
+    }
+
+    fn is_open(&self, entry: &DirEntry) -> bool {
+        !entry.file_type().is_dir() || !(is_private(entry) || self.is_never(entry.path()))
     }
 
     /// Matching files at or below `root`. Folders that cannot be read are as good as empty.
     fn below(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
-        let entries = walk.into_iter().filter_entry(|entry| !is_private(entry)).flatten();
+        let entries = walk.into_iter().filter_entry(|entry| self.is_open(entry)).flatten();
         let files = entries.filter(|entry| entry.file_type().is_file());
         files.filter_map(|entry| entry.path().strip_prefix(self.workspace).ok().map(Path::to_owned)).filter(
             |path| {
@@ -136,7 +161,7 @@ fn readable(path: &Path) -> String {
 }
 
 fn is_private(entry: &DirEntry) -> bool {
-    entry.depth() > 0 && entry.file_type().is_dir() && NEVER.iter().any(|never| entry.file_name() == *never)
+    entry.depth() > 0 && NEVER.iter().any(|never| entry.file_name() == *never)
 }
 
 fn stays_inside(pattern: &str) -> bool {
@@ -221,7 +246,7 @@ mod tests {
             fs::write(folder.path().join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
         }
         let patterns = ["**/*".to_owned()];
-        let seen = Watched::new(folder.path(), &patterns).unwrap().look().unwrap();
+        let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().look().unwrap();
         let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
         assert_eq!(kept, ["attempts", "good.txt", &"l".repeat(255), "sub/handoff/good.txt"]);
         let left_out: Vec<_> = seen.left_out.into_iter().collect();
@@ -254,7 +279,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("a.py"), folder.path().join("link.py")).unwrap();
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        let watched = Watched::new(folder.path(), &patterns).unwrap();
+        let watched = Watched::new(folder.path(), &patterns, &[]).unwrap();
         watched.look().unwrap().digests.into_keys().collect()
     }
 
@@ -277,9 +302,41 @@ mod tests {
     }
 
     #[test]
+    fn nothing_matches_in_a_folder_that_is_shut_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["a.db", "store/a.db", "store/runs/r/a.db", "store2/a.db"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        std::os::unix::fs::symlink("store", folder.path().join("other-name")).unwrap();
+        let rows: &[(&str, &str, &[&str])] = &[
+            ("store", "**/*", &["a.db", "store2/a.db"]),
+            ("store", "store/**", &[]),
+            ("store", "store/a.db", &[]),
+            ("store", "store/runs/r/*.db", &[]),
+            ("other-name", "**/*.db", &["a.db", "store2/a.db"]),
+            ("store2/../store", "**/*.db", &["a.db", "store2/a.db"]),
+            ("", "**/*.db", &[]),
+            ("missing", "s*2/*", &["store2/a.db"]),
+        ];
+        for (never, pattern, expected) in rows {
+            let never = [folder.path().join(never)];
+            let patterns = [(*pattern).to_owned()];
+            let seen = Watched::new(folder.path(), &patterns, &never).unwrap().look().unwrap();
+            assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), *expected, "{never:?} {pattern}");
+        }
+        // The workspace of a run that has its own lies in the store itself.
+        let (own, never) = (folder.path().join("store/runs/r"), [folder.path().join("store")]);
+        let patterns = ["**/*".to_owned()];
+        let seen = Watched::new(&own, &patterns, &never).unwrap().look().unwrap();
+        assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), ["a.db"]);
+    }
+
+    #[test]
     fn a_pattern_that_leads_out_is_refused() {
         for pattern in ["../x", "/etc/passwd", "a/../../b", "a[", ""] {
-            let outcome = Watched::new(std::path::Path::new("/"), &[pattern.to_owned()]);
+            let outcome = Watched::new(std::path::Path::new("/"), &[pattern.to_owned()], &[]);
             assert!(outcome.is_err(), "{pattern}");
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts::{self, Watched};
+use crate::artifacts;
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
@@ -74,8 +74,7 @@ impl Attempt {
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
         let mut handed = Handed::default();
         let Some(before) = before else { return Ok(handed) };
-        let watched = Watched::new(&self.spec.workspace, &self.spec.artifacts).map_err(io::Error::other)?;
-        let seen = watched.look()?;
+        let seen = self.spec.watched().map_err(io::Error::other)?.look()?;
         for (path, why) in &seen.left_out {
             handed.leave_out(path, why);
         }

@@ -66,6 +66,16 @@ pub(crate) fn a_report_of_an_earlier_visit_is_none() {
     }
 }
 
+pub(crate) fn the_store_is_no_artifact_of_the_workspace_that_it_lies_in() {
+    let stage = Stage::new();
+    let mut spec =
+        stage.shell("mkdir -p store/runs; printf x > store/envoi.db; printf x > store/runs/x; printf x > x");
+    fs::create_dir(stage.workspace().join("store")).unwrap();
+    (spec.artifacts, spec.never) = (vec!["**/*".to_owned()], vec![stage.workspace().join("store")]);
+    let exit = stage.run(&spec);
+    assert_eq!(exit.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["x"]);
+}
+
 pub(crate) fn a_report_that_is_too_large_is_cut_and_stays_too_large() {
     const LARGEST: u64 = 16 * 1024 * 1024;
     let rows =

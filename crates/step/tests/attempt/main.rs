@@ -64,6 +64,7 @@ fn trials() -> Vec<Trial> {
             changed_artifacts_are_copied_and_told_apart,
             a_report_is_found_by_variable_and_by_option,
             a_report_of_an_earlier_visit_is_none,
+            the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
             a_report_that_is_too_large_is_cut_and_stays_too_large,
             artifacts_that_no_handoff_can_name_are_left_out_with_a_warning,
             many_strange_artifacts_are_few_warnings;
