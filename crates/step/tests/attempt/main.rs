@@ -52,6 +52,7 @@ fn trials() -> Vec<Trial> {
             a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt,
             a_cancel_ends_a_running_command,
             a_cancel_before_the_start_runs_nothing,
+            a_cancel_may_come_before_the_folder,
             a_cancel_after_the_end_comes_too_late,
             a_term_without_a_wish_ends_nothing,
             a_command_that_kills_its_own_group_does_not_kill_its_supervisor;
