@@ -98,7 +98,7 @@ impl<'a> Watched<'a> {
         match durable::measure(&self.workspace.join(path)) {
             Ok(measure) => drop(seen.digests.insert(path.to_owned(), measure.sha256)),
             // Gone since it was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) if !is_there(&self.workspace.join(path)) => {}
             Err(error) => return Err(named(path, &error)),
         }
         Ok(())
@@ -201,12 +201,25 @@ pub(crate) struct Copied {
     pub(crate) has_secret: bool,
 }
 
-/// Copies `path` of the workspace below `files/`, as it is.
-pub(crate) fn copy(dir: &AttemptDir, workspace: &Path, path: &str, secrets: &Secrets) -> io::Result<Copied> {
+/// Whether there is a regular file: nothing else is an artifact.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Copies `path` of the workspace below `files/`, as it is; none if it is gone, by a run that shares the workspace.
+pub(crate) fn copy(
+    dir: &AttemptDir,
+    workspace: &Path,
+    path: &str,
+    secrets: &Secrets,
+) -> io::Result<Option<Copied>> {
     use std::io::Write;
+    let mut from = match durable::open_regular(&workspace.join(path)) {
+        Err(_) if !is_there(&workspace.join(path)) => return Ok(None),
+        opened => opened.map_err(|error| named(path, &error))?,
+    };
     let target = dir.files().join(path);
     target.parent().map_or(Ok(()), durable::create_dir_all)?;
-    let mut from = durable::open_regular(&workspace.join(path)).map_err(|error| named(path, &error))?;
     let mut to = File::create(&target)?;
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
     let measure = durable::read_through(&mut from, |piece| {
@@ -218,7 +231,7 @@ pub(crate) fn copy(dir: &AttemptDir, workspace: &Path, path: &str, secrets: &Sec
     to.sync_all()?;
     target.parent().map_or(Ok(()), durable::sync_dir)?;
     let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
-    Ok(Copied { file, has_secret: masker.hits() > 0 })
+    Ok(Some(Copied { file, has_secret: masker.hits() > 0 }))
 }
 
 #[cfg(test)]

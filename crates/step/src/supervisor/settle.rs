@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts;
+use crate::artifacts::{self, Copied, Digests, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
@@ -70,28 +70,34 @@ impl Attempt {
         report::file_ref(&self.dir.text())
     }
 
-    /// Copies what changed.
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
-        let mut handed = Handed::default();
-        let Some(before) = before else { return Ok(handed) };
+        let Some(before) = before else { return Ok(Handed::default()) };
         let seen = self.spec.watched().map_err(io::Error::other)?.look()?;
+        self.hand_over(&before.files, &seen)
+    }
+
+    /// Copies what changed.
+    fn hand_over(&self, before: &Digests, seen: &Seen) -> io::Result<Handed> {
+        let mut handed = Handed::default();
         for (path, why) in &seen.left_out {
             handed.leave_out(path, why);
         }
-        for (path, change) in artifacts::changes(&before.files, &seen.digests) {
-            let file = match change {
-                Change::Deleted => None,
-                Change::Created | Change::Modified => {
-                    let copied = artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets)?;
-                    if copied.has_secret {
-                        handed.with_secret.push(path.clone());
-                    }
-                    Some(copied.file)
-                }
-            };
-            handed.files.push(FileChange { path, change, file });
+        for (path, change) in artifacts::changes(before, &seen.digests) {
+            match change {
+                Change::Deleted => handed.deleted(path),
+                Change::Created | Change::Modified => self.copy(path, change, &mut handed)?,
+            }
         }
         Ok(handed)
+    }
+
+    fn copy(&self, path: String, change: Change, handed: &mut Handed) -> io::Result<()> {
+        match artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets)? {
+            Some(copied) => handed.copied(path, change, copied),
+            None if change == Change::Created => {}
+            None => handed.deleted(path),
+        }
+        Ok(())
     }
 
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
@@ -122,6 +128,17 @@ struct Handed {
 }
 
 impl Handed {
+    fn deleted(&mut self, path: String) {
+        self.files.push(FileChange { path, change: Change::Deleted, file: None });
+    }
+
+    fn copied(&mut self, path: String, change: Change, copied: Copied) {
+        if copied.has_secret {
+            self.with_secret.push(path.clone());
+        }
+        self.files.push(FileChange { path, change, file: Some(copied.file) });
+    }
+
     fn leave_out(&mut self, path: &str, why: &str) {
         self.left_out.push(format!("artifact `{path}` is left out: {why}"));
     }
@@ -133,4 +150,51 @@ fn stream(path: &Path, total_bytes: u64) -> io::Result<Stream> {
         durable::put(path, &[])?;
     }
     Ok(Stream { total_bytes, file: report::file_ref(path)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AttemptDir, Command, Spec, mask::Secrets};
+
+    fn attempt(root: &Path) -> Attempt {
+        let spec = Spec {
+            run_id: "run_1".to_owned(),
+            attempt: "work.1.1".to_owned(),
+            command: Command::Shell { script: String::new() },
+            cwd: root.to_owned(),
+            env: Vec::new(),
+            workspace: root.to_owned(),
+            artifacts: Vec::new(),
+            never: Vec::new(),
+            timeout_ms: None,
+            grace_ms: 0,
+            stream_cap_bytes: 0,
+            text_cap_bytes: 0,
+            secrets: Vec::new(),
+            boot_id: String::new(),
+        };
+        Attempt { dir: AttemptDir::new(root.join("work.1.1")), spec, secrets: Secrets::new(&[]) }
+    }
+
+    fn digests(rows: &[(&str, &str)]) -> Digests {
+        rows.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_file_that_is_gone_when_it_would_be_copied_is_a_deleted_one() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", root.path().join("link")).unwrap();
+        let (before, after) = ("before".to_owned(), "after".to_owned());
+        let names = ["file", "folder", "link", "link/below"];
+        let before: Digests = names.iter().map(|name| ((*name).to_owned(), before.clone())).collect();
+        let mut seen = Seen::default();
+        seen.digests.extend(names.iter().map(|name| ((*name).to_owned(), after.clone())));
+        seen.digests.extend(digests(&[("new", "after")]));
+        let handed = attempt(root.path()).hand_over(&before, &seen).unwrap();
+        let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+        assert_eq!(told, names.map(|name| (name, Change::Deleted)));
+        assert_eq!(handed.left_out, Vec::<String>::new());
+    }
 }
