@@ -16,15 +16,15 @@ use crate::durable;
 use crate::mask::{Masker, Secrets};
 use crate::record::{Change, FileRef};
 
-/// Digest by path.
-pub(crate) type Digests = BTreeMap<String, String>;
+/// Digest by path; none for a file that is there and cannot be read.
+pub(crate) type Digests = BTreeMap<String, Option<String>>;
 
 /// What matches at one moment.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) digests: Digests,
     /// What matches too and cannot be handed over: the path, readable, and why not.
-    pub(crate) left_out: BTreeMap<String, &'static str>,
+    pub(crate) left_out: BTreeMap<String, String>,
 }
 
 /// Folders whose contents are never artifacts: our own and git's.
@@ -83,25 +83,27 @@ impl<'a> Watched<'a> {
     }
 
     /// Looks at all that matches now.
-    pub(crate) fn look(&self) -> io::Result<Seen> {
+    pub(crate) fn look(&self) -> Seen {
         let mut seen = Seen::default();
         for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
             match name(&path) {
-                Ok(name) => self.measure(name, &mut seen)?,
-                Err(why) => drop(seen.left_out.insert(readable(&path), why)),
+                Ok(name) => self.measure(name, &mut seen),
+                Err(why) => drop(seen.left_out.insert(readable(&path), why.to_owned())),
             }
         }
-        Ok(seen)
+        seen
     }
 
-    fn measure(&self, path: &str, seen: &mut Seen) -> io::Result<()> {
+    fn measure(&self, path: &str, seen: &mut Seen) {
         match durable::measure(&self.workspace.join(path)) {
-            Ok(measure) => drop(seen.digests.insert(path.to_owned(), measure.sha256)),
+            Ok(measure) => drop(seen.digests.insert(path.to_owned(), Some(measure.sha256))),
             // Gone since it was listed.
             Err(_) if !is_there(&self.workspace.join(path)) => {}
-            Err(error) => return Err(named(path, &error)),
+            Err(error) => {
+                seen.digests.insert(path.to_owned(), None);
+                seen.left_out.insert(readable(path.as_ref()), unreadable(&error));
+            }
         }
-        Ok(())
     }
 
     /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
@@ -176,15 +178,16 @@ fn fixed_part(pattern: &str) -> PathBuf {
     pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])).collect()
 }
 
-fn named(path: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot read the artifact `{path}`: {error}"))
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
 }
 
-/// What is not as it was, in the order of the paths.
+/// What is not as it was, in the order of the paths. A file that cannot be read now is none of it.
 pub(crate) fn changes(before: &Digests, after: &Digests) -> Vec<(String, Change)> {
     let gone =
         before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path.clone(), Change::Deleted));
     let there = after.iter().filter_map(|(path, digest)| match before.get(path) {
+        _ if digest.is_none() => None,
         None => Some((path.clone(), Change::Created)),
         Some(old) if old != digest => Some((path.clone(), Change::Modified)),
         Some(_) => None,
@@ -206,37 +209,76 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// Copies `path` of the workspace below `files/`, as it is; none if it is gone, by a run that shares the workspace.
+/// Why there is no copy of an artifact.
+#[derive(Debug)]
+pub(crate) enum NoCopy {
+    /// It is gone, by a run that shares the workspace.
+    Gone,
+    /// It cannot be handed over, and why not.
+    LeftOut(String),
+    /// The attempt's folder cannot take it.
+    Machine(io::Error),
+}
+
+/// Copies `path` of the workspace below `files/`, as it is.
 pub(crate) fn copy(
     dir: &AttemptDir,
     workspace: &Path,
     path: &str,
     secrets: &Secrets,
-) -> io::Result<Option<Copied>> {
+) -> Result<Copied, NoCopy> {
     use std::io::Write;
-    let mut from = match durable::open_regular(&workspace.join(path)) {
-        Err(_) if !is_there(&workspace.join(path)) => return Ok(None),
-        opened => opened.map_err(|error| named(path, &error))?,
-    };
+    let from = durable::open_regular(&workspace.join(path)).map_err(|error| {
+        if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
+    })?;
     let target = dir.files().join(path);
-    target.parent().map_or(Ok(()), durable::create_dir_all)?;
-    let mut to = File::create(&target)?;
+    let mut to = create(&target)?;
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
+    let mut from = Source { file: from, failed: false };
     let measure = durable::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
         to.write_all(piece)
+    });
+    let measure = measure.map_err(|error| match from.failed {
+        true => NoCopy::LeftOut(unreadable(&error)),
+        false => NoCopy::Machine(error),
     })?;
     masker.finish(&mut ignored);
-    to.sync_all()?;
-    target.parent().map_or(Ok(()), durable::sync_dir)?;
+    to.sync_all()
+        .and_then(|()| target.parent().map_or(Ok(()), durable::sync_dir))
+        .map_err(NoCopy::Machine)?;
     let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
-    Ok(Some(Copied { file, has_secret: masker.hits() > 0 }))
+    Ok(Copied { file, has_secret: masker.hits() > 0 })
+}
+
+fn create(target: &Path) -> Result<File, NoCopy> {
+    let created = target.parent().map_or(Ok(()), durable::create_dir_all).and_then(|()| File::create(target));
+    created.map_err(|error| match error.kind() {
+        // The attempt's folder may have a longer name than the workspace.
+        io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
+        _ => NoCopy::Machine(error),
+    })
+}
+
+/// Remembers that it was the reading that failed.
+struct Source {
+    file: File,
+    failed: bool,
+}
+
+impl io::Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer);
+        self.failed = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
+        read
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Watched, changes};
+    use super::{NoCopy, Watched, changes, copy};
+    use crate::{dir::AttemptDir, mask::Secrets};
     use std::fs;
 
     #[test]
@@ -259,17 +301,17 @@ mod tests {
             fs::write(folder.path().join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
         }
         let patterns = ["**/*".to_owned()];
-        let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().look().unwrap();
+        let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().look();
         let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
         assert_eq!(kept, ["attempts", "good.txt", &"l".repeat(255), "sub/handoff/good.txt"]);
         let left_out: Vec<_> = seen.left_out.into_iter().collect();
         let expected = [
-            ("back\\\\slash".to_owned(), "its name has a backslash"),
-            ("bad\u{fffd}".to_owned(), "its name is not UTF-8"),
-            ("handoff/critic.1.json".to_owned(), "`handoff` is the folder of the hand-offs"),
-            ("new\\nline".to_owned(), "its name has a control character"),
+            ("back\\\\slash", "its name has a backslash"),
+            ("bad\u{fffd}", "its name is not UTF-8"),
+            ("handoff/critic.1.json", "`handoff` is the folder of the hand-offs"),
+            ("new\\nline", "its name has a control character"),
         ];
-        assert_eq!(left_out, expected);
+        assert_eq!(left_out, expected.map(|(path, why)| (path.to_owned(), why.to_owned())));
     }
 
     fn matching(patterns: &[&str]) -> Vec<String> {
@@ -293,7 +335,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path().join("a.py"), folder.path().join("link.py")).unwrap();
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
         let watched = Watched::new(folder.path(), &patterns, &[]).unwrap();
-        watched.look().unwrap().digests.into_keys().collect()
+        watched.look().digests.into_keys().collect()
     }
 
     #[test]
@@ -312,6 +354,31 @@ mod tests {
         for (patterns, expected) in rows {
             assert_eq!(matching(patterns), *expected, "{patterns:?}");
         }
+    }
+
+    /// Not even root can read the first page of a process.
+    const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_out_and_said_to_be() {
+        let (workspace, name) = (std::path::Path::new(UNREADABLE.0), UNREADABLE.1.to_owned());
+        let seen = Watched::new(workspace, std::slice::from_ref(&name), &[]).unwrap().look();
+        assert_eq!(seen.digests.get(&name), Some(&None));
+        assert!(seen.left_out[&name].starts_with("it cannot be read: "), "{:?}", seen.left_out);
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path());
+        let copied = copy(&dir, workspace, &name, &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::LeftOut(why)) if why.starts_with("it cannot be read: ")));
+    }
+
+    #[test]
+    fn an_attempt_whose_folder_has_no_room_is_not_settled_without_its_artifacts() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "x").unwrap();
+        fs::create_dir(folder.path().join("files")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("files/a")).unwrap();
+        let copied = copy(&AttemptDir::new(folder.path()), folder.path(), "a", &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::Machine(_))));
     }
 
     #[test]
@@ -336,13 +403,13 @@ mod tests {
         for (never, pattern, expected) in rows {
             let never = [folder.path().join(never)];
             let patterns = [(*pattern).to_owned()];
-            let seen = Watched::new(folder.path(), &patterns, &never).unwrap().look().unwrap();
+            let seen = Watched::new(folder.path(), &patterns, &never).unwrap().look();
             assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), *expected, "{never:?} {pattern}");
         }
         // The workspace of a run that has its own lies in the store itself.
         let (own, never) = (folder.path().join("store/runs/r"), [folder.path().join("store")]);
         let patterns = ["**/*".to_owned()];
-        let seen = Watched::new(&own, &patterns, &never).unwrap().look().unwrap();
+        let seen = Watched::new(&own, &patterns, &never).unwrap().look();
         assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), ["a.db"]);
     }
 
@@ -356,13 +423,15 @@ mod tests {
 
     #[test]
     fn changes_tell_created_modified_and_deleted() {
-        let digests =
-            |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let digests = |rows: &[(&str, &str)]| {
+            // `-` cannot be read.
+            rows.iter().map(|(a, b)| ((*a).to_owned(), (*b != "-").then(|| (*b).to_owned()))).collect()
+        };
         let found = changes(
-            &digests(&[("a", "1"), ("b", "1"), ("c", "1")]),
-            &digests(&[("a", "1"), ("b", "2"), ("d", "1")]),
+            &digests(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "-"), ("f", "-"), ("g", "-"), ("h", "1")]),
+            &digests(&[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")]),
         );
         let told: Vec<String> = found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
-        assert_eq!(told, ["b Modified", "c Deleted", "d Created"]);
+        assert_eq!(told, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
     }
 }

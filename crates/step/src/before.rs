@@ -35,7 +35,7 @@ impl Before {
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
             never: spec.never.clone(),
-            files: watched.look().map_err(|error| error.to_string())?.digests,
+            files: watched.look().digests,
             output_option: report::stamp(spec)
                 .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
         })
@@ -54,7 +54,7 @@ impl Before {
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
         let watched =
             Watched::new(&self.workspace, &self.artifacts, &self.never).map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.look()?.digests);
+        let changes = artifacts::changes(&self.files, &watched.look().digests);
         Ok(changes.into_iter().map(|(path, change)| FileChange { path, change, file: None }).collect())
     }
 }

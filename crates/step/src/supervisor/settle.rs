@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts::{self, Copied, Digests, Seen};
+use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
@@ -72,7 +72,7 @@ impl Attempt {
 
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let seen = self.spec.watched().map_err(io::Error::other)?.look()?;
+        let seen = self.spec.watched().map_err(io::Error::other)?.look();
         self.hand_over(&before.files, &seen)
     }
 
@@ -92,10 +92,12 @@ impl Attempt {
     }
 
     fn copy(&self, path: String, change: Change, handed: &mut Handed) -> io::Result<()> {
-        match artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets)? {
-            Some(copied) => handed.copied(path, change, copied),
-            None if change == Change::Created => {}
-            None => handed.deleted(path),
+        match artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets) {
+            Ok(copied) => handed.copied(path, change, copied),
+            Err(NoCopy::Gone) if change == Change::Created => {}
+            Err(NoCopy::Gone) => handed.deleted(path),
+            Err(NoCopy::LeftOut(why)) => handed.leave_out(&path, &why),
+            Err(NoCopy::Machine(error)) => return Err(error),
         }
         Ok(())
     }
@@ -177,21 +179,16 @@ mod tests {
         Attempt { dir: AttemptDir::new(root.join("work.1.1")), spec, secrets: Secrets::new(&[]) }
     }
 
-    fn digests(rows: &[(&str, &str)]) -> Digests {
-        rows.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
-    }
-
     #[test]
     fn a_file_that_is_gone_when_it_would_be_copied_is_a_deleted_one() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("folder")).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", root.path().join("link")).unwrap();
-        let (before, after) = ("before".to_owned(), "after".to_owned());
+        let digest = |name: &str, digest: &str| (name.to_owned(), Some(digest.to_owned()));
         let names = ["file", "folder", "link", "link/below"];
-        let before: Digests = names.iter().map(|name| ((*name).to_owned(), before.clone())).collect();
+        let before: Digests = names.map(|name| digest(name, "before")).into();
         let mut seen = Seen::default();
-        seen.digests.extend(names.iter().map(|name| ((*name).to_owned(), after.clone())));
-        seen.digests.extend(digests(&[("new", "after")]));
+        seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
         let handed = attempt(root.path()).hand_over(&before, &seen).unwrap();
         let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
         assert_eq!(told, names.map(|name| (name, Change::Deleted)));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use envoi_step::Change;
+use envoi_step::{Change, Outcome};
 
 use crate::stage::{Stage, exec, read};
 
@@ -119,6 +119,21 @@ pub(crate) fn artifacts_that_no_handoff_can_name_are_left_out_with_a_warning() {
         "artifact `new\\nline` is left out: its name has a control character",
     ];
     assert_eq!(exit.warnings, expected);
+}
+
+pub(crate) fn an_artifact_that_cannot_be_read_is_left_out_with_a_warning() {
+    let stage = Stage::new();
+    let mut spec = stage.shell("echo text");
+    // Not even root can read the first page of a process.
+    (spec.workspace, spec.artifacts) = ("/proc/self".into(), vec!["mem".to_owned()]);
+    let exit = stage.run(&spec);
+    assert_eq!((exit.outcome, exit.files.len()), (Outcome::Exited { code: 0 }, 0));
+    assert_eq!(exit.warnings.len(), 1);
+    assert!(
+        exit.warnings[0].starts_with("artifact `mem` is left out: it cannot be read: "),
+        "{:?}",
+        exit.warnings
+    );
 }
 
 pub(crate) fn many_strange_artifacts_are_few_warnings() {

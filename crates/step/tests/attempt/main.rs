@@ -68,6 +68,7 @@ fn trials() -> Vec<Trial> {
             the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
             a_report_that_is_too_large_is_cut_and_stays_too_large,
             artifacts_that_no_handoff_can_name_are_left_out_with_a_warning,
+            an_artifact_that_cannot_be_read_is_left_out_with_a_warning,
             many_strange_artifacts_are_few_warnings;
         recovery:
             nothing_is_started_twice,
