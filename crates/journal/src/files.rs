@@ -102,7 +102,11 @@ impl Files<'_> {
         let bytes = reader::bytes(written);
         let [own, newest] = self.handoff_paths(flow, &written.visit);
         self.replace(&own, |file| Ok(file.write_all(&bytes)?))?;
-        self.replace(&newest, |file| Ok(file.write_all(&bytes)?))
+        // An engine that was taken over may come to this long after another one has written later visits.
+        if self.reader.is_newest(self.run, &written.visit)? {
+            self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
+        }
+        Ok(())
     }
 
     fn handoff_paths(&self, flow: &FlowId, visit: &VisitId) -> [PathBuf; 2] {
@@ -143,8 +147,7 @@ impl Files<'_> {
     fn restore_handoff(&self, row: &HandoffRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
         let bytes = self.reader.handoff_at(self.run, row.seq)?;
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
-        let later = VisitId { visit: row.visit.visit.saturating_add(1), ..row.visit.clone() };
-        let is_newest = self.reader.handoff_row(self.run, &later).is_err();
+        let is_newest = self.reader.is_newest(self.run, &row.visit)?;
         for path in std::iter::once(own).chain(is_newest.then_some(newest)) {
             if digest_of(&path) != Some(Digest::of(&bytes)) {
                 self.replace(&path, |file| Ok(file.write_all(&bytes)?))?;
@@ -353,6 +356,18 @@ mod tests {
         let written = restore_run(place.store.layout(), &place.reader, &run("a")).unwrap();
         assert_eq!(written.len(), 5, "{written:?}");
         assert_eq!(tree(&folder), before);
+    }
+
+    #[test]
+    fn an_older_visit_never_replaces_the_newest_handoff() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        let read = |name: &str| fs::read(base.join("handoff").join(name)).unwrap();
+        fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
+        project_all(&place.store, &place.reader, &records[..4]);
+        assert_eq!(read("repair.json"), read("repair.2.json"));
+        assert_ne!(read("repair.json"), read("repair.1.json"));
     }
 
     #[test]
