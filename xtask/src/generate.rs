@@ -73,7 +73,6 @@ fn read(path: &Path) -> Result<Option<String>, String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "what is not as a test expects ends it")]
 mod tests {
     use super::*;
 

@@ -35,9 +35,12 @@ pub struct Schema {
     /// Its name, such as `handoff`; the file is `NAME.schema.json`.
     pub name: &'static str,
     message: &'static Message,
-    /// The messages that stand in this one, by the names under which it refers to them.
-    parts: &'static [(&'static str, fn() -> Object)],
+    /// The messages that stand in this one.
+    parts: &'static [Part],
 }
+
+/// A message that stands in others: the name under which they refer to it, and its schema.
+type Part = (&'static str, fn() -> Object);
 
 /// Every schema, in the order of the contracts.
 pub const ALL: [Schema; 10] = [
@@ -65,7 +68,7 @@ pub const ALL: [Schema; 10] = [
     Schema { name: "conformance-vectors", message: &vectors::FILE, parts: &[("case", vectors::case)] },
 ];
 
-const ENVELOPE_PARTS: &[(&str, fn() -> Object)] = &[
+const ENVELOPE_PARTS: &[Part] = &[
     ("interrupt", envelope::interrupt),
     ("response", envelope::response),
     ("record", envelope::record),
