@@ -121,6 +121,11 @@ pub(crate) enum Command {
         /// Such as TOOL_TIMEOUT
         code: String,
     },
+    /// Print the JSON Schema of a message or of a flow file
+    Schema {
+        /// Such as handoff [default: list the names]
+        name: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -59,6 +59,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Repair => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),
         Command::Explain { code } => command::explain::explain(&code, cli.json),
+        Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
         Command::Attempt => Ok(0),
