@@ -1,6 +1,10 @@
 //! Runs that are left to an engine in the background.
 
-use crate::{engine_room, failure::Failure, home::Home};
+use crate::{
+    engine_room::{self, PING_PATIENCE},
+    failure::Failure,
+    home::Home,
+};
 use envoi_engine::{
     Client,
     protocol::{Request, Response},
@@ -48,6 +52,10 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
 }
 
 fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(socket, PING_PATIENCE) {
+        return Ok(None);
+    }
     let Ok(client) = Client::connect(socket) else { return Ok(None) };
     let mut outcome = Ok(None);
     let asked = client.ask(request, |response| match response {

@@ -4,7 +4,7 @@
 //! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
 //! this process takes its place and goes on.
 
-use crate::{args::EngineArgs, failure::Failure, home, narrate::Narrator};
+use crate::{args::EngineArgs, failpoint, failure::Failure, home, narrate::Narrator};
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
     protocol::{Request, Response, ResumeRequest},
@@ -14,16 +14,19 @@ use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
+    flag,
     iterator::Signals,
 };
 use std::{
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::AtomicBool, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 /// How long a held lock without an answer is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an engine may take to say that it is there. One that is stopped still has its socket.
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
@@ -56,6 +59,7 @@ pub(crate) fn ask(
             Err(Handing::Gone { accepted: false }) if Instant::now() > until => {
                 return Err(unreachable(holder.as_ref()));
             }
+            // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
             Err(Handing::Gone { accepted: false }) => thread::sleep(PAUSE),
         }
     }
@@ -100,6 +104,10 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
     };
+    // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
+    if !Client::answers(&holder.socket, PING_PATIENCE) {
+        return Err(gone);
+    }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
     stop_following_on_ctrl_c(holder.pid);
     let mut accepted = false;
@@ -180,6 +188,7 @@ pub(crate) fn start(
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
         socket_dir: home::socket_dir(),
+        reached: failpoint::reached,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
@@ -219,15 +228,21 @@ fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narra
     }
 }
 
+/// The first signal drains; the second one ends the process in its handler, so that two in quick succession are two.
 fn drain_on_ctrl_c(drain: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::machine("signals", error))?;
+    let failed = |error| Failure::machine("signals", error);
+    let once = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&once)).map_err(failed)?;
+        flag::register(signal, Arc::clone(&once)).map_err(failed)?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let watch = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for (place, _) in signals.forever().enumerate() {
-            if place > 0 {
-                eprintln!("stopped; running steps go on, `envoi resume` finds them");
-                std::process::exit(i32::from(STOPPED));
-            }
-            eprintln!("starting nothing new, waiting for live steps; Ctrl-C again to leave them to their supervisors");
+        if signals.forever().next().is_some() {
+            eprintln!(
+                "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
+                 `envoi resume` finds them"
+            );
             drain();
         }
     });

@@ -7,6 +7,7 @@ mod args;
 mod background;
 mod command;
 mod engine_room;
+mod failpoint;
 mod failure;
 mod home;
 mod narrate;
@@ -56,7 +57,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),
         Command::Repair => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),
-        Command::Explain { code } => command::explain::explain(&code),
+        Command::Explain { code } => command::explain::explain(&code, cli.json),
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
         Command::Attempt => Ok(0),

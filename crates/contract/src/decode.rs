@@ -10,11 +10,9 @@ use alloc::vec::Vec;
 use crate::error::Diagnostic;
 use crate::json::{Members, Object, Value, escape_segment};
 
-/// The members of an object that are not taken yet.
+/// The members of an object that are not taken yet. Refusals point from this object; who read it adds where it stands.
 pub(crate) struct Fields {
     code: &'static str,
-    /// Pointer of the object.
-    place: String,
     slots: Vec<(String, Option<Value>)>,
     /// Where the next member probably stands: those who write in our order are read without searching.
     likely: usize,
@@ -31,13 +29,7 @@ impl Fields {
 
     pub(crate) fn of_object(object: Object, code: &'static str) -> Fields {
         let slots = object.into_iter().map(|(name, value)| (name, Some(value))).collect();
-        Fields { code, place: String::new(), slots, likely: 0 }
-    }
-
-    /// The same, for an object that stands at `place` in its document.
-    pub(crate) fn within(mut self, place: &str) -> Fields {
-        place.clone_into(&mut self.place);
-        self
+        Fields { code, slots, likely: 0 }
     }
 
     /// Takes the member `name`.
@@ -54,19 +46,14 @@ impl Fields {
         self.slots.iter().position(|(key, _)| key == name)
     }
 
-    /// The pointer of the member `name`.
-    pub(crate) fn pointer(&self, name: &str) -> String {
-        format!("{}/{}", self.place, escape_segment(name))
-    }
-
     /// A refusal of the member `name`.
     pub(crate) fn wrong(&self, name: &str, expected: &str, found: &Value) -> Diagnostic {
-        Diagnostic::of_value(self.code, &self.pointer(name), expected, found)
+        Diagnostic::of_value(self.code, &pointer(name), expected, found)
     }
 
     /// A refusal because there is no member `name`.
     pub(crate) fn missing(&self, name: &str) -> Diagnostic {
-        Diagnostic::new(self.code, &self.place, &format!("a member `{name}`"), "none")
+        Diagnostic::new(self.code, "", &format!("a member `{name}`"), "none")
     }
 
     /// A string that must be there.
@@ -120,18 +107,18 @@ impl Fields {
     pub(crate) fn strings(&mut self, name: &str) -> Result<Vec<String>, Diagnostic> {
         let Some(value) = self.take(name) else { return Ok(Vec::new()) };
         let Value::Array(elements) = value else { return Err(self.wrong(name, "a list of strings", &value)) };
-        let place = self.pointer(name);
-        elements
-            .into_iter()
-            .enumerate()
-            .map(|(index, element)| self.element(&place, index, element))
-            .collect()
+        elements.into_iter().enumerate().map(|(index, element)| self.element(name, index, element)).collect()
     }
 
-    fn element(&self, place: &str, index: usize, element: Value) -> Result<String, Diagnostic> {
+    fn element(&self, name: &str, index: usize, element: Value) -> Result<String, Diagnostic> {
         match element {
             Value::String(text) => Ok(text),
-            other => Err(Diagnostic::of_value(self.code, &format!("{place}/{index}"), "a string", &other)),
+            other => Err(Diagnostic::of_value(
+                self.code,
+                &format!("{}/{index}", pointer(name)),
+                "a string",
+                &other,
+            )),
         }
     }
 
@@ -152,13 +139,12 @@ impl Fields {
         read: fn(Value) -> Result<V, Value>,
     ) -> Result<Members<V>, Diagnostic> {
         let object = self.object(name)?;
-        let place = self.pointer(name);
         let mut members = Vec::with_capacity(object.len());
         for (key, value) in object {
             match read(value) {
                 Ok(value) => members.push((key, value)),
                 Err(other) => {
-                    let pointer = format!("{place}/{}", escape_segment(&key));
+                    let pointer = pointer(name) + &pointer(&key);
                     return Err(Diagnostic::of_value(self.code, &pointer, expected, &other));
                 }
             }
@@ -171,6 +157,11 @@ impl Fields {
         let left = self.slots.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
         Object::from_distinct(left.collect())
     }
+}
+
+/// The pointer of a member, from its object.
+fn pointer(name: &str) -> String {
+    format!("/{}", escape_segment(name))
 }
 
 /// A string or null.

@@ -1,4 +1,14 @@
 //! SHA-256 of bytes, in the one form in which it is shown: `sha256:<64 hexadecimal digits>`.
+//!
+//! Owns that form; it reads no files.
+//!
+//! ```
+//! use envoi_contract::digest::Digest;
+//!
+//! let digest = Digest::of(b"abc");
+//! assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
+//! assert!(digest.hex().starts_with("ba7816bf"));
+//! ```
 
 use alloc::string::String;
 use core::fmt;

@@ -15,6 +15,7 @@
 mod goals;
 mod import;
 mod interrupt;
+mod part;
 mod read;
 mod reason;
 mod record;
@@ -31,8 +32,9 @@ pub use interrupt::{FlowInterrupt, InterruptKind, InterruptResponse, InterruptSt
 pub use reason::TerminalReason;
 pub use record::{ProcessingRecord, RecordStatus};
 
+use self::part::Part;
 use crate::decode::with_unknown;
-use crate::json::{Members, Object, Value};
+use crate::json::{Members, Object, Value, write_compact};
 
 /// Code of a refused envelope.
 pub const ENVELOPE_INVALID: &str = "ENVELOPE_INVALID";
@@ -194,90 +196,122 @@ impl Envelope {
     /// All 37 members, nulls and all, then the unknown ones: the complete state.
     #[must_use]
     pub fn to_state_dict(&self) -> Value {
-        with_unknown(Object::from_distinct(self.members()), &self.unknown)
+        self.written(&self.members())
     }
 
     /// The 22 members that relatives exchange while a pipeline runs, then the unknown ones. Bounds, goals, history and
     /// times are not among them.
     #[must_use]
     pub fn to_dict(&self) -> Value {
-        let exchanged = self.members().into_iter().filter(|(name, _)| DICT_MEMBERS.contains(&name.as_str()));
-        with_unknown(Object::from_distinct(exchanged.collect()), &self.unknown)
+        let exchanged = self.members().into_iter().filter(|(name, _)| DICT_MEMBERS.contains(name));
+        self.written(&exchanged.collect::<Vec<_>>())
     }
 
-    fn members(&self) -> Vec<(String, Value)> {
+    /// The complete state on one line: the bytes of `to_state_dict().compact()`, without copying the values first.
+    #[must_use]
+    pub fn compact(&self) -> String {
+        let members = self.members();
+        let mut out = String::from("{");
+        for (index, (name, value)) in members.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            part::member(name, &mut out);
+            value.write(&mut out);
+        }
+        for (name, value) in &self.unknown {
+            if !members.iter().any(|(known, _)| *known == name) {
+                out.push(',');
+                part::member(name, &mut out);
+                write_compact(value, &mut out);
+            }
+        }
+        out.push('}');
+        out
+    }
+
+    fn written(&self, members: &[(&'static str, Part<'_>)]) -> Value {
+        let copied = members.iter().map(|(name, value)| (name.to_string(), value.to_value()));
+        with_unknown(Object::from_distinct(copied.collect()), &self.unknown)
+    }
+
+    fn members(&self) -> Vec<(&'static str, Part<'_>)> {
         let mut members = Vec::with_capacity(37);
-        self.write_request(&mut members);
-        self.write_progress(&mut members);
-        self.write_ending(&mut members);
-        self.write_stages(&mut members);
-        self.write_goals(&mut members);
-        self.write_history(&mut members);
+        members.extend(self.request());
+        members.extend(self.progress());
+        members.extend(self.ending());
+        members.extend(self.stages());
+        members.extend(self.goals());
+        members.extend(self.history());
         members
     }
 
-    fn write_request(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "envelope_id", self.envelope_id.as_str());
-        put(members, "request_id", self.request_id.as_str());
-        put(members, "user_id", self.user_id.as_str());
-        put(members, "session_id", self.session_id.as_str());
-        put(members, "raw_input", self.raw_input.as_str());
-        put(members, "received_at", self.received_at.clone());
-        put(members, "outputs", self.outputs.clone());
+    fn request(&self) -> [(&'static str, Part<'_>); 7] {
+        [
+            ("envelope_id", Part::Text(&self.envelope_id)),
+            ("request_id", Part::Text(&self.request_id)),
+            ("user_id", Part::Text(&self.user_id)),
+            ("session_id", Part::Text(&self.session_id)),
+            ("raw_input", Part::Text(&self.raw_input)),
+            ("received_at", Part::MaybeText(self.received_at.as_deref())),
+            ("outputs", Part::Free(&self.outputs)),
+        ]
     }
 
-    fn write_progress(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "current_stage", self.current_stage.as_str());
-        put(members, "stage_order", self.stage_order.clone());
-        put(members, "iteration", self.iteration);
-        put(members, "max_iterations", self.max_iterations);
-        put(members, "llm_call_count", self.llm_call_count);
-        put(members, "max_llm_calls", self.max_llm_calls);
-        put(members, "agent_hop_count", self.agent_hop_count);
-        put(members, "max_agent_hops", self.max_agent_hops);
+    fn progress(&self) -> [(&'static str, Part<'_>); 8] {
+        [
+            ("current_stage", Part::Text(&self.current_stage)),
+            ("stage_order", Part::Texts(&self.stage_order)),
+            ("iteration", Part::Count(self.iteration)),
+            ("max_iterations", Part::Count(self.max_iterations)),
+            ("llm_call_count", Part::Count(self.llm_call_count)),
+            ("max_llm_calls", Part::Count(self.max_llm_calls)),
+            ("agent_hop_count", Part::Count(self.agent_hop_count)),
+            ("max_agent_hops", Part::Count(self.max_agent_hops)),
+        ]
     }
 
-    fn write_ending(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "terminal_reason", self.terminal_reason.map(TerminalReason::word));
-        put(members, "terminated", self.terminated);
-        put(members, "termination_reason", self.termination_reason.clone());
-        put(members, "interrupt_pending", self.interrupt_pending);
-        put(members, "interrupt", self.interrupt.as_ref().map(FlowInterrupt::to_value));
+    fn ending(&self) -> [(&'static str, Part<'_>); 5] {
+        let interrupt = self.interrupt.as_ref().map(FlowInterrupt::to_value);
+        [
+            ("terminal_reason", Part::MaybeText(self.terminal_reason.map(TerminalReason::word))),
+            ("terminated", Part::Flag(self.terminated)),
+            ("termination_reason", Part::MaybeText(self.termination_reason.as_deref())),
+            ("interrupt_pending", Part::Flag(self.interrupt_pending)),
+            ("interrupt", Part::Made(interrupt.unwrap_or_default())),
+        ]
     }
 
-    fn write_stages(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "active_stages", map(&self.active_stages, |truth| Value::from(*truth)));
-        put(members, "completed_stage_set", map(&self.completed_stage_set, |truth| Value::from(*truth)));
-        put(members, "failed_stages", map(&self.failed_stages, |why| Value::from(why.as_str())));
-        put(members, "parallel_mode", self.parallel_mode);
-        put(members, "completed_stages", self.completed_stages.clone());
+    fn stages(&self) -> [(&'static str, Part<'_>); 5] {
+        [
+            ("active_stages", Part::Flags(&self.active_stages)),
+            ("completed_stage_set", Part::Flags(&self.completed_stage_set)),
+            ("failed_stages", Part::TextMap(&self.failed_stages)),
+            ("parallel_mode", Part::Flag(self.parallel_mode)),
+            ("completed_stages", Part::FreeList(&self.completed_stages)),
+        ]
     }
 
-    fn write_goals(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "current_stage_number", self.current_stage_number);
-        put(members, "max_stages", self.max_stages);
-        put(members, "all_goals", self.all_goals.clone());
-        put(members, "remaining_goals", self.remaining_goals.clone());
-        let statuses = map(&self.goal_completion_status, |status| Value::from(status.as_str()));
-        put(members, "goal_completion_status", statuses);
+    fn goals(&self) -> [(&'static str, Part<'_>); 5] {
+        [
+            ("current_stage_number", Part::Count(self.current_stage_number)),
+            ("max_stages", Part::Count(self.max_stages)),
+            ("all_goals", Part::Texts(&self.all_goals)),
+            ("remaining_goals", Part::Texts(&self.remaining_goals)),
+            ("goal_completion_status", Part::TextMap(&self.goal_completion_status)),
+        ]
     }
 
-    fn write_history(&self, members: &mut Vec<(String, Value)>) {
-        put(members, "prior_plans", self.prior_plans.clone());
-        put(members, "loop_feedback", self.loop_feedback.clone());
+    fn history(&self) -> [(&'static str, Part<'_>); 7] {
         let records: Vec<Value> = self.processing_history.iter().map(ProcessingRecord::to_value).collect();
-        put(members, "processing_history", records);
-        put(members, "errors", self.errors.clone());
-        put(members, "created_at", self.created_at.clone());
-        put(members, "completed_at", self.completed_at.clone());
-        put(members, "metadata", self.metadata.clone());
+        [
+            ("prior_plans", Part::FreeList(&self.prior_plans)),
+            ("loop_feedback", Part::Texts(&self.loop_feedback)),
+            ("processing_history", Part::Made(Value::from(records))),
+            ("errors", Part::FreeList(&self.errors)),
+            ("created_at", Part::MaybeText(self.created_at.as_deref())),
+            ("completed_at", Part::MaybeText(self.completed_at.as_deref())),
+            ("metadata", Part::Free(&self.metadata)),
+        ]
     }
-}
-
-fn put(members: &mut Vec<(String, Value)>, name: &str, value: impl Into<Value>) {
-    members.push((name.to_string(), value.into()));
-}
-
-fn map<V>(members: &Members<V>, write: fn(&V) -> Value) -> Object {
-    Object::from_distinct(members.iter().map(|(name, value)| (name.to_string(), write(value))).collect())
 }

@@ -42,7 +42,7 @@ impl Diagnostic {
             column: None,
             expected: expected.to_owned(),
             found: found.to_owned(),
-            hint: "",
+            hint: advice(code),
         }
     }
 
@@ -70,9 +70,19 @@ impl Diagnostic {
     /// The same, seen from the document in which the refused one stands at `prefix`, under that document's `code`.
     #[must_use]
     pub fn under(mut self, code: &'static str, prefix: &str) -> Diagnostic {
+        if self.hint == advice(self.code) {
+            self.hint = advice(code);
+        }
         self.code = code;
         self.pointer.insert_str(0, prefix);
         self
+    }
+
+    /// The same, seen from the value in which the refused one stands at `prefix`.
+    #[must_use]
+    pub(crate) fn inside(self, prefix: &str) -> Diagnostic {
+        let code = self.code;
+        self.under(code, prefix)
     }
 
     /// The same with line and column, found again in the document `bytes`.
@@ -104,6 +114,20 @@ impl fmt::Display for Diagnostic {
 }
 
 impl core::error::Error for Diagnostic {}
+
+/// What to do when a refusal has nothing more precise to say.
+fn advice(code: &str) -> &'static str {
+    match code {
+        "ROUTING_INVALID" => "correct the resolver's input (CONTRACTS 1.2)",
+        "ROUTING_SIGNAL_INVALID" => "correct the signal (CONTRACTS 1.1)",
+        "HANDOFF_INVALID" => "correct the hand-off (CONTRACTS 2)",
+        "ENVELOPE_INVALID" => "correct the envelope (CONTRACTS 3)",
+        "SKILL_REPORT_INVALID" => "correct what the skill writes as its report (CONTRACTS 4)",
+        "INVALID_USER_ENVELOPE" => "correct the answer, or send it without opting in (CONTRACTS 5)",
+        "VECTORS_INVALID" => "a vector file is an array of cases (spec/vectors/README.md)",
+        _ => "",
+    }
+}
 
 /// A value, short enough for a message.
 pub(crate) fn describe(value: &Value) -> String {

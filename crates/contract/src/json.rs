@@ -3,12 +3,24 @@
 //! Owns the value model, the reader and the writer. The reader refuses what two programs could read differently
 //! (duplicate names, lone surrogates, trailing data) and keeps what a program could lose (member order, number tokens).
 //! It knows nothing of any contract.
+//!
+//! ```
+//! use envoi_contract::json::Value;
+//!
+//! let value = Value::parse_str(r#"{"z": 1.00, "a": [1e400, -0]}"#)?;
+//! assert_eq!(value.compact(), r#"{"z":1.00,"a":[1e400,-0]}"#);
+//!
+//! let refused = Value::parse_str("{\"a\": 1,\n \"a\": 2}").unwrap_err();
+//! assert_eq!((refused.line, refused.column, refused.pointer.as_str()), (2, 2, "/a"));
+//! # Ok::<(), envoi_contract::json::Error>(())
+//! ```
 
 mod error;
 mod locate;
 mod members;
 mod number;
 mod read;
+mod scan;
 mod write;
 
 #[cfg(test)]
@@ -23,6 +35,7 @@ pub use members::Members;
 pub use number::Number;
 pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};
+pub(crate) use write::{compact as write_compact, write_string};
 
 /// A JSON object: members in the order in which they were read or inserted.
 pub type Object = Members<Value>;

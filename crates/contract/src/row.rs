@@ -60,7 +60,7 @@ as_text!(Audit, |audit| audit.to_value().compact(), |text| {
 as_text!(Handoff, |handoff| handoff.to_value().compact(), |text| {
     Handoff::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
 });
-as_text!(Envelope, |envelope| envelope.to_state_dict().compact(), |text| {
+as_text!(Envelope, Envelope::compact, |text| {
     Envelope::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
 });
 as_text!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {

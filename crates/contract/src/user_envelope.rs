@@ -144,7 +144,7 @@ fn decode(value: &Value) -> Result<UserEnvelope, Diagnostic> {
     let attachments = match fields.take("attachments") {
         None => Vec::new(),
         Some(Value::Array(refs)) if refs.len() <= MAX_ATTACHMENTS => {
-            refs.iter().enumerate().map(AttachmentRef::decode_nth).collect::<Result<_, _>>()?
+            refs.iter().enumerate().map(nth_reference).collect::<Result<_, _>>()?
         }
         Some(Value::Array(refs)) => {
             let found = format!("{} of them", refs.len());
@@ -157,16 +157,20 @@ fn decode(value: &Value) -> Result<UserEnvelope, Diagnostic> {
         }
         Some(other) => return Err(fields.wrong("attachments", "a list of references", &other)),
     };
-    refuse_unknown(fields, "")?;
+    refuse_unknown(fields)?;
     Ok(UserEnvelope { text, attachments })
 }
 
+fn nth_reference((index, value): (usize, &Value)) -> Result<AttachmentRef, Diagnostic> {
+    AttachmentRef::decode(value).map_err(|refusal| refusal.inside(&format!("/attachments/{index}")))
+}
+
 /// This contract alone refuses members that it does not know.
-fn refuse_unknown(fields: Fields, place: &str) -> Result<(), Diagnostic> {
+fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
     match fields.rest().iter().next() {
         None => Ok(()),
         Some((name, _)) => {
-            let pointer = format!("{place}/{}", crate::json::escape_segment(name));
+            let pointer = format!("/{}", crate::json::escape_segment(name));
             let found = crate::error::shorten(name, 60);
             Err(Diagnostic::new(INVALID_USER_ENVELOPE, &pointer, "no further member", &found))
         }

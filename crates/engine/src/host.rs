@@ -7,7 +7,7 @@ use crate::{
     engine::{Engine, World},
     followers::{Followers, Shower},
     message::{EngineError, Message},
-    processes::Processes,
+    processes::{Point, Processes},
     runner::{Clock, Log},
 };
 use envoi_contract::time::Timestamp;
@@ -35,6 +35,8 @@ pub struct Settings {
     pub launcher: Launcher,
     /// Where the socket may be made; a short path.
     pub socket_dir: PathBuf,
+    /// Called at each [`Point`] of each attempt; for tests of the whole binary.
+    pub reached: fn(Point),
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -159,7 +161,8 @@ fn start_loop(
     let writer = store.writer(epoch)?;
     let layout = store.layout().clone();
     let processes =
-        Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone());
+        Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
+            .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
     let jobs = settings.jobs;

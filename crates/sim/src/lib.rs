@@ -1,1 +1,129 @@
-//! A simulated clock, store and step runner, driven by a seed.
+//! The real engine in a simulated world: clock, store and step runner driven by a seed.
+//!
+//! Owns worlds in which everything can go wrong at any point (an engine dies or is replaced, supervisors die, the machine
+//! boots again, the disk fails) and the promises that hold all the same. The loop, the kernel and the reader of flows are the
+//! real ones; processes, files, sockets and SQLite are not here.
+
+mod books;
+mod calls;
+mod dice;
+mod driver;
+mod faults;
+mod flows;
+mod instance;
+mod plan;
+pub mod store;
+mod violation;
+mod work;
+mod world;
+
+pub use violation::Violation;
+
+use driver::{Driver, End};
+use faults::Faults;
+use plan::Plan;
+
+/// Lines of a trace that a failure shows.
+const TAIL: usize = 60;
+
+/// What a seed went through without breaking a promise, in all its worlds together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Worlds: a calm one, and those with mishaps.
+    pub worlds: u64,
+    /// Runs of each world.
+    pub runs: u64,
+    /// Things that happened.
+    pub happenings: u64,
+    /// Commits that met the disk.
+    pub commits: u64,
+    /// Commands that were started.
+    pub starts: u64,
+    /// Engines that came up.
+    pub engines: u64,
+    /// Engines that were replaced in their sleep.
+    pub take_overs: u64,
+    /// Attempts whose end nobody knew.
+    pub in_doubt: u64,
+    /// Runs that were loaded from a snapshot.
+    pub snapshots: u64,
+}
+
+/// A broken promise, and how to see it again.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("seed {seed}, world `{world}`: {violation}\n{}\nagain: ENVOI_SIM_SEED={seed} cargo test -p envoi-sim --test seeds", tail(.trace))]
+pub struct Failure {
+    /// The seed; [`check`] with it fails again.
+    pub seed: u64,
+    /// Which of its worlds.
+    pub world: &'static str,
+    /// Which promise.
+    pub violation: Violation,
+    /// All that happened there, oldest first, with milliseconds since the beginning.
+    pub trace: Vec<String>,
+}
+
+fn tail(trace: &[String]) -> String {
+    let skipped = trace.len().saturating_sub(TAIL);
+    trace.iter().skip(skipped).map(String::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// Lives through all worlds of this seed: one without mishaps, and several with, which must end like the first.
+///
+/// The same seed does the same each time.
+///
+/// # Errors
+/// The first broken promise.
+pub fn check(seed: u64) -> Result<Report, Box<Failure>> {
+    let nowhere = |violation| Box::new(Failure { seed, world: "none", violation, trace: Vec::new() });
+    let plan = Plan::of(seed)
+        .ok_or_else(|| nowhere(Violation::new("there is a flow to run", "none could be read")))?;
+    let mut report = Report { runs: u64::try_from(plan.runs.len()).unwrap_or(0), ..Report::default() };
+    let calm = live(&plan, faults::CALM, None, &mut report)?;
+    for faults in faults::WORLDS {
+        live(&plan, faults, Some(&calm), &mut report)?;
+    }
+    Ok(report)
+}
+
+fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) -> Result<End, Box<Failure>> {
+    let mut driver = Driver::new(plan, faults);
+    let lived = driver.live().and_then(|end| {
+        calm.map_or(Ok(()), |calm| same_end(calm, &end))?;
+        Ok(end)
+    });
+    let end = lived.map_err(|violation| {
+        let trace = core::mem::take(&mut driver.trace);
+        Box::new(Failure { seed: plan.seed, world: faults.name, violation, trace })
+    })?;
+    report.worlds = report.worlds.saturating_add(1);
+    report.happenings = report.happenings.saturating_add(end.tally.happenings);
+    report.commits = report.commits.saturating_add(end.tally.commits);
+    report.starts = report.starts.saturating_add(end.tally.starts);
+    report.engines = report.engines.saturating_add(end.tally.engines);
+    report.take_overs = report.take_overs.saturating_add(end.tally.take_overs);
+    report.in_doubt = report.in_doubt.saturating_add(end.tally.in_doubt);
+    report.snapshots = report.snapshots.saturating_add(end.tally.snapshots);
+    Ok(end)
+}
+
+/// A run that nobody cancelled, and of which nothing was in doubt, went the same way in both worlds, event by event.
+fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
+    for (id, run) in &end.runs {
+        let Some(expected) = calm.runs.get(id) else { continue };
+        if run.in_doubt > 0 || run.cancelled || expected.cancelled {
+            continue;
+        }
+        let differs = expected.story.iter().zip(&run.story).position(|(a, b)| a != b);
+        let differs = differs.unwrap_or(expected.story.len().min(run.story.len()));
+        violation::holds(
+            expected.word == run.word && expected.story == run.story,
+            "mishaps change no outcome",
+            || {
+                let (calm, here) = (expected.story.get(differs), run.story.get(differs));
+                format!("{id}: {} and {}; event {differs}: {calm:?} and {here:?}", expected.word, run.word)
+            },
+        )?;
+    }
+    Ok(())
+}

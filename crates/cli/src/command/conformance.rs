@@ -19,10 +19,14 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
                 continue;
             }
             failed = failed.saturating_add(1);
-            output::data(&format!(
-                "{name}: {}: expected {}, got {}\n",
-                outcome.name, outcome.expected, outcome.got
-            ))?;
+            let (vector, expected, got) = (outcome.name, outcome.expected, outcome.got);
+            output::data(&if json {
+                let told =
+                    serde_json::json!({"file": path, "name": vector, "expected": expected, "got": got});
+                format!("{told}\n")
+            } else {
+                format!("{name}: {vector}: expected {expected}, got {got}\n")
+            })?;
         }
     }
     let last = if json {

@@ -1,4 +1,5 @@
-//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run.
+//! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
+//! stderr; with `--json` a line is an object.
 
 use crate::{failure::Failure, home::Home, output, select};
 use envoi_kernel::Event;
@@ -16,7 +17,14 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            output::data(&prefixed(&attempt.to_string(), stream, &read(&dir.join(stream))?))?;
+            let (attempt, text) = (attempt.to_string(), read(&dir.join(stream))?);
+            let lines = text.lines().map(|line| match home.json {
+                true => {
+                    format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
+                }
+                false => prefixed(&attempt, stream, line),
+            });
+            output::data(&lines.collect::<String>())?;
         }
     }
     Ok(0)
@@ -30,7 +38,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn prefixed(attempt: &str, stream: &str, text: &str) -> String {
+fn prefixed(attempt: &str, stream: &str, line: &str) -> String {
     let mark = if stream == "stderr" { "!" } else { "|" };
-    text.lines().map(|line| format!("{attempt} {mark} {line}\n")).collect()
+    format!("{attempt} {mark} {line}\n")
 }

@@ -62,7 +62,12 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
 /// A flow file's flow, or everything that is wrong with it.
 pub(crate) fn load(path: &Path, text: &str) -> Result<Loaded, Failure> {
     envoi_flow::load(&path.to_string_lossy(), text).map_err(|report| {
-        Failure::new(BAD_INPUT, "FLOW_INVALID", format!("{} cannot be run\n{report}", path.display()))
+        let mistakes = report.render(envoi_flow::Colour::Never);
+        Failure::new(
+            BAD_INPUT,
+            "FLOW_INVALID",
+            format!("{} cannot be run\n{}", path.display(), mistakes.trim_end()),
+        )
     })
 }
 

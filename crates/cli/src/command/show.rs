@@ -182,7 +182,13 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "questions": run.interrupts().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
             "question": raised.question, "answer": how_to_answer(id, raised),
+            "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });
     Ok(format!("{value}\n"))
+}
+
+/// What is known, as serde's JSON.
+fn evidence(value: &envoi_contract::json::Value) -> serde_json::Value {
+    serde_json::from_str(&value.compact()).unwrap_or_default()
 }

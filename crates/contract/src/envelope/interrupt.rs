@@ -233,8 +233,9 @@ fn read_response(fields: &mut Fields) -> Result<Option<InterruptResponse>, Diagn
     match fields.take("response") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(response)) => {
-            let place = fields.pointer("response");
-            InterruptResponse::read(Fields::of_object(response, ENVELOPE_INVALID).within(&place)).map(Some)
+            InterruptResponse::read(Fields::of_object(response, ENVELOPE_INVALID))
+                .map(Some)
+                .map_err(|refusal| refusal.inside("/response"))
         }
         Some(other) => Err(fields.wrong("response", "an object or null", &other)),
     }

@@ -136,9 +136,9 @@ fn terminal_reason(fields: &mut Fields) -> Result<Option<TerminalReason>, Diagno
 fn interrupt(fields: &mut Fields) -> Result<Option<FlowInterrupt>, Diagnostic> {
     match fields.take("interrupt") {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(interrupt)) => {
-            FlowInterrupt::read(Fields::of_object(interrupt, ENVELOPE_INVALID).within("/interrupt")).map(Some)
-        }
+        Some(Value::Object(interrupt)) => FlowInterrupt::read(Fields::of_object(interrupt, ENVELOPE_INVALID))
+            .map(Some)
+            .map_err(|refusal| refusal.inside("/interrupt")),
         Some(other) => Err(fields.wrong("interrupt", "an object or null", &other)),
     }
 }
@@ -151,13 +151,12 @@ fn each<T>(
 ) -> Result<Vec<T>, Diagnostic> {
     let Some(value) = fields.take(name) else { return Ok(Vec::new()) };
     let Value::Array(elements) = value else { return Err(fields.wrong(name, "a list of objects", &value)) };
-    let place = fields.pointer(name);
     let read_one = |(index, element): (usize, Value)| {
-        let place = format!("{place}/{index}");
-        match element {
-            Value::Object(object) => read(Fields::of_object(object, ENVELOPE_INVALID).within(&place)),
-            other => Err(Diagnostic::of_value(ENVELOPE_INVALID, &place, "an object", &other)),
-        }
+        let read = match element {
+            Value::Object(object) => read(Fields::of_object(object, ENVELOPE_INVALID)),
+            other => Err(Diagnostic::of_value(ENVELOPE_INVALID, "", "an object", &other)),
+        };
+        read.map_err(|refusal| refusal.inside(&format!("/{name}/{index}")))
     };
     elements.into_iter().enumerate().map(read_one).collect()
 }

@@ -5,6 +5,9 @@ use alloc::string::String;
 use alloc::vec::{self, Vec};
 use core::slice;
 
+/// Up to this many members, comparing each name with the earlier ones is cheaper than an index.
+pub(super) const FEW_MEMBERS: usize = 16;
+
 /// Named values in the order in which they were read or inserted, each name once.
 ///
 /// Lookup and insertion look at each member, which suits the objects of the contracts; reading a document and collecting
@@ -72,6 +75,26 @@ impl<V> Members<V> {
         self.0.iter().map(|(_, value)| value)
     }
 
+    /// Inserts members that may be many.
+    fn extend_indexed<K: Into<String>>(&mut self, members: impl Iterator<Item = (K, V)>) {
+        let mut members = members.peekable();
+        if members.peek().is_none() {
+            return;
+        }
+        let index = self.0.iter().enumerate().map(|(place, (name, _))| (name.clone(), place));
+        let mut places: BTreeMap<String, usize> = index.collect();
+        for (name, value) in members {
+            let name = name.into();
+            match places.get(&name).and_then(|at| self.0.get_mut(*at)) {
+                Some(slot) => slot.1 = value,
+                None => {
+                    places.insert(name.clone(), self.0.len());
+                    self.0.push((name, value));
+                }
+            }
+        }
+    }
+
     /// How many members there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -94,19 +117,13 @@ impl<V> Default for Members<V> {
 /// A name that comes again replaces the value where it first stood.
 impl<K: Into<String>, V> FromIterator<(K, V)> for Members<V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Members<V> {
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        let mut kept: Vec<(String, V)> = Vec::new();
-        for (name, value) in members {
-            let name = name.into();
-            match places.get(&name).and_then(|at| kept.get_mut(*at)) {
-                Some(slot) => slot.1 = value,
-                None => {
-                    places.insert(name.clone(), kept.len());
-                    kept.push((name, value));
-                }
-            }
+        let mut members = members.into_iter();
+        let mut kept = Members::new();
+        for (name, value) in members.by_ref().take(FEW_MEMBERS) {
+            kept.insert(name, value);
         }
-        Members(kept)
+        kept.extend_indexed(members);
+        kept
     }
 }
 

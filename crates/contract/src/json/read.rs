@@ -7,7 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::error::{Error, Position};
+use super::members::FEW_MEMBERS;
 use super::number::{self, Number};
+use super::scan::plain_length;
 use super::{Members, Value};
 
 /// The largest document that is read: 16 MiB.
@@ -15,9 +17,6 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many arrays and objects may stand inside one another.
 pub const MAX_DEPTH: usize = 127;
-
-/// Up to this many members, comparing each name with the earlier ones is cheaper than an index.
-const FEW_MEMBERS: usize = 16;
 
 /// Reads one whole document.
 pub(super) fn document(bytes: &[u8]) -> Result<Value, Error> {
@@ -273,8 +272,7 @@ impl<'a> Reader<'a> {
     /// Takes what stands for itself.
     fn plain(&mut self) -> &'a str {
         let rest = self.rest();
-        let length = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
-        let taken = length.and_then(|length| rest.get(..length)).unwrap_or(rest);
+        let taken = rest.get(..plain_length(rest.as_bytes())).unwrap_or(rest);
         self.at += taken.len();
         taken
     }

@@ -183,13 +183,15 @@ fn a_fraction_of_one_is_judged_by_value() {
 
 #[test]
 fn values_are_found_again_for_errors() {
-    let text = "{\n  \"a\": [1, {\"b/c\": \"x\"}],\n  \"é\": 2}";
+    let text = "{\n  \"a\": [1, {\"b/c\": \"x\"}],\n  \"é\": 2, \"~1\": 3}";
     let rows = [
         ("", Some((1, 1))),
         ("/a", Some((2, 8))),
         ("/a/1", Some((2, 12))),
         ("/a/1/b~1c", Some((2, 20))),
         ("/é", Some((3, 8))),
+        ("/~01", Some((3, 17))),
+        ("/~1", None),
         ("/a/2", None),
         ("/b", None),
         ("/a/x", None),
@@ -198,6 +200,18 @@ fn values_are_found_again_for_errors() {
     for (pointer, place) in rows {
         let found = locate(text.as_bytes(), pointer).map(|place| (place.line, place.column));
         assert_eq!(found, place, "{pointer}");
+    }
+}
+
+#[test]
+fn a_name_that_comes_again_replaces_however_many_there_are() {
+    for count in [2_u64, 15, 16, 17, 40, 2000] {
+        let names = (0..count).chain(0..count);
+        let members: Members<u64> =
+            names.enumerate().map(|(turn, n)| (format!("n{n}"), turn as u64)).collect();
+        assert_eq!(members.keys().count() as u64, count);
+        assert!(members.values().copied().eq(count..2 * count), "{count}");
+        assert!(members.keys().map(ToString::to_string).eq((0..count).map(|n| format!("n{n}"))));
     }
 }
 

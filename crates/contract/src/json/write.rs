@@ -2,10 +2,11 @@
 
 use alloc::string::String;
 
+use super::scan::plain_length;
 use super::{Members, Value};
 
 /// Appends `value` on one line.
-pub(super) fn compact(value: &Value, out: &mut String) {
+pub(crate) fn compact(value: &Value, out: &mut String) {
     match value {
         Value::Array(elements) => {
             out.push('[');
@@ -83,24 +84,18 @@ fn write_scalar(value: &Value, out: &mut String) {
 }
 
 /// Appends `text` in quotes, escaping only what JSON demands.
-pub(super) fn write_string(text: &str, out: &mut String) {
+pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(needs_escape) {
-        let (plain, tail) = rest.split_at(at);
+    loop {
+        let (plain, tail) = rest.split_at(plain_length(rest.as_bytes()));
         out.push_str(plain);
         let mut scalars = tail.chars();
-        if let Some(special) = scalars.next() {
-            write_escape(special, out);
-        }
+        let Some(special) = scalars.next() else { break };
+        write_escape(special, out);
         rest = scalars.as_str();
     }
-    out.push_str(rest);
     out.push('"');
-}
-
-const fn needs_escape(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 fn write_escape(special: char, out: &mut String) {

@@ -29,13 +29,11 @@ impl Hint {
 
 /// The hints of one line, in order.
 pub(super) fn hints(line: &str) -> impl Iterator<Item = Hint> {
-    let bytes = line.as_bytes();
-    let is_to = |at: usize| {
-        matches!(bytes.get(at), Some(b't' | b'T'))
-            && matches!(bytes.get(at + 1), Some(b'o' | b'O'))
-            && matches!(bytes.get(at + 2), Some(b' ' | b'\t' | b':' | b'"' | b'\'' | b'`' | b'*'))
+    let windows = line.as_bytes().windows(3).enumerate().skip(1);
+    let is_to = |window: &[u8]| {
+        matches!(window, [b't' | b'T', b'o' | b'O', b' ' | b'\t' | b':' | b'"' | b'\'' | b'`' | b'*'])
     };
-    (1..bytes.len()).filter(move |at| is_to(*at)).filter_map(|at| hint_at(line, at))
+    windows.filter(move |(_, window)| is_to(window)).filter_map(|(at, _)| hint_at(line, at))
 }
 
 /// The hint whose word `to` stands at `at`.

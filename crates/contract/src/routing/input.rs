@@ -87,7 +87,7 @@ pub struct Input {
     pub iteration: u64,
     /// The flow of the step, so that a hint into the same flow is known as one.
     pub flow: Option<String>,
-    /// The steps that a hint may name; `None` if any.
+    /// The steps that a hint may name, those of another flow as `flow/step`; `None` if any.
     pub steps: Option<Vec<String>>,
     /// Whether hints in the text count.
     pub hints: bool,
@@ -142,20 +142,15 @@ impl Routing {
     }
 
     /// Refuses a loop that nothing could end, and statuses that nothing could state.
-    pub(super) fn checked(self) -> Result<Routing, Diagnostic> {
-        self.check()?;
-        Ok(self)
-    }
-
     pub(super) fn check(&self) -> Result<(), Diagnostic> {
         let values = self.loop_target.iter().chain(&self.success_values);
         if values.clone().any(|value| value.trim_ascii().is_empty()) {
             let expected = "a `loop_target` and `success_values` that are not empty";
-            return Err(Diagnostic::new(ROUTING_INVALID, "/routing", expected, "an empty one"));
+            return Err(Diagnostic::new(ROUTING_INVALID, "", expected, "an empty one"));
         }
         if self.kind == Kind::Microloop && values.count() == 0 {
             let expected = "a `loop_target` or `success_values` beside the kind `microloop`";
-            return Err(Diagnostic::new(ROUTING_INVALID, "/routing", expected, "neither")
+            return Err(Diagnostic::new(ROUTING_INVALID, "", expected, "neither")
                 .with_hint("say which status ends the loop, for instance `loop_target: VERIFIED`"));
         }
         Ok(())
@@ -181,7 +176,7 @@ fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
     let handoff_text = fields.required_string("handoff_text")?;
     let routing = match fields.take("routing") {
         None | Some(Value::Null) => None,
-        Some(routing) => Some(decode_routing(&routing)?),
+        Some(routing) => Some(decode_routing(&routing).map_err(|refusal| refusal.inside("/routing"))?),
     };
     let iteration = fields.u53_or("iteration", 0)?;
     let flow = fields.string("flow")?;
@@ -192,10 +187,7 @@ fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
 }
 
 fn decode_routing(routing: &Value) -> Result<Routing, Diagnostic> {
-    let Value::Object(object) = routing else {
-        return Err(Diagnostic::of_value(ROUTING_INVALID, "/routing", "an object or null", routing));
-    };
-    let mut fields = Fields::of_object(object.clone(), ROUTING_INVALID).within("/routing");
+    let mut fields = Fields::of(routing, ROUTING_INVALID)?;
     let kind = match fields.take("routing_kind") {
         None => Kind::Linear,
         Some(word) => word
@@ -207,7 +199,9 @@ fn decode_routing(routing: &Value) -> Result<Routing, Diagnostic> {
     let success_values = fields.strings("success_values")?;
     let max_iterations = fields.u53_or("max_iterations", DEFAULT_MAX_ITERATIONS)?;
     let can_further_iteration_help = fields.bool_or("can_further_iteration_help", true)?;
-    Routing { kind, loop_target, success_values, max_iterations, can_further_iteration_help }.checked()
+    let routing = Routing { kind, loop_target, success_values, max_iterations, can_further_iteration_help };
+    routing.check()?;
+    Ok(routing)
 }
 
 /// The labels of the seed, and one for each other member of the JSON form.

@@ -38,17 +38,40 @@ pub(super) enum Value {
     Nothing,
 }
 
-/// The values of the status labels of one line, in order.
-pub(super) fn statuses(line: &str) -> impl Iterator<Item = Value> {
-    colons(line).filter(|(before, _)| ends_with_label(before, is_status)).map(|(_, after)| value(after))
+/// A label of a line and its value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    /// `Status: …`.
+    Status(Value),
+    /// `Can further iteration help: …`, and whether it says no.
+    Help { denied: bool },
 }
 
-/// Whether the line says that further iteration cannot help.
-pub(super) fn denies_help(line: &str) -> bool {
-    colons(line).any(|(before, after)| {
-        ends_with_label(before, is_help)
-            && matches!(value(after), Value::Status(Stated { negated: false, word }) if is_no(&word))
+/// The labels of one line, in order.
+pub(super) fn labels(line: &str) -> impl Iterator<Item = Label> {
+    colons(line).filter_map(|(before, after)| {
+        let before = before.trim_ascii_end().trim_end_matches(is_markup).trim_ascii_end();
+        // Most colons end no label; the last letter tells.
+        match before.as_bytes().last()? {
+            b's' | b'S' if ends_with_label(before, is_status) => Some(Label::Status(value(after))),
+            b'p' | b'P' if ends_with_label(before, is_help) => {
+                Some(Label::Help { denied: denies(&value(after)) })
+            }
+            _ => None,
+        }
     })
+}
+
+/// The values of the status labels of one line, in order.
+pub(super) fn statuses(line: &str) -> impl Iterator<Item = Value> {
+    labels(line).filter_map(|label| match label {
+        Label::Status(value) => Some(value),
+        Label::Help { .. } => None,
+    })
+}
+
+fn denies(value: &Value) -> bool {
+    matches!(value, Value::Status(Stated { negated: false, word }) if is_no(word))
 }
 
 /// Whether a value of the help label means no.
@@ -90,7 +113,6 @@ fn ends_with_ignoring_case(text: &str, end: &str) -> bool {
 
 /// Whether a label ends here and is not the end of a longer name: `Exit status` and `http_status` are other labels.
 fn ends_with_label(before: &str, label: LabelEnd) -> bool {
-    let before = before.trim_ascii_end().trim_end_matches(is_markup).trim_ascii_end();
     let Some(length) = label(before) else { return false };
     let prefix = before.get(..before.len() - length).unwrap_or_default().trim_end_matches(is_markup);
     let spaced = prefix.trim_ascii_end();

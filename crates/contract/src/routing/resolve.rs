@@ -85,7 +85,7 @@ pub struct Resolution {
 /// `ROUTING_INVALID` if the routing is a microloop that nothing could end, or waits for an empty status.
 pub fn resolve(input: &Input) -> Result<Resolution, Diagnostic> {
     if let Some(routing) = &input.routing {
-        routing.check()?;
+        routing.check().map_err(|refusal| refusal.inside("/routing"))?;
     }
     let reading = Reading::of(&input.handoff_text);
     let mut findings = reading.findings(input.hints);
@@ -142,7 +142,7 @@ impl Table<'_> {
             [hint] if self.is_unknown(hint) => {
                 self.pass("1", "the step that the hint names is unknown");
                 self.pass("1a", "only one hint");
-                (self.without_hint(), Some(hint.step_id.clone()))
+                (self.without_hint(), Some(hint.shown()))
             }
             [hint] => (self.follow(hint), None),
             several => {
@@ -184,8 +184,12 @@ impl Table<'_> {
         distinct
     }
 
+    /// Whether the steps that may be named are known and this is none of them. Once the current flow is known, a step of
+    /// another flow is none of its steps unless it is listed as `flow/step`.
     fn is_unknown(&self, hint: &Hint) -> bool {
-        self.input.steps.as_ref().is_some_and(|steps| !steps.contains(&hint.step_id))
+        let elsewhere = hint.flow.is_some() && self.input.flow.is_some();
+        let name = if elsewhere { hint.shown() } else { hint.step_id.clone() };
+        self.input.steps.as_ref().is_some_and(|steps| !steps.contains(&name))
     }
 
     /// Row 1.
@@ -377,10 +381,7 @@ fn is_among(word: &str, values: &[&str]) -> bool {
 fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
     let mut mentions = Vec::new();
     for value in expected {
-        let places = (0..line.len().saturating_sub(value.len() - 1)).filter(|at| {
-            line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value))
-        });
-        for at in places {
+        for at in places(line, value) {
             let (before, rest) = line.split_at(at);
             let after = rest.get(value.len()..).unwrap_or_default();
             let whole = !before.ends_with(label::is_word_part) && !after.starts_with(label::is_word_part);
@@ -390,6 +391,17 @@ fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
         }
     }
     mentions
+}
+
+/// Where `value` stands in `line`, ignoring case.
+fn places<'l>(line: &'l str, value: &'l str) -> impl Iterator<Item = usize> + 'l {
+    let first = value.chars().next().unwrap_or_default();
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let other_case = (lower != upper).then(|| line.match_indices(upper));
+    let starts = line.match_indices(lower).chain(other_case.into_iter().flatten());
+    let is_value =
+        |at: &usize| line.get(*at..at + value.len()).is_some_and(|there| there.eq_ignore_ascii_case(value));
+    starts.map(|(at, _)| at).filter(is_value)
 }
 
 fn is_alternative(before: &str, after: &str) -> bool {

@@ -264,18 +264,18 @@ fn decode_route(route: &Value) -> Result<Option<Route>, Diagnostic> {
         Value::String(name) => {
             Route::parse(name).map(Some).ok_or_else(|| refused("a step, or a flow and a step as `flow/step`"))
         }
-        Value::Object(_) => decode_route_object(route).map(Some),
+        Value::Object(_) => decode_route_object(route).map(Some).map_err(|refusal| refusal.inside("/route")),
         _ => Err(refused("a string, an object or null")),
     }
 }
 
 fn decode_route_object(route: &Value) -> Result<Route, Diagnostic> {
-    let mut fields = Fields::of(route, ROUTING_SIGNAL_INVALID)?.within("/route");
+    let mut fields = Fields::of(route, ROUTING_SIGNAL_INVALID)?;
     let flow = fields.take("flow").map_or(Ok(None), |flow| null_or_string(&fields, "flow", flow))?;
     let step_id = fields.required_string("step_id")?;
     let name = flow.as_ref().map_or_else(|| step_id.clone(), |flow| format!("{flow}/{step_id}"));
     // Both forms must be able to say the same: what the string form would read otherwise is refused.
     Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
-        Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "/route", "names without `/`, not empty", route)
+        Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "", "names without `/`, not empty", route)
     })
 }

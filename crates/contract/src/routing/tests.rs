@@ -54,6 +54,37 @@ fn an_unknown_hint_is_kept_beside_the_row_that_fired() {
 }
 
 #[test]
+fn a_hint_leads_to_listed_steps_only_whatever_flow_it_names() {
+    let steps = Some(["a", "g/b"].map(ToString::to_string).to_vec());
+    let hint = |text: &str, flow: Option<&str>| {
+        let flow = flow.map(ToString::to_string);
+        resolved(&Input { steps: steps.clone(), flow, ..input(text) }).audit
+    };
+    for (text, unknown) in [
+        ("Go to step a", None),
+        ("Go to flow f step a", None),
+        ("Go to flow g step b", None),
+        ("Go to flow g step a", Some("g/a")),
+        ("Go to step b", Some("b")),
+    ] {
+        let audit = hint(text, Some("f"));
+        assert_eq!(audit.unknown_hint.as_deref(), unknown, "{text}");
+        assert_eq!(audit.row == "1", unknown.is_none(), "{text}");
+    }
+    assert_eq!(hint("Go to flow g step a", None).row, "1", "which flow is ours is not known");
+}
+
+#[test]
+fn every_refusal_says_what_to_do() {
+    let unknown_word = Signal::decode(&Value::parse_str(r#"{"decision":"yolo"}"#).unwrap()).unwrap_err();
+    let refusals = [decode_input(b"{}").unwrap_err(), decode_input(b"x").unwrap_err(), unknown_word];
+    assert!(refusals.iter().all(|refusal| !refusal.hint.is_empty()), "{refusals:?}");
+    let inside =
+        crate::handoff::decode_draft(br#"{"routing_signal":{"decision":"advance","reason":1}}"#).unwrap_err();
+    assert_eq!(inside.hint, "correct the hand-off (CONTRACTS 2)");
+}
+
+#[test]
 fn the_same_input_has_the_same_digest_and_another_one_another() {
     let first = resolved(&input("Status: VERIFIED"));
     assert_eq!(resolved(&input("Status: VERIFIED")), first);

@@ -7,7 +7,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::hint::{Hint, hints};
-use super::label::{self, Stated};
+use super::label::{self, Label, Stated};
 use crate::json::{self, Object};
 
 /// What a text says.
@@ -81,9 +81,11 @@ impl<'a> Reading<'a> {
 
 impl Findings {
     fn add_line(&mut self, line: &str, with_hints: bool) {
-        if line.as_bytes().contains(&b':') {
-            self.statuses.extend(label::statuses(line).filter_map(status));
-            self.denies_help |= label::denies_help(line);
+        for label in label::labels(line) {
+            match label {
+                Label::Status(value) => self.statuses.extend(status(value)),
+                Label::Help { denied } => self.denies_help |= denied,
+            }
         }
         if with_hints {
             self.hints.extend(hints(line));
@@ -112,12 +114,11 @@ pub(super) fn status(value: label::Value) -> Option<Stated> {
 }
 
 fn has_template(line: &str) -> bool {
-    line.as_bytes().contains(&b':') && label::statuses(line).any(|value| value == label::Value::Template)
+    label::statuses(line).any(|value| value == label::Value::Template)
 }
 
 fn tells(line: &str, with_hints: bool) -> bool {
-    let labelled =
-        line.as_bytes().contains(&b':') && label::statuses(line).any(|value| status(value).is_some());
+    let labelled = label::statuses(line).any(|value| status(value).is_some());
     labelled || (with_hints && hints(line).next().is_some())
 }
 

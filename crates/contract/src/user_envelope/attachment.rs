@@ -1,6 +1,5 @@
 //! A reference to a file: which artifact, which revision of it, and what its bytes must hash to.
 
-use alloc::format;
 use alloc::string::String;
 
 use super::{INVALID_USER_ENVELOPE, refuse_unknown};
@@ -52,18 +51,7 @@ impl AttachmentRef {
     /// # Errors
     /// `INVALID_USER_ENVELOPE` with the member.
     pub fn decode(value: &Value) -> Result<AttachmentRef, Diagnostic> {
-        AttachmentRef::decode_at(value, "")
-    }
-
-    pub(super) fn decode_nth((index, value): (usize, &Value)) -> Result<AttachmentRef, Diagnostic> {
-        AttachmentRef::decode_at(value, &format!("/attachments/{index}"))
-    }
-
-    fn decode_at(value: &Value, place: &str) -> Result<AttachmentRef, Diagnostic> {
-        let Value::Object(object) = value else {
-            return Err(Diagnostic::of_value(INVALID_USER_ENVELOPE, place, "an object", value));
-        };
-        let mut fields = Fields::of_object(object.clone(), INVALID_USER_ENVELOPE).within(place);
+        let mut fields = Fields::of(value, INVALID_USER_ENVELOPE)?;
         let reference = AttachmentRef {
             artifact_id: named(&mut fields, "artifactId")?,
             representation_revision_id: named(&mut fields, "representationRevisionId")?,
@@ -74,7 +62,7 @@ impl AttachmentRef {
             filename: optional(&mut fields, "filename")?,
             size: size(&mut fields)?,
         };
-        refuse_unknown(fields, place)?;
+        refuse_unknown(fields)?;
         Ok(reference)
     }
 

@@ -138,6 +138,7 @@ proptest! {
     #[test]
     fn an_envelope_is_kept_whole(envelope in contracts::envelope()) {
         ENVELOPE.keeps(&envelope)?;
+        prop_assert_eq!(envelope.compact(), envelope.to_state_dict().compact());
     }
 
     #[test]

@@ -117,7 +117,10 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     }
     let mut out = BufWriter::new(stream);
     for response in heard {
-        asked();
+        // Whoever only wants to know whether somebody is there may ask for something next.
+        if !matches!(response, Response::Pong) {
+            asked();
+        }
         let last = response.is_last();
         let Ok(mut line) = serde_json::to_vec(&response) else { return };
         line.push(b'\n');
@@ -163,6 +166,22 @@ impl Client {
         let stream = UnixStream::connect(socket)
             .map_err(|source| ClientError::NoAnswer { socket: socket.to_owned(), source })?;
         Ok(Self { stream })
+    }
+
+    /// Whether an engine answers there within `patience`.
+    #[must_use]
+    pub fn answers(socket: &Path, patience: Duration) -> bool {
+        let Ok(client) = Self::connect(socket) else { return false };
+        let limited = client
+            .stream
+            .set_read_timeout(Some(patience))
+            .and(client.stream.set_write_timeout(Some(patience)));
+        let mut answered = false;
+        let asked = client.ask(&Request::Ping, |response| {
+            answered = matches!(response, Response::Pong);
+            false
+        });
+        limited.is_ok() && asked.is_ok() && answered
     }
 
     /// Asks, and passes each response to `hear` until the last one, or until it says stop (false).

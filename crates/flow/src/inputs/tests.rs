@@ -1,3 +1,5 @@
+//! Inputs: defaults, schemas, and everything wrong told at once.
+
 use super::*;
 
 fn flow(inputs: &str) -> Flow {

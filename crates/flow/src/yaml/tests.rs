@@ -1,3 +1,5 @@
+//! YAML as it is read here: what plain words mean, and what is refused.
+
 use super::*;
 
 fn read(text: &str) -> (Option<Node>, Problems) {

@@ -1,0 +1,140 @@
+//! The engine with steps that settle at once: alone, many at once, in memory, on disk.
+
+use crate::{
+    Outcome, raw,
+    row::{Row, median},
+    stage::{Stage, Steps},
+};
+use std::{fs, path::Path, time::Instant};
+
+/// Rounds of each measurement; the median counts.
+const ROUNDS: u32 = 5;
+/// Raw commits before and after each.
+const RAW_COMMITS: u32 = 150;
+/// Steps of a run that is alone.
+const STEPS_ALONE: u32 = 200;
+/// What a no-op step says.
+const NOOP: Steps = Steps::Settle { text_bytes: 20 };
+
+/// Where databases are made: as the tools of the system have it, so that TMPDIR names the disk to measure.
+fn dir() -> std::path::PathBuf {
+    std::env::temp_dir()
+}
+
+/// Seconds a step, from the start of `runs` runs of `steps` steps to their ends.
+fn step_s(runs: u32, steps: u32) -> Outcome<f64> {
+    let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
+    stage.begin(runs)?;
+    let began = Instant::now();
+    stage.play_to_the_end()?;
+    Ok(raw::each_s(began.elapsed(), runs.saturating_mul(steps)))
+}
+
+/// Medians of (seconds a step, seconds a raw commit, their ratio).
+fn rounds(runs: u32, steps: u32) -> Outcome<(f64, f64, f64)> {
+    let (mut ours, mut raws, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let before = raw::commit_s(&dir(), RAW_COMMITS)?;
+        let step = step_s(runs, steps)?;
+        let commit = f64::midpoint(before, raw::commit_s(&dir(), RAW_COMMITS)?);
+        ours.push(step);
+        raws.push(commit);
+        ratios.push(step / commit);
+    }
+    Ok((median(ours), median(raws), median(ratios)))
+}
+
+/// One run, one step after the other.
+pub(crate) fn alone() -> Outcome<Row> {
+    let (step, commit, ratio) = rounds(1, STEPS_ALONE)?;
+    Ok(Row {
+        what: "one durable no-op step, alone".to_owned(),
+        value: format!("{:.2} ms", step * 1e3),
+        raw: format!("{:.2} ms a commit", commit * 1e3),
+        figure: format!("{ratio:.2} x"),
+        target: "<= 2 x",
+    })
+}
+
+/// `runs` runs at once, each of `steps` steps.
+pub(crate) fn many(runs: u32, steps: u32) -> Outcome<Row> {
+    let (step, commit, ratio) = rounds(runs, steps)?;
+    Ok(Row {
+        what: format!("{runs} runs at once, {steps} steps each"),
+        value: format!("{:.0} steps/s", 1.0 / step),
+        raw: format!("{:.0} commits/s", 1.0 / commit),
+        figure: format!("{:.2} x", 1.0 / ratio),
+        target: if runs > 200 { "no lower than at 200" } else { ">= 3 x" },
+    })
+}
+
+/// Resident memory of this process with `runs` live attempts.
+pub(crate) fn memory(runs: u32) -> Outcome<Row> {
+    let mut stage = Stage::new(&dir(), usize::try_from(runs)?, 10, Steps::Hang)?;
+    let before = resident_kib()?;
+    stage.begin(runs)?;
+    stage.play_until_all_are_live()?;
+    let after = resident_kib()?;
+    Ok(Row {
+        what: format!("resident memory, {runs} runs in flight"),
+        value: format!("{:.1} MiB", f64::from(after) / 1024.0),
+        raw: format!("{:.1} MiB before", f64::from(before) / 1024.0),
+        figure: format!("{:.1} KiB a run", f64::from(after.saturating_sub(before)) / f64::from(runs)),
+        target: "<= 50 MiB",
+    })
+}
+
+fn resident_kib() -> Outcome<u32> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in /proc/self/status")?;
+    Ok(line.trim_end_matches("kB").trim().parse()?)
+}
+
+/// Bytes on disk a step, with texts of 100 KB, for runs of growing length.
+pub(crate) fn bytes() -> Outcome<Vec<Row>> {
+    const TEXT_BYTES: usize = 100_000;
+    let row = |steps: u32| -> Outcome<Row> {
+        let mut stage = Stage::new(&dir(), 1, steps, Steps::Settle { text_bytes: TEXT_BYTES })?;
+        stage.begin(1)?;
+        let began = Instant::now();
+        stage.play_to_the_end()?;
+        let step_s = raw::each_s(began.elapsed(), steps);
+        let total = size_of(stage.root())?;
+        let per_step = total.checked_div(u64::from(steps)).unwrap_or(0);
+        Ok(Row {
+            what: format!("bytes a step, {steps} steps with 100 KB outputs"),
+            value: format!("{per_step} bytes"),
+            raw: format!("{TEXT_BYTES} bytes of text"),
+            figure: format!("{:.2} ms a step", step_s * 1e3),
+            target: "flat",
+        })
+    };
+    [125, 250, 500, 1000].into_iter().map(row).collect()
+}
+
+/// Everything below a folder, but for the write-ahead log, which is bounded.
+fn size_of(folder: &Path) -> Outcome<u64> {
+    let mut total: u64 = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let name = entry.file_name();
+        total = total.saturating_add(match () {
+            () if kind.is_dir() => size_of(&entry.path())?,
+            () if name.to_string_lossy().contains(".db-") => 0,
+            () => entry.metadata()?.len(),
+        });
+    }
+    Ok(total)
+}
+
+/// Plays between two looks at files that are not there: marks for who counts system calls (`bench/engine-fsyncs.sh`).
+pub(crate) fn between_marks(runs: u32, steps: u32) -> Outcome<()> {
+    let mut stage = Stage::new(&dir(), usize::try_from(runs)?, steps, NOOP)?;
+    stage.begin(runs)?;
+    drop(fs::metadata("/envoi-bench-begins"));
+    stage.play_to_the_end()?;
+    drop(fs::metadata("/envoi-bench-ends"));
+    Ok(())
+}

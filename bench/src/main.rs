@@ -1,0 +1,49 @@
+//! Measures Envoi, each figure beside a raw measurement of the same minute: the machine is shared and noisy, ratios are not.
+//!
+//! `bench/run.sh` builds it and calls one subcommand after the other, each in a process of its own. Nothing here is a test:
+//! no figure fails a build.
+
+mod engine;
+mod filters;
+mod processes;
+mod raw;
+mod row;
+mod stage;
+
+use row::Row;
+use std::process::ExitCode;
+
+/// What is wrong is told as it is; nobody handles it.
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const USAGE: &str =
+    "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|fsyncs RUNS STEPS";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match measure(&words) {
+        Ok(rows) => {
+            rows.iter().for_each(|row| println!("{row}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("envoi-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(words: &[&str]) -> Outcome<Vec<Row>> {
+    match words {
+        ["alone"] => Ok(vec![engine::alone()?]),
+        ["many", runs, steps] => Ok(vec![engine::many(runs.parse()?, steps.parse()?)?]),
+        ["memory", runs] => Ok(vec![engine::memory(runs.parse()?)?]),
+        ["bytes"] => engine::bytes(),
+        ["filters"] => filters::both(),
+        ["spawn"] => Ok(vec![processes::step_against_spawn()?]),
+        ["start"] => Ok(vec![processes::start_to_first_run()?]),
+        ["fsyncs", runs, steps] => engine::between_marks(runs.parse()?, steps.parse()?).map(|()| Vec::new()),
+        _ => Err(USAGE.into()),
+    }
+}

@@ -1,0 +1,25 @@
+//! One line of the table, and how several rounds become one figure.
+
+use std::fmt;
+
+/// What was measured, how much it was, what the raw measure beside it was, and what was aimed at.
+pub(crate) struct Row {
+    pub(crate) what: String,
+    pub(crate) value: String,
+    pub(crate) raw: String,
+    pub(crate) figure: String,
+    pub(crate) target: &'static str,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, value, raw, figure, target } = self;
+        write!(f, "| {what} | {value} | {raw} | {figure} | {target} |")
+    }
+}
+
+/// The middle one; 0 of none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,262 @@
+//! The real engine, journal and hand-off files around steps that settle at once.
+//!
+//! It differs from an engine at work only in its runner, and in that the loop runs on the caller's thread.
+
+use crate::Outcome;
+use envoi_contract::{json::Object, time::Timestamp};
+use envoi_engine::{
+    Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower, World,
+};
+use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, PinnedFlow, Store, Writer};
+use envoi_kernel::{
+    Flow, Record, Run,
+    event::{Blob, Event, Outcome as Ending},
+    ids::{AttemptId, Principal, RunId},
+    input::{AttemptResult, Start},
+};
+use std::{
+    cell::Cell,
+    path::Path,
+    rc::Rc,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+};
+use tempfile::TempDir;
+
+/// What the steps of a stage do.
+#[derive(Clone, Copy)]
+pub(crate) enum Steps {
+    /// They settle at once, with a text of this many bytes.
+    Settle { text_bytes: usize },
+    /// They never settle.
+    Hang,
+}
+
+/// See the module.
+pub(crate) struct Stage {
+    engine: Engine,
+    mailbox: Sender<Message>,
+    inbox: Receiver<Message>,
+    seen: Rc<Seen>,
+    layout: Layout,
+    flow: Arc<Flow>,
+    text: String,
+    language: u32,
+    runs: u64,
+    /// Removed last.
+    folder: TempDir,
+}
+
+/// What has been committed.
+#[derive(Default)]
+struct Seen {
+    ended: Cell<u64>,
+    started: Cell<u64>,
+    wrong: Cell<bool>,
+}
+
+impl Stage {
+    /// An empty store in `dir`, and a flow of `steps` steps in a row.
+    pub(crate) fn new(dir: &Path, jobs: usize, steps: u32, kind: Steps) -> Outcome<Self> {
+        let folder = tempfile::tempdir_in(dir)?;
+        let layout = Layout::new(folder.path().join(".envoi"));
+        let store = Store::open(layout.clone())?;
+        let writer = store.writer(store.take_epoch()?)?;
+        let (mailbox, inbox) = mpsc::channel();
+        let seen = Rc::new(Seen::default());
+        let shower = Shower::new(layout.clone(), store.reader()?, Followers::default());
+        let world = World {
+            clock: Box::new(SystemClock),
+            log: Box::new(WriterLog { writer, mailbox: mailbox.clone() }),
+            runner: Box::new(AtOnce { mailbox: mailbox.clone(), blobs: store.blobs(), kind, count: 0 }),
+            observer: Box::new(Counting { shower, seen: Rc::clone(&seen) }),
+        };
+        let text = flow_text(steps);
+        let loaded = envoi_flow::load("bench.yaml", &text).map_err(|report| report.to_string())?;
+        Ok(Self {
+            engine: Engine::new(world, jobs),
+            mailbox,
+            inbox,
+            seen,
+            layout,
+            flow: Arc::new(loaded.flow),
+            text,
+            language: loaded.language,
+            runs: 0,
+            folder,
+        })
+    }
+
+    /// Begins `runs` runs; their messages wait for the loop.
+    pub(crate) fn begin(&mut self, runs: u32) -> Outcome<()> {
+        for _ in 0..runs {
+            let begin = self.next_run()?;
+            self.mailbox.send(Message::Begin(Box::new(begin)))?;
+        }
+        Ok(())
+    }
+
+    /// Lets the loop run until all runs have ended.
+    pub(crate) fn play_to_the_end(&mut self) -> Outcome<()> {
+        self.play_until(|stage| stage.seen.ended.get() == stage.runs)
+    }
+
+    /// Lets the loop run until each run has a live attempt.
+    pub(crate) fn play_until_all_are_live(&mut self) -> Outcome<()> {
+        self.play_until(|stage| stage.seen.started.get() == stage.runs)
+    }
+
+    /// Where the store lies.
+    pub(crate) fn root(&self) -> &Path {
+        self.layout.root()
+    }
+
+    fn play_until(&mut self, over: impl Fn(&Self) -> bool) -> Outcome<()> {
+        while !over(self) {
+            let message = self.inbox.recv()?;
+            self.engine.handle(message);
+            if let Some(error) = self.engine.stopped() {
+                return Err(error.to_string().into());
+            }
+        }
+        if self.seen.wrong.get() {
+            return Err("a run did not succeed: this is no measurement".into());
+        }
+        Ok(())
+    }
+
+    fn next_run(&mut self) -> Outcome<Begin> {
+        self.runs = self.runs.saturating_add(1);
+        let run = RunId::new(format!("run_bench{:06}", self.runs))?;
+        Ok(Begin {
+            run: Run::new(Arc::clone(&self.flow)),
+            start: Start {
+                run: run.clone(),
+                inputs: Object::default(),
+                source: self.folder.path().join("bench.yaml").display().to_string(),
+                workspace: self.folder.path().display().to_string(),
+                shared: true,
+                run_base: self.layout.run(&run).display().to_string(),
+                language: self.language,
+                by: Principal { tenant: "local".to_owned(), actor: "bench".to_owned() },
+                slot: None,
+            },
+            pinned: PinnedFlow {
+                digest: self.flow.digest,
+                language: self.language,
+                name: "bench.yaml".to_owned(),
+                text: self.text.clone(),
+            },
+            caller: Arc::new(Caller::default()),
+            reply: Box::new(|_| {}),
+        })
+    }
+}
+
+fn flow_text(steps: u32) -> String {
+    let step = |number| format!("  - id: s{number}\n    run: [\"true\"]\n");
+    format!("flow: bench\nsteps:\n{}", (1..=steps).map(step).collect::<String>())
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        envoi_engine::now()
+    }
+
+    fn boot_id(&self) -> String {
+        "bench".to_owned()
+    }
+}
+
+struct WriterLog {
+    writer: Writer,
+    mailbox: Sender<Message>,
+}
+
+impl Log for WriterLog {
+    fn submit(&mut self, commit: Commit) {
+        let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
+        self.writer
+            .submit(commit, Box::new(move |result| drop(mailbox.send(Message::Committed { run, result }))));
+    }
+}
+
+/// The real observer, and a count.
+struct Counting {
+    shower: Shower,
+    seen: Rc<Seen>,
+}
+
+impl Observer for Counting {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+        for record in records {
+            match &record.event {
+                Event::AttemptStarted(_) => self.seen.started.set(self.seen.started.get().saturating_add(1)),
+                Event::RunEnded { .. } => {
+                    self.seen.ended.set(self.seen.ended.get().saturating_add(1));
+                    self.seen.wrong.set(self.seen.wrong.get() || run.status().word() != "succeeded");
+                }
+                _ => {}
+            }
+        }
+        self.shower.committed(run, records)
+    }
+}
+
+struct AtOnce {
+    mailbox: Sender<Message>,
+    blobs: Blobs,
+    kind: Steps,
+    count: u64,
+}
+
+impl Runner for AtOnce {
+    fn ensure(&mut self, job: Job) {
+        let Steps::Settle { text_bytes } = self.kind else { return };
+        self.count = self.count.saturating_add(1);
+        let settlement = settle(&job, &self.blobs, text(self.count, text_bytes))
+            .unwrap_or_else(|error| Settlement::Unknown { reason: error.to_string() });
+        let (run, attempt) = (job.run, job.started.attempt.clone());
+        drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
+    }
+
+    fn cancel(&mut self, _: &RunId, _: &AttemptId) {}
+}
+
+/// No two are equal, so that none is stored once for many.
+fn text(number: u64, bytes: usize) -> String {
+    let mut text = format!("{number} ");
+    text.extend("the step says what it did; ".chars().cycle().take(bytes.saturating_sub(text.len())));
+    text
+}
+
+/// As a real attempt is settled: large texts are in the store before, small ones travel with the commit.
+fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
+    let bytes = text.as_bytes().to_vec();
+    let size = u64::try_from(bytes.len())?;
+    let (digest, carried) = if bytes.len() > INLINE_MAX_BYTES {
+        (blobs.put(&bytes)?, Vec::new())
+    } else {
+        let digest = envoi_contract::digest::Digest::of(&bytes);
+        (digest, vec![(digest, bytes)])
+    };
+    let result = AttemptResult {
+        attempt: job.started.attempt.clone(),
+        outcome: Ending::Exited { code: 0 },
+        started_at: envoi_engine::now(),
+        duration_ms: 0,
+        text,
+        text_blob: Some(Blob { digest, size }),
+        stderr_tail: String::new(),
+        report: None,
+        report_blob: None,
+        files: Vec::new(),
+        warnings: Vec::new(),
+        workspace_digest: None,
+    };
+    Ok(Settlement::Finished { result: Box::new(result), blobs: carried })
+}

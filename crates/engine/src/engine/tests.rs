@@ -1,0 +1,178 @@
+//! The loop alone, fed by hand.
+
+use super::*;
+use crate::runner::{Caller, Clock, Job, Log, Observer, Runner};
+use envoi_contract::json::Object;
+use envoi_journal::{Commit, PinnedFlow};
+use envoi_kernel::{
+    event::Outcome,
+    ids::Principal,
+    input::{AttemptResult, Start},
+};
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    sync::{Arc, Mutex},
+};
+
+const FLOW: &str = "flow: one\nsteps:\n  - id: only\n    run: [work]\n";
+
+/// Everything the loop does to the world, in order.
+#[derive(Clone, Default)]
+struct Doings(Rc<RefCell<Vec<String>>>);
+
+impl Doings {
+    fn add(&self, what: String) {
+        self.0.borrow_mut().push(what);
+    }
+
+    fn take(&self) -> Vec<String> {
+        self.0.take()
+    }
+}
+
+impl Clock for Doings {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_000)
+    }
+
+    fn boot_id(&self) -> String {
+        "boot".to_owned()
+    }
+}
+
+impl Log for Doings {
+    fn submit(&mut self, commit: Commit) {
+        let names: Vec<&str> = commit.records.iter().map(|record| record.event.name()).collect();
+        self.add(format!("{} commits {}", commit.run, names.join(" ")));
+    }
+}
+
+impl Runner for Doings {
+    fn ensure(&mut self, job: Job) {
+        self.add(format!("{} ensures {}", job.run, job.started.attempt));
+    }
+
+    fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
+        self.add(format!("{run} cancels {attempt}"));
+    }
+}
+
+impl Observer for Doings {
+    fn committed(&mut self, _: &Run, _: &[Record]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn engine(jobs: usize) -> (Engine, Doings) {
+    let doings = Doings::default();
+    let world = World {
+        clock: Box::new(doings.clone()),
+        log: Box::new(doings.clone()),
+        runner: Box::new(doings.clone()),
+        observer: Box::new(doings.clone()),
+    };
+    (Engine::new(world, jobs), doings)
+}
+
+fn by() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+}
+
+fn id(name: &str) -> RunId {
+    RunId::new(format!("run_{name}")).unwrap()
+}
+
+fn begin(name: &str) -> Message {
+    let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
+    let flow = Arc::new(loaded.flow);
+    let language = loaded.language;
+    let (digest, text) = (flow.digest, FLOW.to_owned());
+    Message::Begin(Box::new(Begin {
+        run: Run::new(flow),
+        start: Start {
+            run: id(name),
+            inputs: Object::default(),
+            source: "/flow.yaml".to_owned(),
+            workspace: "/".to_owned(),
+            shared: true,
+            run_base: format!("/{name}"),
+            language,
+            by: by(),
+            slot: None,
+        },
+        pinned: PinnedFlow { digest, language, name: "flow.yaml".to_owned(), text },
+        caller: Arc::new(Caller::default()),
+        reply: Box::new(drop),
+    }))
+}
+
+fn durable(name: &str) -> Message {
+    Message::Committed { run: id(name), result: Ok(Receipt { events_bytes: 1 }) }
+}
+
+fn settled(name: &str, attempt: &str) -> Message {
+    let attempt = AttemptId::parse(attempt).unwrap();
+    let result = AttemptResult {
+        attempt: attempt.clone(),
+        outcome: Outcome::Exited { code: 0 },
+        started_at: Timestamp::from_millis(1_000),
+        duration_ms: 0,
+        text: String::new(),
+        text_blob: None,
+        stderr_tail: String::new(),
+        report: None,
+        report_blob: None,
+        files: Vec::new(),
+        warnings: Vec::new(),
+        workspace_digest: None,
+    };
+    let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };
+    Message::Settled { run: id(name), attempt, settlement }
+}
+
+#[test]
+fn a_slot_is_not_given_away_between_a_commit_and_the_start_that_it_announces() {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin("a"));
+    engine.handle(Message::Ask { run: id("a"), ask: Ask::Cancel { by: by() }, reply: Box::new(drop) });
+    engine.handle(durable("a"));
+    engine.handle(begin("b"));
+    let expected = [
+        "run_a commits run_started attempt_started",
+        "run_a ensures only.1.1",
+        "run_a commits cancel_requested",
+        "run_b commits run_started",
+    ];
+    assert_eq!(doings.take(), expected);
+    engine.handle(durable("b"));
+    engine.handle(durable("a"));
+    assert_eq!(doings.take(), ["run_a cancels only.1.1"], "the only slot is taken");
+    assert_eq!(engine.live(), 1);
+}
+
+#[test]
+fn a_run_that_was_read_before_its_end_is_not_brought_back() {
+    let (mut engine, doings) = engine(1);
+    engine.handle(begin("a"));
+    engine.handle(durable("a"));
+    let read = engine.run(&id("a")).unwrap().clone();
+    engine.handle(settled("a", "only.1.1"));
+    engine.handle(durable("a"));
+    assert!(engine.run(&id("a")).is_none(), "it is over");
+    doings.take();
+    let answer = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&answer);
+    let reply = Box::new(move |result| *told.lock().unwrap() = Some(result));
+    engine.handle(Message::Adopt(Box::new(Adopt {
+        run: read,
+        asks: Vec::new(),
+        to_end: false,
+        tail_bytes: 0,
+        caller: Arc::new(Caller::default()),
+        reply,
+    })));
+    let answer = answer.lock().unwrap().take();
+    assert!(matches!(answer, Some(Err(EngineError::Stale { .. }))), "{answer:?}");
+    assert!(doings.take().is_empty() && engine.is_idle(), "nothing starts again");
+}

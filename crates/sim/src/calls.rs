@@ -1,0 +1,57 @@
+//! Calls of people, as the front desk makes them: read the run, have it adopted, then ask.
+//!
+//! Owns the steps of one call, which other things can come between, and what people want of each run. Times play no part in
+//! what they want, so that they want the same in every world.
+
+use crate::{
+    books::Books,
+    instance::Errand,
+    plan::{Plan, Planned, person},
+};
+use envoi_engine::Ask;
+use envoi_kernel::{Run, Status, ids::InterruptId, ids::RunId};
+use std::collections::BTreeMap;
+
+/// One call on its way. It ends with the engine that it was made to.
+pub(crate) struct Call {
+    pub(crate) run: RunId,
+    /// The run as it was when the call was made; taken when it is handed over.
+    pub(crate) loaded: Option<Box<Run>>,
+    pub(crate) ask: Option<Ask>,
+    /// It has been made, and the answer is awaited.
+    pub(crate) awaits: Option<Errand>,
+}
+
+impl Call {
+    pub(crate) fn new(run: &RunId, loaded: Run, ask: Option<Ask>) -> Self {
+        Self { run: run.clone(), loaded: Some(Box::new(loaded)), ask, awaits: None }
+    }
+}
+
+/// Of an ask, the errand that it is.
+pub(crate) fn errand(ask: &Ask) -> Errand {
+    match ask {
+        Ask::Answer { interrupt, .. } => Errand::Answer(interrupt.clone()),
+        Ask::Cancel { .. } => Errand::Cancel,
+        Ask::Reopen { .. } => Errand::Reopen,
+    }
+}
+
+/// How often each question's answer was refused.
+pub(crate) type Refusals = BTreeMap<InterruptId, usize>;
+
+/// What somebody wants of this run now.
+pub(crate) fn wanted(plan: &Plan, planned: &Planned, books: &Books, refusals: &Refusals) -> Option<Ask> {
+    let run = &books.replayed;
+    if let Status::Ended(ended) = run.status() {
+        let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
+        return again.then(|| Ask::Reopen { by: person(), why: Some("once more".to_owned()) });
+    }
+    if planned.cancel_after.is_some_and(|events| run.next_seq() >= events) && !books.cancelled {
+        return Some(Ask::Cancel { by: person() });
+    }
+    let raised = run.interrupts().next().filter(|_| planned.answered)?;
+    let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
+    let choice = plan.choice(&planned.id, raised, refused);
+    Some(Ask::Answer { interrupt: raised.interrupt.clone(), choice, by: person() })
+}

@@ -1,0 +1,496 @@
+//! One world from its beginning until nothing can happen any more.
+//!
+//! Owns the choice of what happens next, and what the engine's doings do to the world. Crashes, take-overs and other mishaps
+//! are in `mishap`; what may be expected of everyone is in `checks`.
+
+mod checks;
+mod mishap;
+
+use crate::{
+    books::Books,
+    calls::{self, Call, Refusals},
+    dice::Dice,
+    faults::Faults,
+    instance::{Effect, Ensured, Errand, Instance, Key},
+    plan::Plan,
+    store::{Fate, SimStore},
+    violation::{Violation, holds},
+    world::{Found, Outside},
+};
+use envoi_contract::time::Timestamp;
+use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement};
+use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal};
+use envoi_kernel::{Event, Refusal, Run, Status, ids::RunId, input::AttemptResult};
+use std::{cell::Cell, collections::BTreeMap, rc::Rc, sync::Arc};
+
+/// Noon of some day, in milliseconds since 1970.
+const BEGINNING_MS: i64 = 1_795_262_400_000;
+
+/// More happenings than any world of these needs: whoever gets there turns in circles.
+const MOST_HAPPENINGS: u64 = 20_000;
+
+/// See the module.
+pub(crate) struct Driver<'p> {
+    plan: &'p Plan,
+    faults: Faults,
+    dice: Dice,
+    now: Rc<Cell<Timestamp>>,
+    store: SimStore,
+    outside: Outside,
+    books: BTreeMap<RunId, Books>,
+    /// The engine that holds the lease.
+    engine: Option<Instance>,
+    /// One that was stopped and does not know that it has been replaced.
+    asleep: Option<Instance>,
+    calls: Vec<Call>,
+    refusals: Refusals,
+    mishaps: u64,
+    /// All that happened, for whoever has to find out why.
+    pub(crate) trace: Vec<String>,
+    tally: Tally,
+}
+
+/// What happened in a world, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) happenings: u64,
+    pub(crate) commits: u64,
+    pub(crate) starts: u64,
+    pub(crate) engines: u64,
+    pub(crate) take_overs: u64,
+    pub(crate) in_doubt: u64,
+    pub(crate) snapshots: u64,
+}
+
+/// How a world ended.
+pub(crate) struct End {
+    pub(crate) tally: Tally,
+    pub(crate) runs: BTreeMap<RunId, RunEnd>,
+}
+
+/// How a run ended.
+pub(crate) struct RunEnd {
+    pub(crate) word: &'static str,
+    pub(crate) story: Vec<String>,
+    pub(crate) in_doubt: u64,
+    pub(crate) cancelled: bool,
+}
+
+/// Something that can happen now.
+enum Happening {
+    /// The oldest commit meets the disk.
+    Persist,
+    /// The engine hears of a commit.
+    Hear(RunId),
+    /// The engine is told what became of an attempt.
+    Tell(Key),
+    /// A timer is due.
+    Wake,
+    /// A new run.
+    Begin(RunId),
+    /// Somebody begins a call.
+    Call(RunId),
+    /// A call goes one step on.
+    Proceed(usize),
+    /// Time passes until something is due.
+    Pass(Timestamp),
+    /// An engine that was to stop, and has nothing left to do, stops.
+    Close,
+}
+
+impl<'p> Driver<'p> {
+    pub(crate) fn new(plan: &'p Plan, faults: Faults) -> Self {
+        Self {
+            plan,
+            faults,
+            dice: Dice::of(plan.seed, &["world", faults.name]),
+            now: Rc::new(Cell::new(Timestamp::from_millis(BEGINNING_MS))),
+            store: SimStore::default(),
+            outside: Outside::default(),
+            books: plan.runs.iter().map(|run| (run.id.clone(), Books::new(&run.id, &run.flow))).collect(),
+            engine: None,
+            asleep: None,
+            calls: Vec::new(),
+            refusals: Refusals::new(),
+            mishaps: 0,
+            trace: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Lets things happen until nothing can any more.
+    pub(crate) fn live(&mut self) -> Result<End, Violation> {
+        while self.tally.happenings < MOST_HAPPENINGS {
+            self.tally.happenings = self.tally.happenings.saturating_add(1);
+            self.come_up();
+            self.mishap_between_turns()?;
+            self.come_up();
+            let Some(happening) = self.next() else { return self.finish() };
+            self.happen(happening)?;
+            self.check_quiet()?;
+        }
+        Err(Violation::new("no world turns in circles", format!("{MOST_HAPPENINGS} things have happened")))
+    }
+
+    fn note(&mut self, line: impl Into<String>) {
+        let at = self.now.get().as_millis().saturating_sub(BEGINNING_MS);
+        self.trace.push(format!("{at:>6} {}", line.into()));
+    }
+
+    fn come_up(&mut self) {
+        if self.engine.is_some() {
+            return;
+        }
+        let journal = self.store.take();
+        self.note(format!("engine {} comes up", journal.epoch()));
+        self.tally.engines = self.tally.engines.saturating_add(1);
+        let boot_id = self.outside.boot_id();
+        self.engine = Some(Instance::new(journal, Rc::clone(&self.now), boot_id, self.plan.jobs));
+    }
+
+    /// What happens next: any of what can. Time passes now and then although something else could happen.
+    fn next(&mut self) -> Option<Happening> {
+        let mut possible = self.possible();
+        if let Some(due) = self.next_due()
+            && (possible.is_empty() || self.dice.permille(100))
+        {
+            return Some(Happening::Pass(due));
+        }
+        if possible.is_empty() {
+            return None;
+        }
+        let place = self.dice.index(possible.len());
+        Some(possible.swap_remove(place))
+    }
+
+    fn possible(&self) -> Vec<Happening> {
+        let Some(instance) = &self.engine else { return Vec::new() };
+        let mut possible = Vec::new();
+        if self.store.waiting(instance.journal.epoch()) > 0 {
+            possible.push(Happening::Persist);
+        }
+        possible.extend(instance.unheard().into_iter().map(Happening::Hear));
+        let over = |(key, ensured): &(&Key, &Ensured)| !ensured.told && self.outside.is_over(key);
+        possible.extend(instance.ensured.iter().filter(over).map(|(key, _)| Happening::Tell(key.clone())));
+        if instance.engine.next_wake().is_some_and(|due| due <= self.now.get()) {
+            possible.push(Happening::Wake);
+        }
+        let quiet = possible.is_empty();
+        if instance.draining {
+            if quiet && instance.engine.is_idle() {
+                possible.push(Happening::Close);
+            }
+            return possible;
+        }
+        possible.extend(self.plan.runs.iter().filter_map(|run| self.needed(instance, &run.id)));
+        let waits = |(_, call): &(usize, &Call)| call.awaits.is_none();
+        possible
+            .extend(self.calls.iter().enumerate().filter(waits).map(|(place, _)| Happening::Proceed(place)));
+        possible
+    }
+
+    /// What somebody has to do so that this run gets on.
+    fn needed(&self, instance: &Instance, run: &RunId) -> Option<Happening> {
+        let (planned, books) = (self.plan.run(run)?, self.books.get(run)?);
+        if books.replayed.started().is_none() {
+            return (!instance.begun.contains(run)).then(|| Happening::Begin(run.clone()));
+        }
+        if self.calls.iter().any(|call| call.run == *run) {
+            return None;
+        }
+        let abandoned =
+            !matches!(books.replayed.status(), Status::Ended(_)) && instance.engine.run(run).is_none();
+        let wanted = abandoned || calls::wanted(self.plan, planned, books, &self.refusals).is_some();
+        wanted.then(|| Happening::Call(run.clone()))
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        let now = self.now.get();
+        let wake =
+            self.engine.as_ref().and_then(|instance| instance.engine.next_wake()).filter(|due| *due > now);
+        // A command may take no time at all, and still has to end.
+        let end = self.outside.next_end().map(|end| end.max(now));
+        wake.into_iter().chain(end).min()
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), Violation> {
+        match happening {
+            Happening::Persist => self.persist(),
+            Happening::Hear(run) => self.hear(&run),
+            Happening::Tell(key) => self.tell(&key),
+            Happening::Wake => self.handle("wake".to_owned(), Message::Wake),
+            Happening::Begin(run) => self.begin(&run),
+            Happening::Call(run) => self.call(&run),
+            Happening::Proceed(place) => self.proceed(place),
+            Happening::Pass(due) => {
+                self.now.set(due);
+                self.outside.pass(due);
+                Ok(())
+            }
+            Happening::Close => {
+                self.note("the engine has ended");
+                self.engine = None;
+                self.calls.clear();
+                Ok(())
+            }
+        }
+    }
+
+    fn persist(&mut self) -> Result<(), Violation> {
+        let fate = self.fate();
+        let Some(instance) = &mut self.engine else { return Ok(()) };
+        instance.excused |= fate != Fate::Written;
+        let Some((run, records)) = self.store.settle_next(instance.journal.epoch(), fate) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = records.iter().map(|record| record.event.name()).collect();
+        let line = format!("{run}: durable ({fate:?}): {}", names.join(" "));
+        self.note(line);
+        self.tally.commits = self.tally.commits.saturating_add(1);
+        if let Some(books) = self.books.get_mut(&run) {
+            books.enter(&records)?;
+            if self.dice.permille(50) {
+                books.check_snapshot()?;
+            }
+        }
+        self.mishap_after_commit();
+        Ok(())
+    }
+
+    fn hear(&mut self, run: &RunId) -> Result<(), Violation> {
+        let cannot_show = self.dice.permille(self.permitted(self.faults.observer));
+        let Some(instance) = &mut self.engine else { return Ok(()) };
+        let Some((run, result)) = instance.hear(run) else { return Ok(()) };
+        instance.cannot_show.set(cannot_show);
+        instance.excused |= cannot_show;
+        let line = format!("{run}: the engine hears of a commit (ok: {})", result.is_ok());
+        self.handle(line, Message::Committed { run, result })
+    }
+
+    fn tell(&mut self, key: &Key) -> Result<(), Violation> {
+        let unknown = self.dice.permille(self.permitted(self.faults.unknown));
+        let Some(mut instance) = self.engine.take() else { return Ok(()) };
+        instance.excused |= unknown;
+        let message = self.settled(&mut instance, key);
+        self.engine = Some(instance);
+        let (run, attempt) = key.clone();
+        let line = format!("{run}: the engine is told that {attempt} is over (unknown how: {unknown})");
+        let settlement = Settlement::Unknown { reason: "the simulated machine failed".to_owned() };
+        match message {
+            Some(_) if unknown => self.handle(line, Message::Settled { run, attempt, settlement }),
+            Some(message) => self.handle(line, message),
+            None => Ok(()),
+        }
+    }
+
+    /// The one message that this engine gets about the end of an attempt; `None` while it runs.
+    fn settled(&self, instance: &mut Instance, (run, attempt): &Key) -> Option<Message> {
+        let key = (run.clone(), attempt.clone());
+        let settlement = match self.outside.find(&key)? {
+            Found::Running => return None,
+            Found::Settled(result) => finished(instance, result),
+            Found::Lost { evidence } => Settlement::InDoubt { evidence },
+        };
+        instance.ensured.get_mut(&key)?.told = true;
+        Some(Message::Settled { run: run.clone(), attempt: attempt.clone(), settlement })
+    }
+
+    fn begin(&mut self, run: &RunId) -> Result<(), Violation> {
+        let (Some(planned), Some(instance)) = (self.plan.run(run), &mut self.engine) else { return Ok(()) };
+        instance.begun.insert(run.clone());
+        let begin = Begin {
+            run: planned.fresh(),
+            start: planned.start(),
+            pinned: planned.pinned.clone(),
+            caller: Arc::new(Caller::default()),
+            reply: instance.reply(run, Errand::Begin),
+        };
+        self.handle(format!("{run}: begin"), Message::Begin(Box::new(begin)))
+    }
+
+    fn call(&mut self, run: &RunId) -> Result<(), Violation> {
+        let (Some(planned), Some(books)) = (self.plan.run(run), self.books.get(run)) else { return Ok(()) };
+        let ask = calls::wanted(self.plan, planned, books, &self.refusals);
+        let loaded = self.load(run)?;
+        let asked = ask.as_ref().map(calls::errand);
+        self.note(format!("{run}: somebody calls for {asked:?}"));
+        self.calls.push(Call::new(run, loaded, ask));
+        Ok(())
+    }
+
+    /// The run as an engine that comes up reads it. Its hand-offs are made visible again, as before a run goes on.
+    fn load(&mut self, run: &RunId) -> Result<Run, Violation> {
+        let unreadable =
+            |error: String| Violation::new("what is durable can be loaded", format!("{run}: {error}"));
+        let (Some(planned), Some(instance)) = (self.plan.run(run), &self.engine) else {
+            return Err(unreadable("nobody knows it".to_owned()));
+        };
+        let loaded = instance.journal.load(run).map_err(|error| unreadable(error.to_string()))?;
+        let mut state = planned.fresh();
+        if let Some(snapshot) = &loaded.snapshot {
+            state = Run::restore(Arc::clone(&planned.flow), &snapshot.state)
+                .map_err(|error| unreadable(error.to_string()))?;
+            self.tally.snapshots = self.tally.snapshots.saturating_add(1);
+        }
+        for record in &loaded.records {
+            state.apply(record).map_err(|error| unreadable(error.to_string()))?;
+        }
+        let same = self.books.get(run).is_some_and(|books| books.replayed == state);
+        holds(same, "a snapshot and its tail are the whole run", || run.to_string())?;
+        self.outside.show(run, &self.store.records(run))?;
+        Ok(state)
+    }
+
+    /// The next step of a call: the run is handed over, then the engine is asked.
+    fn proceed(&mut self, place: usize) -> Result<(), Violation> {
+        let (Some(call), Some(instance)) = (self.calls.get_mut(place), &self.engine) else { return Ok(()) };
+        let run = call.run.clone();
+        if let Some(loaded) = call.loaded.take() {
+            call.awaits = Some(Errand::Adopt);
+            let reply = instance.reply(&run, Errand::Adopt);
+            let adopt = Adopt {
+                run: *loaded,
+                asks: Vec::new(),
+                to_end: false,
+                tail_bytes: 0,
+                caller: Arc::new(Caller::default()),
+                reply,
+            };
+            return self.handle(format!("{run}: adopt"), Message::Adopt(Box::new(adopt)));
+        }
+        let Some(ask) = call.ask.take() else {
+            self.calls.swap_remove(place);
+            return Ok(());
+        };
+        let errand = calls::errand(&ask);
+        call.awaits = Some(errand.clone());
+        let reply = instance.reply(&run, errand);
+        let line = format!("{run}: asked {}", asked(&ask));
+        self.handle(line, Message::Ask { run, ask, reply })
+    }
+
+    /// The engine takes a message; then what it does to the world happens, unless something comes in between.
+    fn handle(&mut self, line: String, message: Message) -> Result<(), Violation> {
+        self.note(line);
+        let Some(instance) = &mut self.engine else { return Ok(()) };
+        instance.engine.handle(message);
+        self.take_answers()?;
+        while let Some(effect) = self.engine.as_ref().and_then(Instance::next_effect) {
+            let Some(effect) = self.mishap_before(effect) else { return Ok(()) };
+            self.take_effect(effect)?;
+        }
+        self.check_stopped()
+    }
+
+    fn take_answers(&mut self) -> Result<(), Violation> {
+        while let Some(answer) = self.engine.as_ref().and_then(Instance::next_answer) {
+            let Some(books) = self.books.get(&answer.run) else { continue };
+            let kept = answer.result.is_err() || books.holds(&answer.errand);
+            holds(kept, "what was acknowledged is durable", || {
+                format!("{}: {:?}", answer.run, answer.errand)
+            })?;
+            let past_bound = matches!(answer.result, Err(EngineError::Refused(Refusal::PastBound { .. })));
+            if let Errand::Answer(interrupt) = &answer.errand
+                && past_bound
+            {
+                let refused = self.refusals.entry(interrupt.clone()).or_default();
+                *refused = refused.saturating_add(1);
+            }
+            self.note(format!("{}: {:?} is answered: {:?}", answer.run, answer.errand, answer.result));
+            let ours = |call: &Call| call.run == answer.run && call.awaits.as_ref() == Some(&answer.errand);
+            if let Some(place) = self.calls.iter().position(ours) {
+                self.calls.get_mut(place).into_iter().for_each(|call| call.awaits = None);
+                let done = answer.result.is_err() || answer.errand != Errand::Adopt;
+                if done {
+                    self.calls.swap_remove(place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_effect(&mut self, effect: Effect) -> Result<(), Violation> {
+        let Some(mut instance) = self.engine.take() else { return Ok(()) };
+        let taken = self.affect(&mut instance, effect);
+        self.engine = Some(instance);
+        taken
+    }
+
+    /// What an engine, whichever it is, does to the world.
+    fn affect(&mut self, instance: &mut Instance, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Submit(commit) => self.submit(instance, *commit),
+            Effect::Show(run, records) => {
+                let shown = self.store.has(&run, &records);
+                holds(shown, "what is shown is durable", || run.to_string())?;
+                self.outside.show(&run, &records)
+            }
+            Effect::Ensure(job) => self.ensure(instance, *job),
+            Effect::Cancel(run, attempt) => {
+                self.note(format!("{run}: {attempt} is asked to end"));
+                let wanted = self.books.get(&run).is_some_and(|books| books.cancelled);
+                holds(wanted, "only a cancellation ends an attempt", || format!("{run}: {attempt}"))?;
+                self.outside.cancel(&(run.clone(), attempt.clone()), self.now.get());
+                instance.cancelled.insert((run, attempt));
+                Ok(())
+            }
+        }
+    }
+
+    fn submit(&mut self, instance: &mut Instance, commit: Commit) -> Result<(), Violation> {
+        let before = instance.reserved.len();
+        for record in &commit.records {
+            if let Event::AttemptStarted(started) = &record.event {
+                instance.reserved.insert((commit.run.clone(), started.attempt.clone()));
+            }
+        }
+        if instance.reserved.len() > before {
+            let live = instance.live().saturating_add(instance.reserved.len());
+            let jobs = self.plan.jobs;
+            holds(live <= jobs, "no more attempts run than there are slots", || format!("{live} of {jobs}"))?;
+            holds(!instance.draining, "an engine that is to end starts nothing", || commit.run.to_string())?;
+        }
+        instance.submit(commit);
+        Ok(())
+    }
+
+    fn ensure(&mut self, instance: &mut Instance, job: Job) -> Result<(), Violation> {
+        let key = (job.run.clone(), job.started.attempt.clone());
+        let (run, attempt) = &key;
+        let announced = self.books.get(run).and_then(|books| books.started.get(attempt));
+        let durable = announced.is_some_and(|started| **started == *job.started);
+        holds(durable, "nothing starts before its event is durable", || format!("{run}: {attempt}"))?;
+        let given = job.started.handoff.as_ref().is_none_or(|visit| self.outside.shows(run, visit));
+        holds(given, "a hand-off is visible before what follows starts", || format!("{run}: {attempt}"))?;
+        let first = !instance.ensured.contains_key(&key);
+        holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
+        let starts = self.outside.ensure(self.plan.seed, &job, self.now.get())?;
+        self.note(format!("{run}: {attempt} is ensured (starts: {starts})"));
+        instance.reserved.remove(&key);
+        instance.ensured.insert(key, Ensured { told: false });
+        Ok(())
+    }
+}
+
+/// Puts large contents into the store and lets small ones travel with the commit, as the real runner does.
+fn finished(instance: &Instance, result: Box<AttemptResult>) -> Settlement {
+    let mut blobs = Vec::new();
+    let contents = [Some(result.text.clone().into_bytes()), result.report.clone()];
+    for bytes in contents.into_iter().flatten() {
+        if bytes.len() > INLINE_MAX_BYTES {
+            // A store in memory takes everything.
+            drop(instance.journal.put(&bytes));
+        } else {
+            blobs.push((envoi_contract::digest::Digest::of(&bytes), bytes));
+        }
+    }
+    Settlement::Finished { result, blobs }
+}
+
+fn asked(ask: &Ask) -> String {
+    match ask {
+        Ask::Answer { choice, .. } => choice.word().to_owned(),
+        Ask::Cancel { .. } => "to cancel".to_owned(),
+        Ask::Reopen { .. } => "to reopen".to_owned(),
+    }
+}

@@ -1,0 +1,130 @@
+//! What may be expected at any time, and what at the end.
+
+use super::{Driver, End, RunEnd};
+use crate::{
+    books::Books,
+    violation::{Violation, holds},
+};
+use envoi_journal::Journal;
+use envoi_kernel::{Event, Run, Status, ids::RunId};
+use std::sync::Arc;
+
+impl Driver<'_> {
+    /// An engine stops only for a reason. Then it is gone, like one that has died.
+    pub(super) fn check_stopped(&mut self) -> Result<(), Violation> {
+        let Some(instance) = &self.engine else { return Ok(()) };
+        let Some(error) = instance.engine.stopped() else { return Ok(()) };
+        holds(instance.excused, "an engine stops only when the store or the machine fails", || {
+            error.to_string()
+        })?;
+        self.crash("because something has failed");
+        Ok(())
+    }
+
+    /// Whenever no commit is on its way: the engine's state is what the journal says, and its slots are counted right.
+    pub(super) fn check_quiet(&mut self) -> Result<(), Violation> {
+        let Some(instance) = &self.engine else { return Ok(()) };
+        if self.store.waiting(instance.journal.epoch()) > 0 || !instance.unheard().is_empty() {
+            return Ok(());
+        }
+        for (id, run) in instance.engine.runs() {
+            let same = self.books.get(id).is_some_and(|books| books.replayed == *run);
+            holds(same, "the engine's state is what its journal says", || id.to_string())?;
+            self.woken_by_something(id, run)?;
+        }
+        let (counted, live) = (instance.engine.live(), instance.live());
+        holds(counted == live, "slots are counted right", || {
+            format!("{counted} are counted, {live} are live")
+        })?;
+        let unstarted = instance.reserved.len();
+        holds(unstarted == 0, "what is durable and heard is started", || format!("{unstarted} are not"))
+    }
+
+    fn woken_by_something(&self, id: &RunId, run: &Run) -> Result<(), Violation> {
+        let over = matches!(run.status(), Status::Ended(_));
+        holds(over || !run.wants().is_empty(), "a run that is not over has something that wakes it", || {
+            id.to_string()
+        })?;
+        let Some(instance) = &self.engine else { return Ok(()) };
+        let called = self.calls.iter().any(|call| call.run == *id);
+        holds(!over || called, "a run that is over is let go", || id.to_string())?;
+        let ending = |attempt| instance.cancelled.contains(&(id.clone(), attempt));
+        let ended = !run.wants().cancelling || run.wants().attempts.into_iter().all(ending);
+        holds(ended, "attempts of a cancelled run are asked to end", || id.to_string())?;
+        let asked =
+            |attempt| instance.ensured.get(&(id.clone(), attempt)).is_some_and(|ensured| !ensured.told);
+        let known = run.wants().attempts.into_iter().all(asked);
+        holds(known, "every wanted attempt has been asked for", || id.to_string())?;
+        let due = run.wants().timers.iter().map(|(_, due)| *due).min();
+        let armed = instance.draining
+            || due.is_none_or(|due| instance.engine.next_wake().is_some_and(|wake| wake <= due));
+        holds(armed, "every timer is armed", || id.to_string())
+    }
+
+    /// Nothing can happen any more: then every run is over, or waits for a person who never comes.
+    pub(super) fn finish(&mut self) -> Result<End, Violation> {
+        let idle = self.engine.as_ref().is_some_and(|instance| instance.engine.is_idle());
+        holds(idle, "an engine with nothing to do is idle", String::new)?;
+        holds(self.calls.is_empty(), "every call is answered", || format!("{} are not", self.calls.len()))?;
+        let mut end = End { tally: self.tally, runs: std::collections::BTreeMap::new() };
+        end.tally.starts = self.outside.starts;
+        for (id, books) in &self.books {
+            self.at_rest(id, books)?;
+            self.whole(id, books)?;
+            end.tally.in_doubt = end.tally.in_doubt.saturating_add(books.in_doubt);
+            let rest = RunEnd {
+                word: books.replayed.status().word(),
+                story: books.story.clone(),
+                in_doubt: books.in_doubt,
+                cancelled: books.cancelled,
+            };
+            end.runs.insert(id.clone(), rest);
+        }
+        self.seen_is_kept()?;
+        Ok(end)
+    }
+
+    fn at_rest(&self, id: &RunId, books: &Books) -> Result<(), Violation> {
+        let answered = self.plan.run(id).is_some_and(|planned| planned.answered);
+        let rests = match books.replayed.status() {
+            Status::Ended(_) => true,
+            Status::Waiting { .. } => !answered,
+            Status::Running => false,
+        };
+        holds(rests, "no run hangs", || {
+            format!("{id} is {} and nothing will happen", books.replayed.status().word())
+        })
+    }
+
+    /// Replay of all events is the state; contents that events name are in the store.
+    fn whole(&self, id: &RunId, books: &Books) -> Result<(), Violation> {
+        let records = self.store.records(id);
+        let replayed = Run::replay(Arc::clone(books.replayed.flow()), records.clone());
+        let same = replayed.is_ok_and(|run| run == books.replayed);
+        holds(same, "replay gives the state that was lived", || id.to_string())?;
+        books.check_snapshot()?;
+        let Some(instance) = &self.engine else { return Ok(()) };
+        for record in &records {
+            let Event::AttemptSettled(settled) = &record.event else { continue };
+            for blob in settled.text.iter().chain(&settled.report) {
+                let kept = instance.journal.blob(&blob.digest).is_ok();
+                holds(kept, "content that an event names is kept", || format!("{id}: {}", settled.attempt))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What people have seen stands in the journal.
+    fn seen_is_kept(&self) -> Result<(), Violation> {
+        for (run, visit, text) in self.outside.visible() {
+            let kept = self.store.records(run).iter().any(|record| match &record.event {
+                Event::HandoffWritten(written) => {
+                    written.visit == *visit && written.handoff.to_value().pretty() == text
+                }
+                _ => false,
+            });
+            holds(kept, "a visible hand-off is never lost", || format!("{run}: {visit}"))?;
+        }
+        Ok(())
+    }
+}

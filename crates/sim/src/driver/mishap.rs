@@ -1,0 +1,215 @@
+//! What goes wrong, and when.
+//!
+//! An engine dies or falls asleep between any two of its doings. What it had in memory is gone; what was durable, and what
+//! its supervisors do, is not.
+
+use super::Driver;
+use crate::{
+    calls::Call,
+    instance::{Effect, Instance},
+    store::Fate,
+    violation::{Violation, holds},
+};
+use envoi_engine::Message;
+use envoi_journal::CommitError;
+use envoi_kernel::ids::RunId;
+
+impl Driver<'_> {
+    /// The frequency of a fault, as long as there may be faults at all.
+    pub(super) fn permitted(&self, permille: u64) -> u64 {
+        if self.mishaps < self.faults.most { permille } else { 0 }
+    }
+
+    fn strikes(&mut self, permille: u64) -> bool {
+        let strikes = self.dice.permille(self.permitted(permille));
+        if strikes {
+            self.mishaps = self.mishaps.saturating_add(1);
+        }
+        strikes
+    }
+
+    pub(super) fn mishap_between_turns(&mut self) -> Result<(), Violation> {
+        if self.strikes(self.faults.crash) {
+            self.crash("between two turns");
+        }
+        if self.strikes(self.faults.lost) {
+            self.lose_one();
+        }
+        if self.strikes(self.faults.drain) {
+            self.drain()?;
+        }
+        if self.strikes(self.faults.strangers) {
+            self.stranger()?;
+        }
+        if self.strikes(self.faults.take_over) {
+            self.fall_asleep("between two turns");
+        }
+        if self.asleep.is_some() && self.dice.permille(50) {
+            self.wake_up()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn mishap_after_commit(&mut self) {
+        if self.strikes(self.faults.crash_unheard) {
+            self.crash("before it hears of a commit");
+        }
+    }
+
+    /// The effect, unless the engine dies or falls asleep before it.
+    pub(super) fn mishap_before(&mut self, effect: Effect) -> Option<Effect> {
+        let instance = self.engine.as_ref()?;
+        let decided = matches!(&effect, Effect::Ensure(job)
+            if instance.reserved.contains(&(job.run.clone(), job.started.attempt.clone())));
+        if decided && self.strikes(self.faults.crash_unstarted) {
+            self.crash("before it starts an attempt");
+            return None;
+        }
+        if self.strikes(self.faults.crash_mid_turn) {
+            self.crash("in the middle of a turn");
+            return None;
+        }
+        if self.asleep.is_none() && self.strikes(self.faults.take_over) {
+            self.engine.as_ref()?.put_back(effect);
+            self.fall_asleep("in the middle of a turn");
+            return None;
+        }
+        Some(effect)
+    }
+
+    pub(super) fn fate(&mut self) -> Fate {
+        if !self.strikes(self.faults.store) {
+            return Fate::Written;
+        }
+        self.dice.pick(&[Fate::Full, Fate::LostUnknown, Fate::KeptUnknown]).copied().unwrap_or(Fate::Full)
+    }
+
+    /// The engine is gone; supervisors go on, unless they are hit too.
+    pub(super) fn crash(&mut self, when: &str) {
+        let Some(instance) = self.engine.take() else { return };
+        self.store.forget(instance.journal.epoch());
+        self.calls.clear();
+        self.note(format!("engine {} dies {when}", instance.journal.epoch()));
+        if !self.dice.permille(self.permitted(self.faults.kill_supervisors)) {
+            return;
+        }
+        if self.dice.permille(self.faults.reboot) {
+            self.note("the machine boots again");
+            self.outside.reboot(self.now.get());
+            if let Some(other) = self.asleep.take() {
+                self.store.forget(other.journal.epoch());
+            }
+        } else {
+            self.note("the supervisors die too");
+            self.outside.lose_all(self.now.get());
+        }
+    }
+
+    fn lose_one(&mut self) {
+        let running = self.outside.running();
+        if let Some(key) = self.dice.pick(&running) {
+            let line = format!("{}: the supervisor of {} dies", key.0, key.1);
+            self.outside.lose(key, self.now.get());
+            self.note(line);
+        }
+    }
+
+    fn drain(&mut self) -> Result<(), Violation> {
+        if let Some(instance) = &mut self.engine {
+            instance.draining = true;
+        }
+        self.handle("start nothing new".to_owned(), Message::Drain)
+    }
+
+    /// Somebody has read a run and lets time pass before saying so.
+    fn stranger(&mut self) -> Result<(), Violation> {
+        let begun: Vec<RunId> = self
+            .books
+            .iter()
+            .filter(|(_, books)| books.replayed.started().is_some())
+            .map(|(run, _)| run.clone())
+            .collect();
+        let Some(run) = self.dice.pick(&begun).cloned() else { return Ok(()) };
+        if self.engine.as_ref().is_none_or(|instance| instance.draining) {
+            return Ok(());
+        }
+        let loaded = self.load(&run)?;
+        if !matches!(loaded.status(), envoi_kernel::Status::Ended(_)) {
+            self.note(format!("{run}: a stranger has read it"));
+            self.calls.push(Call::new(&run, loaded, None));
+        }
+        Ok(())
+    }
+
+    fn fall_asleep(&mut self, when: &str) {
+        if self.asleep.is_some() {
+            return;
+        }
+        let Some(instance) = self.engine.take() else { return };
+        self.note(format!("engine {} is stopped {when}", instance.journal.epoch()));
+        self.tally.take_overs = self.tally.take_overs.saturating_add(1);
+        self.calls.clear();
+        self.asleep = Some(instance);
+        self.come_up();
+    }
+
+    /// The engine that was stopped goes on where it was, and finds out.
+    fn wake_up(&mut self) -> Result<(), Violation> {
+        let Some(mut instance) = self.asleep.take() else { return Ok(()) };
+        let epoch = instance.journal.epoch();
+        self.note(format!("engine {epoch} wakes up"));
+        let outcome = self.go_on(&mut instance);
+        self.store.forget(epoch);
+        self.note(format!("engine {epoch} is gone"));
+        outcome
+    }
+
+    fn go_on(&mut self, instance: &mut Instance) -> Result<(), Violation> {
+        self.late_effects(instance)?;
+        let epoch = instance.journal.epoch();
+        while let Some((run, records)) = self.store.settle_next(epoch, Fate::Written) {
+            holds(records.is_empty(), "an engine that was replaced cannot commit", || run.to_string())?;
+        }
+        while let (Some(run), None) = (instance.unheard().first().cloned(), instance.engine.stopped()) {
+            self.late_commit(instance, &run)?;
+        }
+        let over =
+            instance.ensured.iter().filter(|(key, ensured)| !ensured.told && self.outside.is_over(key));
+        let over: Vec<_> = over.map(|(key, _)| key.clone()).collect();
+        for key in over {
+            let message = self.settled(instance, &key).filter(|_| instance.engine.stopped().is_none());
+            if let Some(message) = message {
+                instance.engine.handle(message);
+                self.late_effects(instance)?;
+            }
+        }
+        while let Some((run, records)) = self.store.settle_next(epoch, Fate::Written) {
+            holds(records.is_empty(), "an engine that was replaced cannot commit", || run.to_string())?;
+            self.late_commit(instance, &run)?;
+        }
+        Ok(())
+    }
+
+    fn late_commit(&mut self, instance: &mut Instance, run: &RunId) -> Result<(), Violation> {
+        let Some((run, result)) = instance.hear(run) else { return Ok(()) };
+        let fenced = matches!(result, Err(CommitError::Fenced { .. }));
+        instance.engine.handle(Message::Committed { run: run.clone(), result });
+        let stopped = instance.engine.stopped().is_some();
+        holds(!fenced || stopped, "an engine that was replaced stops", || run.to_string())?;
+        self.late_effects(instance)
+    }
+
+    /// What it does to the world now: it may ask for attempts, which start at most once all the same.
+    fn late_effects(&mut self, instance: &mut Instance) -> Result<(), Violation> {
+        while let Some(effect) = instance.next_effect() {
+            self.affect(instance, effect)?;
+        }
+        while let Some(answer) = instance.next_answer() {
+            let kept = self.books.get(&answer.run).is_some_and(|books| books.holds(&answer.errand));
+            holds(answer.result.is_err() || kept, "what was acknowledged is durable", || {
+                answer.run.to_string()
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What may go wrong in a world, and how often: times in a thousand opportunities.
+
+/// See the module. The default is a world in which nothing goes wrong.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Faults {
+    pub(crate) name: &'static str,
+    /// The engine dies between two of its doings.
+    pub(crate) crash: u64,
+    /// The engine dies when a commit has become durable and before it hears of it.
+    pub(crate) crash_unheard: u64,
+    /// The engine dies before it starts an attempt that it has decided itself.
+    pub(crate) crash_unstarted: u64,
+    /// The engine dies before something that it does to the world: submits, shows, starts, cancels.
+    pub(crate) crash_mid_turn: u64,
+    /// With an engine, the supervisors die too.
+    pub(crate) kill_supervisors: u64,
+    /// With an engine and the supervisors, the machine goes down and boots again.
+    pub(crate) reboot: u64,
+    /// The engine is stopped at any point, another one takes over, and the first one wakes up later.
+    pub(crate) take_over: u64,
+    /// A person asks the engine to start nothing new and to end when nothing is live.
+    pub(crate) drain: u64,
+    /// The store refuses a commit or cannot say whether it took it.
+    pub(crate) store: u64,
+    /// What is committed cannot be shown.
+    pub(crate) observer: u64,
+    /// A supervisor dies alone.
+    pub(crate) lost: u64,
+    /// What became of an attempt cannot be found out.
+    pub(crate) unknown: u64,
+    /// Somebody resumes a run that is under way, having read it some time ago.
+    pub(crate) strangers: u64,
+    /// So many times at most; then the world is left in peace.
+    pub(crate) most: u64,
+}
+
+/// Nothing goes wrong.
+pub(crate) const CALM: Faults = Faults {
+    name: "calm",
+    crash: 0,
+    crash_unheard: 0,
+    crash_unstarted: 0,
+    crash_mid_turn: 0,
+    kill_supervisors: 0,
+    reboot: 0,
+    take_over: 0,
+    drain: 0,
+    store: 0,
+    observer: 0,
+    lost: 0,
+    unknown: 0,
+    strangers: 0,
+    most: 0,
+};
+
+/// The worlds of each seed beside the calm one.
+pub(crate) const WORLDS: [Faults; 5] = [
+    Faults { name: "crash after every commit", crash_unheard: 1000, most: 400, ..CALM },
+    Faults { name: "crash before every start", crash_unstarted: 1000, most: 400, ..CALM },
+    Faults {
+        name: "crashes anywhere",
+        crash: 15,
+        crash_mid_turn: 60,
+        crash_unheard: 60,
+        drain: 5,
+        most: 60,
+        ..CALM
+    },
+    Faults { name: "take-overs", take_over: 60, crash_mid_turn: 20, strangers: 10, most: 40, ..CALM },
+    Faults {
+        name: "everything",
+        crash: 10,
+        crash_unheard: 40,
+        crash_unstarted: 80,
+        crash_mid_turn: 20,
+        kill_supervisors: 300,
+        reboot: 200,
+        take_over: 15,
+        drain: 5,
+        store: 30,
+        observer: 10,
+        lost: 15,
+        unknown: 20,
+        strangers: 20,
+        most: 60,
+    },
+];

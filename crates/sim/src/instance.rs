@@ -1,0 +1,211 @@
+//! One life of the real engine, with a simulated world around it.
+//!
+//! What the engine does to the world goes into an outbox; whoever drives the simulation takes it out piece by piece, and can
+//! let the engine die or fall asleep before any of it. Nothing is decided here and nothing is checked.
+
+use crate::store::SimJournal;
+use envoi_contract::time::Timestamp;
+use envoi_engine::{Clock, Engine, EngineError, Job, Log, Observer, Reply, Runner, World};
+use envoi_journal::{Commit, CommitError, Receipt};
+use envoi_kernel::{
+    Record, Run,
+    ids::{AttemptId, InterruptId, RunId},
+};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// An attempt of a run.
+pub(crate) type Key = (RunId, AttemptId);
+
+/// Something that the engine does to the world.
+pub(crate) enum Effect {
+    Submit(Box<Commit>),
+    Show(RunId, Vec<Record>),
+    Ensure(Box<Job>),
+    Cancel(RunId, AttemptId),
+}
+
+/// A call that somebody waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Errand {
+    Begin,
+    Adopt,
+    Answer(InterruptId),
+    Cancel,
+    Reopen,
+}
+
+/// What the engine answered.
+pub(crate) struct Answer {
+    pub(crate) run: RunId,
+    pub(crate) errand: Errand,
+    pub(crate) result: Result<(), EngineError>,
+}
+
+/// A list that outlives the closures which add to it.
+type Heard<T> = Arc<Mutex<VecDeque<T>>>;
+
+/// The outcome of a commit, on its way to the engine.
+pub(crate) type Outcome = (RunId, Result<Receipt, CommitError>);
+
+/// An attempt that the engine has asked for.
+pub(crate) struct Ensured {
+    /// Whether the engine has been told what became of it.
+    pub(crate) told: bool,
+}
+
+/// See the module.
+pub(crate) struct Instance {
+    pub(crate) engine: Engine,
+    pub(crate) journal: SimJournal,
+    pub(crate) ensured: BTreeMap<Key, Ensured>,
+    /// Attempts whose start it has decided and not asked for yet.
+    pub(crate) reserved: BTreeSet<Key>,
+    /// Attempts that it has asked to end.
+    pub(crate) cancelled: BTreeSet<Key>,
+    pub(crate) draining: bool,
+    /// A fault has reached it after which it may stop by itself.
+    pub(crate) excused: bool,
+    /// Runs that it was asked to begin.
+    pub(crate) begun: BTreeSet<RunId>,
+    pub(crate) cannot_show: Rc<Cell<bool>>,
+    outbox: Outbox,
+    commits: Heard<Outcome>,
+    answers: Heard<Answer>,
+}
+
+type Outbox = Rc<RefCell<VecDeque<Effect>>>;
+
+impl Instance {
+    pub(crate) fn new(journal: SimJournal, now: Rc<Cell<Timestamp>>, boot_id: String, jobs: usize) -> Self {
+        let outbox = Outbox::default();
+        let cannot_show = Rc::new(Cell::new(false));
+        let world = World {
+            clock: Box::new(SimClock { now, boot_id }),
+            log: Box::new(SimLog(Rc::clone(&outbox))),
+            runner: Box::new(SimRunner(Rc::clone(&outbox))),
+            observer: Box::new(SimObserver {
+                outbox: Rc::clone(&outbox),
+                cannot_show: Rc::clone(&cannot_show),
+            }),
+        };
+        Self {
+            engine: Engine::new(world, jobs),
+            journal,
+            ensured: BTreeMap::new(),
+            reserved: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
+            draining: false,
+            excused: false,
+            begun: BTreeSet::new(),
+            cannot_show,
+            outbox,
+            commits: Heard::default(),
+            answers: Heard::default(),
+        }
+    }
+
+    pub(crate) fn next_effect(&self) -> Option<Effect> {
+        self.outbox.borrow_mut().pop_front()
+    }
+
+    /// Puts an effect back that was taken out and has not taken place.
+    pub(crate) fn put_back(&self, effect: Effect) {
+        self.outbox.borrow_mut().push_front(effect);
+    }
+
+    /// Hands the commit to the store; its outcome waits until it is heard.
+    pub(crate) fn submit(&self, commit: Commit) {
+        use envoi_journal::Journal;
+        let (run, commits) = (commit.run.clone(), Arc::clone(&self.commits));
+        self.journal.submit(commit, Box::new(move |result| add(&commits, (run, result))));
+    }
+
+    /// Runs with an outcome that the engine has not heard yet.
+    pub(crate) fn unheard(&self) -> Vec<RunId> {
+        let commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs: BTreeSet<&RunId> = commits.iter().map(|(run, _)| run).collect();
+        runs.into_iter().cloned().collect()
+    }
+
+    /// The oldest outcome of this run. Outcomes of different runs may overtake each other.
+    pub(crate) fn hear(&self, run: &RunId) -> Option<Outcome> {
+        let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = commits.iter().position(|(of, _)| of == run)?;
+        commits.remove(place)
+    }
+
+    /// A reply for the engine to call; what it says is found in [`Instance::next_answer`].
+    pub(crate) fn reply(&self, run: &RunId, errand: Errand) -> Reply {
+        let (run, answers) = (run.clone(), Arc::clone(&self.answers));
+        Box::new(move |result| add(&answers, Answer { run, errand, result }))
+    }
+
+    pub(crate) fn next_answer(&self) -> Option<Answer> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Attempts that it asked for and has not been told the end of.
+    pub(crate) fn live(&self) -> usize {
+        self.ensured.values().filter(|ensured| !ensured.told).count()
+    }
+}
+
+fn add<T>(to: &Heard<T>, what: T) {
+    to.lock().unwrap_or_else(PoisonError::into_inner).push_back(what);
+}
+
+struct SimClock {
+    now: Rc<Cell<Timestamp>>,
+    boot_id: String,
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        self.now.get()
+    }
+
+    fn boot_id(&self) -> String {
+        self.boot_id.clone()
+    }
+}
+
+struct SimLog(Outbox);
+
+impl Log for SimLog {
+    fn submit(&mut self, commit: Commit) {
+        self.0.borrow_mut().push_back(Effect::Submit(Box::new(commit)));
+    }
+}
+
+struct SimRunner(Outbox);
+
+impl Runner for SimRunner {
+    fn ensure(&mut self, job: Job) {
+        self.0.borrow_mut().push_back(Effect::Ensure(Box::new(job)));
+    }
+
+    fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
+        self.0.borrow_mut().push_back(Effect::Cancel(run.clone(), attempt.clone()));
+    }
+}
+
+struct SimObserver {
+    outbox: Outbox,
+    cannot_show: Rc<Cell<bool>>,
+}
+
+impl Observer for SimObserver {
+    fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
+        if self.cannot_show.get() {
+            return Err("the simulated disk is full".to_owned());
+        }
+        let Some(started) = run.started() else { return Err("a run without a start was shown".to_owned()) };
+        self.outbox.borrow_mut().push_back(Effect::Show(started.run.clone(), records.to_vec()));
+        Ok(())
+    }
+}

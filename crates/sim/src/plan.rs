@@ -1,0 +1,105 @@
+//! What a seed stands for: which runs there are, what people will do with them, how many attempts may run at once.
+
+use crate::{
+    dice::Dice,
+    flows::{self, Sample},
+};
+use envoi_contract::json::Object;
+use envoi_journal::PinnedFlow;
+use envoi_kernel::{
+    Flow, Run,
+    event::{About, Choice, InterruptRaised},
+    ids::{Principal, RunId},
+    input::Start,
+};
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) jobs: usize,
+    pub(crate) runs: Vec<Planned>,
+}
+
+/// One run, before it begins.
+pub(crate) struct Planned {
+    pub(crate) id: RunId,
+    pub(crate) flow: Arc<Flow>,
+    pub(crate) pinned: PinnedFlow,
+    /// Whether anybody answers its questions.
+    pub(crate) answered: bool,
+    /// Somebody cancels it once it has so many events.
+    pub(crate) cancel_after: Option<u64>,
+    /// How often somebody reopens it when it did not succeed.
+    pub(crate) reopenings: usize,
+}
+
+impl Plan {
+    /// `None` only if not even the plainest flow can be read.
+    pub(crate) fn of(seed: u64) -> Option<Self> {
+        let mut dice = Dice::of(seed, &["plan"]);
+        let jobs = dice.index(4).saturating_add(1);
+        let count = dice.between(1, 5);
+        let runs = (0..count).map(|number| planned(&mut dice, number)).collect::<Option<_>>()?;
+        Some(Self { seed, jobs, runs })
+    }
+
+    pub(crate) fn run(&self, id: &RunId) -> Option<&Planned> {
+        self.runs.iter().find(|planned| planned.id == *id)
+    }
+
+    /// What a person says, after having been refused `refusals` times. Follows from the question, not from its time.
+    pub(crate) fn choice(&self, run: &RunId, raised: &InterruptRaised, refusals: usize) -> Choice {
+        let visit = raised.visit.to_string();
+        let mut dice = Dice::of(self.seed, &["choice", run.as_str(), &visit]);
+        match raised.about {
+            About::InDoubt => {
+                *dice.pick(&[Choice::Rerun, Choice::Rerun, Choice::Fail]).unwrap_or(&Choice::Fail)
+            }
+            _ if refusals > 0 => Choice::Proceed,
+            _ => *dice
+                .pick(&[Choice::Proceed, Choice::Again, Choice::Again, Choice::Stop])
+                .unwrap_or(&Choice::Stop),
+        }
+    }
+}
+
+fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
+    let Sample { text, loaded } = flows::sample(dice)?;
+    let flow = Arc::new(loaded.flow);
+    let pinned =
+        PinnedFlow { digest: flow.digest, language: loaded.language, name: "flow.yaml".to_owned(), text };
+    Some(Planned {
+        id: RunId::new(format!("run_{number}")).ok()?,
+        flow,
+        pinned,
+        answered: !dice.permille(150),
+        cancel_after: dice.permille(120).then(|| dice.between(1, 20)),
+        reopenings: usize::from(dice.permille(400)),
+    })
+}
+
+impl Planned {
+    pub(crate) fn fresh(&self) -> Run {
+        Run::new(Arc::clone(&self.flow))
+    }
+
+    pub(crate) fn start(&self) -> Start {
+        Start {
+            run: self.id.clone(),
+            inputs: Object::default(),
+            workspace: "/workspace".to_owned(),
+            shared: true,
+            source: Default::default(),
+            run_base: format!("/runs/{}", self.id),
+            language: self.pinned.language,
+            by: person(),
+            slot: None,
+        }
+    }
+}
+
+/// Whoever wants something here.
+pub(crate) fn person() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+}

@@ -1,0 +1,109 @@
+//! Rows of runs and questions, folded from events whenever somebody asks.
+//!
+//! Owns the fold alone. It is slow and has no state that could be wrong, which is what a simulated store needs.
+
+use envoi_journal::{Ended, InboxRow, InterruptState, RunRow};
+use envoi_kernel::{
+    Event, Record,
+    event::{About, Course, RunStarted},
+    ids::{RunId, StepId},
+};
+
+/// The run at a glance; `None` without a first event.
+pub(super) fn row(run: &RunId, records: &[Record]) -> Option<RunRow> {
+    let first = records.first()?;
+    let Event::RunStarted(started) = &first.event else { return None };
+    let mut row = begun(run, started, first);
+    for record in records {
+        row.updated_at = record.at;
+        row.next_seq = record.seq.saturating_add(1);
+        fold(&mut row, &record.event);
+    }
+    let open: Vec<InboxRow> = questions(run, records)
+        .into_iter()
+        .filter(|question| question.state == InterruptState::Open)
+        .collect();
+    row.open_interrupts = u32::try_from(open.len()).unwrap_or(u32::MAX);
+    let in_doubt = open.iter().filter(|question| question.about == About::InDoubt).count();
+    row.in_doubt = u32::try_from(in_doubt).unwrap_or(u32::MAX);
+    Some(row)
+}
+
+fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
+    RunRow {
+        run: run.clone(),
+        flow: started.flow.clone(),
+        flow_digest: started.flow_digest,
+        workspace: started.workspace.clone(),
+        tenant: started.by.tenant.clone(),
+        actor: started.by.actor.clone(),
+        started_at: first.at,
+        updated_at: first.at,
+        next_seq: 0,
+        live_attempts: 0,
+        open_interrupts: 0,
+        in_doubt: 0,
+        pending_timers: 0,
+        step: None,
+        ended: None,
+    }
+}
+
+fn fold(row: &mut RunRow, event: &Event) {
+    let mut enter = |step: &StepId| row.step = Some(step.clone());
+    match event {
+        Event::AttemptStarted(started) => {
+            enter(&started.attempt.visit.step);
+            row.live_attempts = row.live_attempts.saturating_add(1);
+        }
+        Event::AttemptSettled(settled) if !settled.late => {
+            row.live_attempts = row.live_attempts.saturating_sub(1)
+        }
+        Event::Routed(routed) => {
+            if let Course::Enter(step) | Course::LoopBack(step) = &routed.course {
+                enter(step);
+            }
+        }
+        Event::TimerSet(_) => row.pending_timers = row.pending_timers.saturating_add(1),
+        Event::TimerFired(_) => row.pending_timers = row.pending_timers.saturating_sub(1),
+        Event::RunReopened(reopened) => {
+            enter(&reopened.step);
+            row.ended = None;
+        }
+        Event::RunEnded(ended) => {
+            (row.live_attempts, row.pending_timers) = (0, 0);
+            row.ended = Some(Ended {
+                status: ended.status,
+                terminal_reason: ended.terminal_reason.clone(),
+                reason: ended.reason.clone(),
+            });
+        }
+        _ => {}
+    }
+}
+
+/// All questions that the run has asked.
+pub(super) fn questions(run: &RunId, records: &[Record]) -> Vec<InboxRow> {
+    let mut rows: Vec<InboxRow> = Vec::new();
+    for record in records {
+        let (closed, state) = match &record.event {
+            Event::InterruptRaised(raised) => {
+                rows.push(InboxRow {
+                    interrupt: raised.interrupt.clone(),
+                    run: run.clone(),
+                    about: raised.about,
+                    visit: raised.visit.clone(),
+                    question: raised.question.clone(),
+                    raised_at: raised.raised_at,
+                    state: InterruptState::Open,
+                });
+                continue;
+            }
+            Event::InterruptAnswered(answered) => (&answered.interrupt, InterruptState::Answered),
+            Event::InterruptCancelled(cancelled) => (&cancelled.interrupt, InterruptState::Cancelled),
+            _ => continue,
+        };
+        rows.iter_mut().filter(|row| row.interrupt == *closed).for_each(|row| row.state = state);
+    }
+    rows
+}

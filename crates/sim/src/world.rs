@@ -1,0 +1,198 @@
+//! What is outside every engine: attempts under their supervisors, and the hand-offs that people can see.
+//!
+//! Supervisors outlive an engine; like the real ones they never start an attempt of which there is a trace.
+
+use crate::{instance::Key, violation::Violation, work::Work};
+use envoi_contract::{handoff::Handoff, json::Value, time::Timestamp};
+use envoi_engine::Job;
+use envoi_kernel::{
+    Event, Record,
+    event::Outcome,
+    ids::{RunId, VisitId},
+    input::AttemptResult,
+};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Outside {
+    attempts: BTreeMap<Key, Attempt>,
+    /// Each visible hand-off, as it was when it was first seen.
+    visible: BTreeMap<(RunId, VisitId), (Handoff, String)>,
+    boots: u64,
+    /// Commands that were really started.
+    pub(crate) starts: u64,
+}
+
+struct Attempt {
+    job: Job,
+    work: Work,
+    state: State,
+}
+
+enum State {
+    Running { since: Timestamp, until: Timestamp, ended: Option<(Outcome, u64)> },
+    Settled(Box<AttemptResult>),
+    Lost { ran_ms: u64 },
+}
+
+/// What is to be known of an attempt.
+pub(crate) enum Found {
+    Running,
+    Settled(Box<AttemptResult>),
+    Lost { evidence: Value },
+}
+
+/// How long a command takes to end when it is asked to.
+const GRACE_MS: u64 = 200;
+
+impl Outside {
+    pub(crate) fn boot_id(&self) -> String {
+        format!("boot-{}", self.boots)
+    }
+
+    /// Starts the attempt unless there is any trace of it. True if its command really starts.
+    pub(crate) fn ensure(&mut self, seed: u64, job: &Job, now: Timestamp) -> Result<bool, Violation> {
+        let key = (job.run.clone(), job.started.attempt.clone());
+        if self.attempts.contains_key(&key) {
+            return Ok(false);
+        }
+        let work = Work::of(seed, job);
+        let rebooted = job.started.boot_id != self.boot_id();
+        if !rebooted {
+            self.may_start(&key)?;
+        }
+        let until = now.saturating_add_ms(work.duration_ms);
+        let state = if rebooted {
+            State::Lost { ran_ms: 0 }
+        } else {
+            State::Running { since: now, until, ended: None }
+        };
+        self.attempts.insert(key, Attempt { job: job.clone(), work, state });
+        if !rebooted {
+            self.starts = self.starts.saturating_add(1);
+        }
+        Ok(!rebooted)
+    }
+
+    fn may_start(&self, (run, attempt): &Key) -> Result<(), Violation> {
+        let visit = &attempt.visit;
+        if self.shows(run, visit) {
+            return Err(Violation::new(
+                "a visible visit never runs again",
+                format!("{run}: {attempt} starts"),
+            ));
+        }
+        let running = |((of, other), state): (&Key, &Attempt)| {
+            of == run && other.visit == *visit && matches!(state.state, State::Running { .. })
+        };
+        if self.attempts.iter().any(running) {
+            let found = format!("{run}: {attempt} starts beside another one");
+            return Err(Violation::new("a visit has one live attempt", found));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, key: &Key) -> Option<Found> {
+        Some(match &self.attempts.get(key)?.state {
+            State::Running { .. } => Found::Running,
+            State::Settled(result) => Found::Settled(result.clone()),
+            State::Lost { ran_ms } => {
+                let ran = ("ran_ms".to_owned(), Value::from(*ran_ms));
+                Found::Lost { evidence: Value::Object([ran].into_iter().collect()) }
+            }
+        })
+    }
+
+    /// Whether somebody can be told how it ended.
+    pub(crate) fn is_over(&self, key: &Key) -> bool {
+        self.attempts.get(key).is_some_and(|attempt| !matches!(attempt.state, State::Running { .. }))
+    }
+
+    /// The command is asked to end, and will be made to.
+    pub(crate) fn cancel(&mut self, key: &Key, now: Timestamp) {
+        let Some(attempt) = self.attempts.get_mut(key) else { return };
+        if let State::Running { since, until, ended } = &mut attempt.state
+            && now.saturating_add_ms(GRACE_MS) < *until
+        {
+            *until = now.saturating_add_ms(GRACE_MS);
+            let ran_ms = until.as_millis().saturating_sub(since.as_millis());
+            *ended = Some((Outcome::Cancelled, u64::try_from(ran_ms).unwrap_or(0)));
+        }
+    }
+
+    /// When the next command ends.
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        let ends = self.attempts.values().filter_map(|attempt| match &attempt.state {
+            State::Running { until, .. } => Some(*until),
+            _ => None,
+        });
+        ends.min()
+    }
+
+    /// Commands whose time is over end.
+    pub(crate) fn pass(&mut self, now: Timestamp) {
+        for attempt in self.attempts.values_mut() {
+            if let State::Running { since, until, ended } = &mut attempt.state
+                && *until <= now
+            {
+                let result = attempt.work.result(&attempt.job, *since, ended.take());
+                attempt.state = State::Settled(Box::new(result));
+            }
+        }
+    }
+
+    /// Attempts that are running.
+    pub(crate) fn running(&self) -> Vec<Key> {
+        let running =
+            self.attempts.iter().filter(|(_, attempt)| matches!(attempt.state, State::Running { .. }));
+        running.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The supervisor of this attempt dies, and leaves no record of its end.
+    pub(crate) fn lose(&mut self, key: &Key, now: Timestamp) {
+        let Some(attempt) = self.attempts.get_mut(key) else { return };
+        if let State::Running { since, .. } = &attempt.state {
+            let ran_ms = now.as_millis().saturating_sub(since.as_millis());
+            attempt.state = State::Lost { ran_ms: u64::try_from(ran_ms).unwrap_or(0) };
+        }
+    }
+
+    /// All supervisors die.
+    pub(crate) fn lose_all(&mut self, now: Timestamp) {
+        for key in self.running() {
+            self.lose(&key, now);
+        }
+    }
+
+    /// All supervisors die, and the machine comes up again.
+    pub(crate) fn reboot(&mut self, now: Timestamp) {
+        self.lose_all(now);
+        self.boots = self.boots.saturating_add(1);
+    }
+
+    /// Hand-offs become visible. One that is visible already has to be the same.
+    pub(crate) fn show(&mut self, run: &RunId, records: &[Record]) -> Result<(), Violation> {
+        for record in records {
+            let Event::HandoffWritten(written) = &record.event else { continue };
+            let place = (run.clone(), written.visit.clone());
+            let print = || (written.handoff.clone(), written.handoff.to_value().pretty());
+            let (seen, text) = self.visible.entry(place).or_insert_with(print);
+            // Printing is what takes time; equal values print alike.
+            if *seen != written.handoff && *text != written.handoff.to_value().pretty() {
+                let found = format!("{run}: the hand-off of {} was {text}", written.visit);
+                return Err(Violation::new("a visible hand-off never changes", found));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn shows(&self, run: &RunId, visit: &VisitId) -> bool {
+        self.visible.contains_key(&(run.clone(), visit.clone()))
+    }
+
+    /// The hand-offs that were ever visible.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = (&RunId, &VisitId, &str)> {
+        self.visible.iter().map(|((run, visit), (_, text))| (run, visit, text.as_str()))
+    }
+}

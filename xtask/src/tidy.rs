@@ -1,0 +1,38 @@
+//! Holds the tree to ARCHITECTURE.md: arrows between crates, what is banned where, pages, links, licences.
+//!
+//! Each rule is a module with one `check` that gets what it looks at as an argument, so that its tests show it small trees
+//! that break it. What rustc and clippy can see is left to them.
+
+mod arrows;
+mod bans;
+mod codes;
+mod layout;
+mod lexer;
+mod links;
+mod manifest;
+mod problem;
+mod text;
+mod tree;
+
+pub(crate) use problem::Problem;
+use std::path::Path;
+
+/// Everything that is wrong with the tree below `root`, in the order of its files.
+pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
+    let tree = tree::Tree::read(root)?;
+    let crates = manifest::crates(root)?;
+    let sources = bans::sources(&tree);
+    let mut problems = [
+        arrows::check(&crates),
+        manifest::check(&crates),
+        layout::check(&tree),
+        bans::check(&sources),
+        codes::check(&tree, &sources),
+        links::check(&tree),
+        text::check(&tree, root),
+    ]
+    .concat();
+    problems.sort();
+    problems.dedup();
+    Ok(problems)
+}

@@ -1,0 +1,200 @@
+//! Which crate may use which: the arrows of ARCHITECTURE.md, and the few outside crates that have one home.
+
+use super::{manifest::Crate, problem::Problem};
+
+/// A crate, what its code may use, and what its tests may use besides.
+struct Row {
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+}
+
+const ALL: &[&str] = &[
+    "envoi-contract",
+    "envoi-kernel",
+    "envoi-flow",
+    "envoi-journal",
+    "envoi-step",
+    "envoi-engine",
+    "envoi-sim",
+    "envoi",
+];
+
+const BELOW_ENGINE: &[&str] =
+    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step"];
+const BELOW_SIM: &[&str] =
+    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-engine"];
+const BELOW_CLI: &[&str] = &[
+    "envoi-contract",
+    "envoi-kernel",
+    "envoi-flow",
+    "envoi-journal",
+    "envoi-step",
+    "envoi-engine",
+    "envoi-sim",
+];
+
+/// Left of the arrows first. `envoi-testkit` may stand in every `tests_use` and nowhere else.
+const TABLE: &[Row] = &[
+    Row { name: "envoi-contract", uses: &[], tests_use: &[] },
+    // Tests of the kernel read better as flow files.
+    Row { name: "envoi-kernel", uses: &["envoi-contract"], tests_use: &["envoi-flow"] },
+    Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
+    Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
+    Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
+    Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
+    Row { name: "envoi-sim", uses: BELOW_SIM, tests_use: &[] },
+    Row { name: "envoi", uses: BELOW_CLI, tests_use: &[] },
+    Row { name: "envoi-testkit", uses: ALL, tests_use: &[] },
+    // Measures the library as well as the binary; nothing depends on it.
+    Row { name: "envoi-bench", uses: BELOW_CLI, tests_use: &[] },
+    // Loads the flows that stand in the documentation.
+    Row { name: "xtask", uses: &[], tests_use: &["envoi-flow"] },
+];
+
+/// Outside crates with one home: only `homes` may use them.
+struct Home {
+    dependency: &'static str,
+    homes: &'static [&'static str],
+    why: &'static str,
+}
+
+const HOMES: &[Home] = &[
+    Home {
+        dependency: "rusqlite",
+        homes: &["envoi-journal", "envoi-bench"],
+        why: "only `journal` knows SQL",
+    },
+    Home { dependency: "saphyr-parser", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
+    Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
+    Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
+    Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
+    Home { dependency: "tokio", homes: &[], why: "nothing here is asynchronous or knows HTTP yet" },
+    Home { dependency: "hyper", homes: &[], why: "nothing here knows HTTP yet" },
+    Home { dependency: "reqwest", homes: &[], why: "nothing here knows HTTP yet" },
+    Home { dependency: "axum", homes: &[], why: "nothing here knows HTTP yet" },
+];
+
+pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
+    crates.iter().flat_map(check_crate).collect()
+}
+
+fn check_crate(one: &Crate) -> Vec<Problem> {
+    let Some(row) = TABLE.iter().find(|row| row.name == one.name) else {
+        let message = format!(
+            "`{}` has no arrows; give it a row in ARCHITECTURE.md and in xtask/src/tidy/arrows.rs",
+            one.name
+        );
+        return vec![Problem::new(&one.path, 1, message)];
+    };
+    let mut problems = Vec::new();
+    for used in one.uses.iter().filter(|used| is_ours(used) && !row.uses.contains(&used.as_str())) {
+        let message = if used == "envoi-testkit" {
+            "`envoi-testkit` is for tests; move it to [dev-dependencies]".to_owned()
+        } else {
+            format!("`{}` may not use `{used}`: the arrows go the other way; see ARCHITECTURE.md", one.name)
+        };
+        problems.push(Problem::new(&one.path, one.line_of(used), message));
+    }
+    let tests_may = |used: &str| {
+        row.uses.contains(&used)
+            || row.tests_use.contains(&used)
+            || used == "envoi-testkit"
+            || used == one.name
+    };
+    for used in one.tests_use.iter().filter(|used| is_ours(used) && !tests_may(used)) {
+        let message = format!(
+            "tests of `{}` may not use `{used}`; test it from a crate that may, or allow it in arrows.rs",
+            one.name
+        );
+        problems.push(Problem::new(&one.path, one.line_of(used), message));
+    }
+    problems.extend(HOMES.iter().filter_map(|home| check_home(one, home)));
+    problems
+}
+
+fn check_home(one: &Crate, home: &Home) -> Option<Problem> {
+    let used = one.uses.iter().chain(&one.tests_use).any(|used| used == home.dependency);
+    if !used || home.homes.contains(&one.name.as_str()) {
+        return None;
+    }
+    let message =
+        format!("`{}` may not use `{}`: {}; see ARCHITECTURE.md", one.name, home.dependency, home.why);
+    Some(Problem::new(&one.path, one.line_of(home.dependency), message))
+}
+
+fn is_ours(name: &str) -> bool {
+    name == "envoi" || name == "xtask" || name.starts_with("envoi-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, uses: &[&str], tests_use: &[&str]) -> String {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let text = format!(
+            "[package]\n{}",
+            uses.iter().chain(tests_use).map(|used| format!("{used} = \"1\"\n")).collect::<String>()
+        );
+        let one = Crate {
+            name: name.to_owned(),
+            path: "Cargo.toml".to_owned(),
+            text,
+            uses: owned(uses),
+            tests_use: owned(tests_use),
+            ..Crate::default()
+        };
+        check(&[one]).iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn an_arrow_the_other_way_is_told_at_its_line() {
+        let told = found("envoi-kernel", &["serde", "envoi-journal"], &[]);
+        assert!(told.starts_with("Cargo.toml:3: `envoi-kernel` may not use `envoi-journal`"), "{told}");
+    }
+
+    #[test]
+    fn journal_flow_and_step_do_not_know_each_other() {
+        let trio = ["envoi-journal", "envoi-flow", "envoi-step"];
+        for (one, other) in
+            trio.iter().flat_map(|one| trio.iter().map(move |other| (one, other))).filter(|(a, b)| a != b)
+        {
+            assert!(found(one, &[other], &[]).contains("may not use"), "{one} -> {other}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_no_way_back() {
+        let place = |name: &str| TABLE.iter().position(|row| row.name == name).unwrap();
+        for row in TABLE {
+            for used in row.uses {
+                assert!(place(used) < place(row.name), "{} -> {used}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_testkit_is_for_tests_only() {
+        assert!(found("envoi-journal", &["envoi-testkit"], &[]).contains("[dev-dependencies]"));
+        assert_eq!(found("envoi-journal", &[], &["envoi-testkit"]), "");
+    }
+
+    #[test]
+    fn tests_may_use_more_but_not_anything() {
+        assert_eq!(found("envoi-kernel", &[], &["envoi-flow"]), "");
+        assert!(found("envoi-kernel", &[], &["envoi-engine"]).contains("tests of"));
+    }
+
+    #[test]
+    fn sql_and_yaml_have_one_home() {
+        assert!(found("envoi-engine", &["rusqlite"], &[]).contains("only `journal` knows SQL"));
+        assert!(found("envoi", &[], &["saphyr-parser"]).contains("only `flow` knows YAML"));
+        assert_eq!(found("envoi-journal", &["rusqlite"], &[]), "");
+    }
+
+    #[test]
+    fn a_crate_that_nobody_drew_is_told() {
+        assert!(found("envoi-magic", &[], &[]).contains("has no arrows"));
+    }
+}

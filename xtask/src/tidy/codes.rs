@@ -1,0 +1,100 @@
+//! Each error code has a page in `spec/errors/`, and each page a code that says it.
+
+use super::{bans::Source, problem::Problem, tree::Tree};
+
+/// Codes of one word: nothing tells them from other words, so they stand here.
+const ONE_WORD: &[&str] = &["CANCELLING", "REFUSED"];
+
+/// Words in capitals that are no codes of ours.
+const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR"];
+
+/// Their members come with parts that are not built yet.
+const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
+
+const PAGES: &str = "spec/errors/";
+
+pub(crate) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
+    let pages: Vec<&str> =
+        tree.files.iter().filter_map(|file| file.path.strip_prefix(PAGES)?.strip_suffix(".md")).collect();
+    let said: Vec<(&str, usize, &str)> = sources.iter().flat_map(codes).collect();
+    let mut problems = Vec::new();
+    for (path, line, code) in &said {
+        if !pages.contains(code) {
+            let message =
+                format!("the code `{code}` has no page; write {PAGES}{code}.md, as short as the others");
+            problems.push(Problem::new(path, *line, message));
+        }
+    }
+    for page in pages.iter().filter(|page| !NOT_YET_SAID.contains(page)) {
+        if !said.iter().any(|(_, _, code)| code == page) {
+            let message = "nothing says this code; remove the page";
+            problems.push(Problem::new(&format!("{PAGES}{page}.md"), 1, message));
+        }
+    }
+    problems.extend(tree.files.iter().filter(|file| file.path.starts_with(PAGES)).filter_map(|file| {
+        let title = file.path.strip_prefix(PAGES)?.strip_suffix(".md")?;
+        let titled = file.text.lines().next() == Some(&format!("# {title}"));
+        (!titled).then(|| {
+            Problem::new(&file.path, 1, format!("the page does not begin with `# {title}`; begin it so"))
+        })
+    }));
+    problems
+}
+
+/// Codes in texts of the code that is shipped.
+fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
+    let shipped = source.path.starts_with("crates/") && !source.path.ends_with("/build.rs");
+    source
+        .code
+        .literals
+        .iter()
+        .filter(move |literal| shipped && !source.is_test(literal.line) && is_code(&literal.text))
+        .map(|literal| (source.path.as_str(), literal.line, literal.text.as_str()))
+}
+
+fn is_code(text: &str) -> bool {
+    let words: Vec<&str> = text.split('_').collect();
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_variable = matches!(words.first(), Some(&"ENVOI" | &"XDG" | &"LC"));
+    let looks_so = words.len() > 1 && words.iter().all(is_word) && !is_variable && !NO_CODES.contains(&text);
+    looks_so || ONE_WORD.contains(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::bans::sources, *};
+
+    fn told(files: &[(&str, &str)]) -> String {
+        let tree = Tree::of(files);
+        check(&tree, &sources(&tree)).iter().map(|problem| format!("{problem}\n")).collect()
+    }
+
+    #[test]
+    fn a_code_without_a_page_is_told() {
+        let told = told(&[("crates/a/src/x.rs", "//! x\nfn f() { refuse(\"STORE_LOST\") }")]);
+        assert!(told.starts_with("crates/a/src/x.rs:2: the code `STORE_LOST` has no page"), "{told}");
+    }
+
+    #[test]
+    fn a_page_that_nothing_says_is_told() {
+        assert!(told(&[("spec/errors/OLD_CODE.md", "# OLD_CODE\n")]).contains("nothing says this code"));
+        assert_eq!(told(&[("spec/errors/BUDGET_OVERRUN.md", "# BUDGET_OVERRUN\n")]), "");
+    }
+
+    #[test]
+    fn a_page_is_titled_by_its_code() {
+        let files = [("spec/errors/A_B.md", "# B_A\n"), ("crates/a/src/x.rs", "\"A_B\"")];
+        assert!(told(&files).contains("does not begin with `# A_B`"));
+    }
+
+    #[test]
+    fn variables_and_texts_of_tests_are_no_codes() {
+        let source = "#[test]\nfn t() { f(\"MADE_UP\") }\n";
+        assert_eq!(told(&[("crates/a/src/x.rs", source)]), "");
+        assert_eq!(
+            told(&[("crates/a/src/x.rs", "f(\"ENVOI_HOME\", \"NO_COLOR\", \"PATH\", \"A_b\", \"_\")")]),
+            ""
+        );
+        assert!(told(&[("crates/a/src/x.rs", "f(\"CANCELLING\")")]).contains("CANCELLING"));
+    }
+}

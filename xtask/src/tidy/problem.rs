@@ -1,0 +1,26 @@
+//! What is wrong, where, and what to do about it.
+
+use std::fmt;
+
+/// One thing to put right. Sorts by place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    /// Relative to the root of the repository.
+    pub(crate) path: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// What is wrong, and after a semicolon what to do.
+    pub(crate) message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
