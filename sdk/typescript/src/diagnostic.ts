@@ -16,6 +16,17 @@ export type Code =
   | "INVALID_USER_ENVELOPE"
   | "VECTORS_INVALID";
 
+/** What to do when a refusal has nothing more precise to say. */
+const ADVICE: Readonly<Record<Code, string>> = {
+  ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
+  ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
+  HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
+  ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
+  SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
+  INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
+  VECTORS_INVALID: "a vector file is an array of cases (spec/vectors/README.md)",
+};
+
 /** What a refusal says, apart from its code. */
 export interface Details {
   /** JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document. */
@@ -26,7 +37,7 @@ export interface Details {
   found: string;
   /** Line and column, when the text is known. */
   position?: Position | undefined;
-  /** What to do. */
+  /** What to do; by default what the code advises. */
   hint?: string | undefined;
 }
 
@@ -39,12 +50,12 @@ export class ContractError extends Error implements Details {
   readonly expected: string;
   readonly found: string;
   readonly position: Position | undefined;
-  readonly hint: string | undefined;
+  readonly hint: string;
 
-  constructor(code: Code, { pointer, expected, found, position, hint }: Details) {
+  constructor(code: Code, { pointer, expected, found, position, hint = ADVICE[code] }: Details) {
     const at = pointer === "" ? "" : ` at \`${pointer}\``;
     const place = position === undefined ? "" : ` (line ${position.line}, column ${position.column})`;
-    super(`${code}${at}${place}: expected ${expected}, found ${found}${hint === undefined ? "" : `; ${hint}`}`);
+    super(`${code}${at}${place}: expected ${expected}, found ${found}; ${hint}`);
     this.code = code;
     this.pointer = pointer;
     this.expected = expected;
@@ -55,7 +66,8 @@ export class ContractError extends Error implements Details {
 
   /** The same, seen from the document in which the refused one stands at `prefix`, under that document's code. */
   under(code: Code, prefix: string): ContractError {
-    return new ContractError(code, { ...this.details(), pointer: prefix + this.pointer });
+    const hint = this.hint === ADVICE[this.code] ? undefined : this.hint;
+    return new ContractError(code, { ...this.details(), pointer: prefix + this.pointer, hint });
   }
 
   /** The same with its place, found again in `text`. */

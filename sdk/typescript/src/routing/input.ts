@@ -36,7 +36,7 @@ export interface RoutingInput {
   iteration?: number;
   /** The flow of the step, so that a hint into the same flow is known as one. */
   flow?: string | null;
-  /** The steps that a hint may name; null or absent if any. */
+  /** The steps that a hint may name, those of another flow as `flow/step`; null or absent if any. */
   steps?: readonly string[] | null;
   /** Whether hints in the text count. Default: true. */
   hints?: boolean;
@@ -102,7 +102,6 @@ function decode(value: JsonValue): Input {
 }
 
 function decodeRouting(value: JsonValue): Routing {
-  if (!(value instanceof Map)) throw new Fields(INVALID, new Map()).wrong("routing", "an object or null", value);
   const fields = new Fields(INVALID, value, "/routing");
   return checked({
     kind: fields.word("routing_kind", ROUTING_KINDS, "linear, microloop or branch", "linear"),

@@ -24,8 +24,12 @@ export function resolveRouting(input: Source | RoutingInput | JsonObject): Signa
   const [hint, second] = hints;
   if (hint === undefined) return withoutHint(read, findings);
   if (second !== undefined) return conflictingHints(hints);
-  if (read.steps === null || read.steps.includes(hint.step_id)) return follow(hint);
-  return unknownHint(hint, withoutHint(read, findings));
+  return isKnown(hint, read) ? follow(hint) : unknownHint(hint, withoutHint(read, findings));
+}
+
+/** Whether a hint may lead there. Once the current flow is known, a step of another one is listed as `flow/step`. */
+function isKnown(hint: Route, { steps, flow }: Input): boolean {
+  return steps === null || steps.includes(flow === null ? hint.step_id : hintName(hint));
 }
 
 /** The hints that differ, with a flow only where it is another one. */
@@ -57,7 +61,7 @@ function conflictingHints(hints: readonly Route[]): Signal {
 
 /** Row 1b. */
 function unknownHint(hint: Route, decided: Signal): Signal {
-  return new Signal({ ...decided, reason: `${decided.reason}; unknown step '${hint.step_id}'`, needs_human: true });
+  return new Signal({ ...decided, reason: `${decided.reason}; unknown step '${hintName(hint)}'`, needs_human: true });
 }
 
 /** Rows 2 to 8. */
