@@ -41,7 +41,7 @@ export function spoken(chance: Chance, most = 12): string {
 
 /** A text that is too long for a summary. */
 export function long(chance: Chance): string {
-  const line = (): string => (chance.once(4) ? `Status: ${chance.of(WORDS)}` : `${"é🧪x "[chance.below(5)] ?? "y"}`.repeat(chance.below(200)));
+  const line = (): string => (chance.once(4) ? `Status: ${chance.of(WORDS)}` : chance.of(["é", "🧪", "x", "y", " "]).repeat(chance.below(200)));
   return Array.from({ length: 20 + chance.below(40) }, () => `${line()}${spoken(chance, 3)}`).join(chance.of(["\n", "\n", " ", ""]));
 }
 
