@@ -33,7 +33,9 @@ const PIECES = [
 
 /** A text out of pieces that mean something to some reader. */
 export function spoken(chance: Chance, most = 12): string {
-  const body = chance.list(most, () => chance.of(PIECES)).join(chance.of(["", " ", " "]));
+  const said = (): string => `${chance.of(["Status: ", "**Status:** ", "status: ", "It is "])}${chance.of(WORDS)}`;
+  const piece = (): string => (chance.once(9) ? said() : chance.of(PIECES));
+  const body = chance.list(most, piece).join(chance.of(["", " ", " ", "\n"]));
   if (chance.once(12)) return `\`\`\`${chance.of(["", "yaml", "json", "YML", "text"])}\n${body}\n\`\`\``;
   if (chance.once(12)) return `{"status": ${JSON.stringify(chance.of(WORDS))}, "note": ${JSON.stringify(body)}}`;
   return body;
@@ -45,7 +47,7 @@ export function long(chance: Chance): string {
   return Array.from({ length: 20 + chance.below(40) }, () => `${line()}${spoken(chance, 3)}`).join(chance.of(["\n", "\n", " ", ""]));
 }
 
-const word = (chance: Chance): JsonValue => chance.of(["VERIFIED", "done", "été", "a b", " ", "passed-1", "x🧪"]);
+const word = (chance: Chance): JsonValue => (chance.once(100) ? " " : chance.of(["VERIFIED", "VERIFIED", "done", "été", "a b", "passed-1", "x🧪"]));
 const words = (chance: Chance): JsonValue => chance.list(3, () => word(chance));
 const truth = (chance: Chance): JsonValue => chance.once(2);
 const small = (chance: Chance): JsonValue => (chance.once(30) ? number(chance) : integer(chance.below(6)));
@@ -62,19 +64,21 @@ const ROUTING: readonly Member[] = [
 
 export function routingInput(chance: Chance): JsonObject {
   const input = some(chance, [
-    ["routing", maybe((inner) => some(inner, ROUTING, 100, 3))],
     ["iteration", small],
     ["flow", maybe((inner) => inner.of(["f", "g"]))],
     ["steps", maybe((inner) => inner.list(3, () => inner.of(["a", "b", "build"])))],
     ["hints", (inner) => !inner.once(4)],
   ]);
+  if (!chance.once(8)) input.set("routing", chance.once(100) ? json(chance, 1) : some(chance, ROUTING, 200, 6));
   return chance.once(100) ? input : new Map([["handoff_text", spoken(chance)], ...input]);
 }
 
 export function signal(chance: Chance): JsonObject {
-  const decision = chance.of(["advance", "loop", "terminate", "branch", "Route", "PROCEED", "rerun", "blocked", "next", "İterate", "exit", "x"]);
-  const route = (inner: Chance): JsonValue => inner.of([null, "a", "f/a", "f/a/b", "/a", "", "a/", new Map([["flow", "f"], ["step_id", "a"]]), new Map<string, JsonValue>([["flow", null], ["step_id", "a/b"]])]);
-  const confidence = (inner: Chance): JsonValue => (inner.once(3) ? number(inner) : new JsonNumber(inner.of(["0.70", "1", "1.0", "0", "-0", "10e-1", "1.01", "0.999", "1e-999999999999999999999"])));
+  const decision = chance.once(30) ? chance.of(["İterate", "x"]) : chance.of(["advance", "loop", "terminate", "branch", "Route", "PROCEED", "rerun", "blocked", "next", "exit"]);
+  const named = (flow: string | null, step_id: string): JsonObject => new Map([["flow", flow], ["step_id", step_id]]);
+  const odd = (inner: Chance): JsonValue => inner.of(["/a", "", "a/", named(null, "a/b"), named("", "a")]);
+  const route = (inner: Chance): JsonValue => (inner.once(20) ? odd(inner) : inner.of([null, "a", "f/a", "f/a/b", named("f", "a"), named(null, "b"), named("g", "b/c")]));
+  const confidence = (inner: Chance): JsonValue => (inner.once(20) ? number(inner) : new JsonNumber(inner.of(["0.70", "1", "1.0", "0", "-0", "10e-1", "0.999", "1e-999999999999999999999"])));
   return new Map([["decision", decision], ...some(chance, [["next_step_id", maybe((inner) => inner.of(["a", "f/a", ""]))], ["route", route], ["reason", text], ["confidence", confidence], ["needs_human", truth]])]);
 }
 
@@ -95,7 +99,7 @@ const paths = (chance: Chance): JsonValue => {
 export function handoffInput(chance: Chance): JsonObject {
   const status = chance.of(["succeeded", "succeeded", "failed", "skipped"]);
   return new Map<string, JsonValue>([
-    ["step_id", chance.of(["s", "s", "s", "", " "])],
+    ["step_id", chance.once(40) ? chance.of(["", " "]) : "s"],
     ["flow_key", chance.of(["f", "signal"])],
     ["run_id", chance.of(["r", "run-20251228-010000-abc123", "run-20251328-010000-x", "run-00000101-000000-"])],
     ["status", status],
@@ -105,9 +109,9 @@ export function handoffInput(chance: Chance): JsonObject {
       ["output", (inner) => (inner.once(2) ? long(inner) : spoken(inner))],
       ["artifacts", maybe(paths)],
       ["error", (inner) => (status === "succeeded" && !inner.once(20) ? inner.of([null, ""]) : text(inner))],
-      ["duration_ms", (inner) => (inner.once(5) ? number(inner) : integer(inner.below(100000)))],
-      ["timestamp", maybe(maybe(maybe(time)))],
-      ["started_at", maybe(maybe(time))],
+      ["duration_ms", (inner) => (inner.once(20) ? number(inner) : integer(inner.below(100000)))],
+      ["timestamp", maybe((inner) => (inner.once(5) ? time(inner) : good(inner)))],
+      ["started_at", maybe((inner) => (inner.once(5) ? time(inner) : good(inner)))],
       ["file_changes", (inner) => json(inner, 2)],
       ["prompt_hash", maybe(text)],
       ["verification_passed", maybe(truth)],
@@ -138,7 +142,8 @@ const record: readonly Member[] = [
 const response: readonly Member[] = [["text", maybe(text)], ["approved", maybe(truth)], ["decision", maybe(text)], ["data", maybe((chance) => object(chance, 2))], ["received_at", maybe(good)]];
 
 function good(chance: Chance): JsonValue {
-  return chance.of(["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456+02:00", "2026-01-02 03:04:05", "2026-01-26T09:30:00.1+00:00Z"]);
+  const time = chance.of(["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456+02:00", "1999-12-31 23:59:60-00:30", "2026-01-26T09:30:00.1+00:00Z"]);
+  return chance.once(8) ? time.slice(0, 19) : time;
 }
 
 const INTERRUPT: readonly Member[] = [
