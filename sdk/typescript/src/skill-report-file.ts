@@ -10,9 +10,9 @@ import { formatTime } from "./time.js";
 /** What a report may say beside its payload. */
 export interface SkillReportOptions {
   /** Default: true, unless there is an `error`. */
-  ok?: boolean;
-  metrics?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
-  error?: SkillError;
+  ok?: boolean | undefined;
+  metrics?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | undefined;
+  error?: SkillError | undefined;
 }
 
 /**

@@ -44,7 +44,7 @@ function made<T>(chance: Chance, make: (chance: Chance) => T): T | undefined {
 }
 
 test("an envelope comes back whole from its state, and again", () => {
-  each(30, 1500, (chance) => Envelope.decode(formatCompact(contracts.envelope(chance))), (envelope) => {
+  each(30, 600, (chance) => Envelope.decode(formatCompact(contracts.envelope(chance))), (envelope) => {
     const state = formatJson(envelope.toStateDict());
     const once = Envelope.decode(state);
     assert.deepEqual(once, envelope);
@@ -65,7 +65,7 @@ test("the exchanged form of an envelope is stable, and keeps unknown members", (
 });
 
 test("a hand-off comes back whole, and writing it anew changes nothing", () => {
-  each(32, 1500, (chance) => writeHandoff(contracts.handoffInput(chance)), (handoff) => {
+  each(32, 600, (chance) => writeHandoff(contracts.handoffInput(chance)), (handoff) => {
     const written = formatJson(handoff);
     const once = Handoff.decode(written);
     assert.equal(formatJson(once), written);
@@ -75,7 +75,7 @@ test("a hand-off comes back whole, and writing it anew changes nothing", () => {
 });
 
 test("a signal means the same in both forms, there and back, twice", () => {
-  each(33, 1500, (chance) => Signal.from(contracts.signal(chance)), (signal) => {
+  each(33, 1000, (chance) => Signal.from(contracts.signal(chance)), (signal) => {
     const [resolver, orchestrator] = [formatCompact(signal.toResolver()), formatCompact(signal.toOrchestrator())];
     for (const form of [signal.toResolver(), signal.toOrchestrator()]) {
       const again = convert(convert(convert(form, "orchestrator"), "resolver"), "orchestrator");
@@ -86,7 +86,7 @@ test("a signal means the same in both forms, there and back, twice", () => {
 });
 
 test("the resolver is deterministic and its signal is a signal", () => {
-  each(34, 1500, contracts.routingInput, (input) => {
+  each(34, 1000, contracts.routingInput, (input) => {
     const signal = made(new Chance(0), () => resolveRouting(input));
     if (signal === undefined) return;
     assert.equal(formatCompact(resolveRouting(formatJson(input))), formatCompact(signal));

@@ -83,14 +83,14 @@ function damaged(chance: Chance, whole: string): string {
 }
 
 test("a routing input resolves as it does in the binary", options, () => {
-  many(1, 4000, (chance) => {
+  many(1, 2500, (chance) => {
     const input_text = formatCompact(contracts.routingInput(chance));
     return answered("route.resolve", { input_text }, () => ({ expect_text: formatJson(resolveRouting(input_text)) }));
   });
 });
 
 test("labelled text resolves as it does in the binary", options, () => {
-  many(2, 1500, (chance) => {
+  many(2, 1000, (chance) => {
     const labels = ["Handoff text", "Step routing", "Iteration", "flow", "Steps", "HINTS"] as const;
     const routing = chance.once(2) ? "Step routing: loop_target=VERIFIED, max_iterations=2\n" : "";
     const input_text = `Handoff text: ${contracts.spoken(chance)}\n${routing}${contracts.labelled(chance, labels)}`;
@@ -99,7 +99,7 @@ test("labelled text resolves as it does in the binary", options, () => {
 });
 
 test("a signal converts as it does in the binary", options, () => {
-  many(3, 2000, (chance) => {
+  many(3, 1000, (chance) => {
     const to: SignalForm = chance.of(["orchestrator", "resolver"]);
     const [signal, current_flow] = [contracts.signal(chance), chance.of(["f", "g", null])];
     return answered("route.convert", { input: { signal, to, current_flow } }, () => ({ expect_text: formatJson(convert(signal, to, current_flow)) }));
@@ -107,14 +107,14 @@ test("a signal converts as it does in the binary", options, () => {
 });
 
 test("a hand-off is written as it is by the binary", options, () => {
-  many(4, 2500, (chance) => {
+  many(4, 1200, (chance) => {
     const input_text = formatCompact(contracts.handoffInput(chance));
     return answered("handoff.write", { input_text }, () => ({ expect_text: formatJson(writeHandoff(input_text)) }));
   });
 });
 
 test("labelled text becomes the hand-off that the binary writes", options, () => {
-  many(5, 2000, (chance) => {
+  many(5, 1000, (chance) => {
     const labels = ["Output", "Summary", "Error", "Duration", "Artifacts", "Routing", "Timestamp", "started AT"] as const;
     const input_text = `Step ID: "s"\nFlow key: "f"\nRun ID: run-20251228-010000-abc123\nStatus: failed\n${contracts.labelled(chance, labels)}`;
     return answered("handoff.write", { input_text }, () => ({ expect_text: formatJson(writeHandoff(input_text)) }));
@@ -122,14 +122,14 @@ test("labelled text becomes the hand-off that the binary writes", options, () =>
 });
 
 test("an envelope is read and written as it is by the binary", options, () => {
-  many(6, 1000, (chance) => {
+  many(6, 600, (chance) => {
     const input_text = formatCompact(contracts.envelope(chance, 150));
     return answered("envelope.roundtrip", { input_text }, () => ({ expect: { members: memberTexts(Envelope.decode(input_text)) } }));
   });
 });
 
 test("what is no JSON is refused at the same place with the same words", options, () => {
-  many(7, 2000, (chance) => {
+  many(7, 1200, (chance) => {
     const input_text = damaged(chance, (chance.once(2) ? formatJson : formatCompact)(chance.once(2) ? json(chance) : contracts.envelope(chance)));
     return answered("envelope.roundtrip", { input_text }, () => ({ expect: { members: memberTexts(Envelope.decode(input_text)) } }));
   });
@@ -140,7 +140,7 @@ function memberTexts(envelope: Envelope): Map<string, JsonValue> {
 }
 
 test("a user envelope is taken apart as it is by the binary", options, () => {
-  many(8, 2000, (chance) => {
+  many(8, 1200, (chance) => {
     const whole = formatCompact(contracts.userEnvelope(chance));
     const raw = chance.once(4) ? damaged(chance, whole) : whole;
     const [enabled, refs] = [!chance.once(6), chance.once(3) ? chance.list(20, () => contracts.attachment(chance)) : []];
@@ -151,7 +151,7 @@ test("a user envelope is taken apart as it is by the binary", options, () => {
 });
 
 test("an execution is judged as it is by the binary", options, () => {
-  many(9, 1000, (chance) => {
+  many(9, 600, (chance) => {
     const report = new Map<string, JsonValue>([["ok", chance.once(2)], ["generatedAt", "t"], ["skillName", "s"], ["data", json(chance, 1)]]);
     if (chance.once(2)) report.set("error", chance.once(2) ? json(chance, 1) : new Map([["code", text(chance, 2)], ["message", text(chance)]]));
     const report_text = chance.once(4) ? null : damaged(chance, formatCompact(report));
