@@ -76,6 +76,12 @@ impl Active {
         }
     }
 
+    /// For a run from the journal: the bytes of its events since its last snapshot.
+    pub(crate) fn weighing(mut self, tail_bytes: u64) -> Self {
+        self.unsaved_bytes = tail_bytes;
+        self
+    }
+
     /// The commit of these records, with what is to be stored beside them.
     pub(crate) fn commit(&mut self, id: &RunId, records: &[Record], blobs: Vec<(Digest, Vec<u8>)>) -> Commit {
         Commit {

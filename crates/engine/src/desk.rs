@@ -11,12 +11,13 @@ pub use resume::load_run;
 use crate::{
     followers::Followers,
     message::{Ask, EngineError, Message, Reply},
-    protocol::{CallerWire, Refused, Request, Response},
+    protocol::{CallerWire, Refused, Request, Response, Standing},
     runner::Caller,
 };
 use envoi_journal::{Layout, ReadError, Store};
 use envoi_kernel::{
-    Flow, Status,
+    Flow, Run, Status,
+    event::EndStatus,
     flow::SecretSource,
     ids::{Principal, RunId},
 };
@@ -24,6 +25,9 @@ use std::sync::{
     Arc,
     mpsc::{self, Sender},
 };
+
+/// The loop had ended before it heard of the request: nothing was done, and whoever is the engine next can be asked.
+const STOPPING: &str = "ENGINE_STOPPING";
 
 /// See the module. Cheap to clone.
 #[derive(Clone)]
@@ -47,8 +51,12 @@ impl Desk {
                 Ok(())
             }
         };
-        if let Err(refused) = done {
-            tell(client, Response::Refused(refused));
+        match done {
+            Err(refused) if refused.code == STOPPING => {
+                tell(client, Response::Stopped { reason: refused.message })
+            }
+            Err(refused) => tell(client, Response::Refused(refused)),
+            Ok(()) => {}
         }
     }
 
@@ -61,21 +69,30 @@ impl Desk {
     ) -> Result<(), Refused> {
         // Before the run is looked at, so that its end cannot be missed.
         self.followers.add(run, client.clone());
-        let status = self.adopt(run, caller, true)?.status();
-        if let Status::Ended(_) = status {
-            let message = format!("run `{run}` is over ({})", status.word());
-            return Err(Refused::new("RUN_OVER", message, None));
+        let cancel = |loaded: &Run| match loaded.status() {
+            Status::Ended(_) => Ok(Vec::new()),
+            _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
+        };
+        let found = match self.adopt(run, caller, true, cancel) {
+            // Somebody else has asked for it already; its end is waited for all the same.
+            Err(refused) if refused.code == "CANCELLING" => None,
+            adopted => Some(adopted?.status()),
+        };
+        match found {
+            Some(Status::Ended(ended)) if ended.status != EndStatus::Cancelled => {
+                Err(Refused::new("RUN_OVER", format!("run `{run}` is over ({})", ended.status.word()), None))
+            }
+            Some(status @ Status::Ended(_)) => {
+                Standing::of(&status)
+                    .into_iter()
+                    .for_each(|standing| tell(client, Response::Rest { standing }));
+                Ok(())
+            }
+            _ => {
+                tell(client, Response::Accepted { run: run.clone() });
+                Ok(())
+            }
         }
-        tell(client, Response::Accepted { run: run.clone() });
-        match self.ask(run, Ask::Cancel { by }) {
-            Err(refused) if refused.code != "CANCELLING" => Err(refused),
-            _ => Ok(()),
-        }
-    }
-
-    /// Sends to the loop and waits for its answer.
-    pub(crate) fn ask(&self, run: &RunId, ask: Ask) -> Result<(), Refused> {
-        self.exchange(|reply| Message::Ask { run: run.clone(), ask, reply }).map_err(refused)
     }
 
     /// Sends a message to the loop and waits for its answer.
@@ -144,9 +161,9 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             Refused::new(code, message, None)
         }
         EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
-        EngineError::Store(_)
-        | EngineError::Stale { .. }
-        | EngineError::NotHeld { .. }
-        | EngineError::Stopping { .. } => Refused::failure(message),
+        EngineError::Stopping { .. } | EngineError::TakenOver => Refused::new(STOPPING, message, None),
+        EngineError::Store(_) | EngineError::Stale { .. } | EngineError::NotHeld { .. } => {
+            Refused::failure(message)
+        }
     }
 }

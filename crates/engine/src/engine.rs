@@ -7,7 +7,7 @@
 
 use crate::{
     active::{Active, InFlight, Request},
-    message::{Adopt, Ask, Begin, EngineError, Message, Reply},
+    message::{self, Adopt, Ask, Begin, EngineError, Message, Reply},
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
@@ -138,7 +138,12 @@ impl Engine {
         if self.runs.contains_key(&id) {
             return reply(Err(Refusal::AlreadyStarted.into()));
         }
-        if let Err(busy) = self.check_workspace(&id, &start.workspace, start.shared) {
+        if self.draining {
+            return reply(Err(EngineError::Stopping {
+                reason: "it was asked to start nothing new".to_owned(),
+            }));
+        }
+        if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
             return reply(Err(busy));
         }
         let mut active = Active::new(run, caller);
@@ -152,32 +157,53 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, to_end, caller, reply } = adopt;
+        let Adopt { run, asks, to_end, tail_bytes, caller, reply } = adopt;
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
-        if self.over.get(&id).is_some_and(|next| run.next_seq() < *next) {
+        let known =
+            self.runs.get(&id).map(|active| active.run.next_seq()).or_else(|| self.over.get(&id).copied());
+        if known.is_some_and(|next| run.next_seq() < next) {
             return reply(Err(EngineError::Stale { run: id }));
         }
+        // One that has a live attempt there is there, whatever anybody says.
+        let may_stay = to_end || !run.wants().attempts.is_empty();
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
-        if let Err(busy) = self.check_workspace(&id, &place.0, place.1 || to_end) {
+        if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || may_stay) {
             return reply(Err(busy));
         }
         self.over.remove(&id);
-        let active = self.runs.entry(id.clone()).or_insert_with(|| Active::new(run, Arc::clone(&caller)));
-        active.caller = caller;
+        let decides = !asks.is_empty() && !to_end;
+        let active = self
+            .runs
+            .entry(id.clone())
+            .or_insert_with(|| Active::new(run, Arc::clone(&caller)).weighing(tail_bytes));
+        // Who only looks on does not change what the commands of a run that goes on may see.
+        if decides {
+            active.caller = caller;
+        }
         active.armed = active.next_timer();
         self.timers.extend(active.armed.map(|due| (due, id.clone())));
-        reply(Ok(()));
+        let replies = message::all_of(reply, asks.len());
+        let requests = asks.into_iter().zip(replies);
+        active
+            .requests
+            .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
         self.turn(&id);
     }
 
-    /// A run that does not want to share its workspace is alone in it among the runs that are going on.
-    fn check_workspace(&self, id: &RunId, workspace: &str, shared: bool) -> Result<(), EngineError> {
+    /// A run that goes on in `workspace` is refused beside another, unless it is `agreed`, given whether that other one
+    /// shares. Who begins has to share knowingly; for runs that go on it is enough that either once did.
+    fn check_workspace(
+        &self,
+        id: &RunId,
+        workspace: &str,
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), EngineError> {
         let there = |(other, active): (&RunId, &Active)| {
             let started = active.run.started()?;
-            let collides = other != id && started.workspace == workspace && !shared;
+            let collides = other != id && started.workspace == workspace && !agreed(started.shared);
             (collides && active.run.status() == Status::Running).then(|| other.clone())
         };
         match self.runs.iter().find_map(there) {
@@ -190,12 +216,7 @@ impl Engine {
         if !self.runs.contains_key(&id) {
             return reply(Err(EngineError::NotHeld { run: id }));
         }
-        let input = match ask {
-            Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
-            Ask::Cancel { by } => Input::Cancel { by },
-            Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
-        };
-        self.push(&id, Request { input, blobs: Vec::new(), reply: Some(reply) });
+        self.push(&id, Request { reply: Some(reply), ..Request::of(input(ask)) });
     }
 
     fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
@@ -349,8 +370,10 @@ impl Engine {
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
-        let now = self.world.clock.now();
-        let wants = self.runs.get(id)?.run.wants();
+        let run = &self.runs.get(id)?.run;
+        // A clock that was set back does not hold up what was due by the run's own time.
+        let now = self.world.clock.now().max(run.last_at());
+        let wants = run.wants();
         self.start(id, &wants.attempts);
         let active = self.runs.get_mut(id)?;
         if wants.cancelling {
@@ -403,6 +426,14 @@ impl Engine {
 
     fn stop(&mut self, error: EngineError) {
         self.stopped = Some(error);
+    }
+}
+
+fn input(ask: Ask) -> Input {
+    match ask {
+        Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
+        Ask::Cancel { by } => Input::Cancel { by },
+        Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
     }
 }
 

@@ -8,7 +8,7 @@ use envoi_kernel::{
     ids::{AttemptId, InterruptId, Principal, RunId},
     input::Start,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something for the loop.
 pub enum Message {
@@ -65,11 +65,15 @@ pub struct Begin {
 pub struct Adopt {
     /// The run as the journal has it.
     pub run: Run,
+    /// What is wanted of it first, before anything of it is started.
+    pub asks: Vec<Ask>,
     /// It is only going to be ended, and may be beside others in its workspace for that.
     pub to_end: bool,
+    /// Bytes of the events since its last snapshot.
+    pub tail_bytes: u64,
     /// What commands may see.
     pub caller: Arc<Caller>,
-    /// Answered when it is in the loop.
+    /// Answered when it is in the loop and what is wanted of it is durable.
     pub reply: Reply,
 }
 
@@ -102,6 +106,32 @@ pub enum Ask {
 /// Called once, from the engine's thread.
 pub type Reply = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
+/// As many replies as there are parts of a request; `whole` is called once, after the last of them, with the first error
+/// if there is one. With no parts it is called now.
+pub(crate) fn all_of(whole: Reply, parts: usize) -> Vec<Reply> {
+    if parts == 0 {
+        whole(Ok(()));
+        return Vec::new();
+    }
+    let state = Arc::new(Mutex::new((parts, Ok(()), Some(whole))));
+    let part = || -> Reply {
+        let state = Arc::clone(&state);
+        Box::new(move |result| {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.0 = state.0.saturating_sub(1);
+            if state.1.is_ok() {
+                state.1 = result;
+            }
+            if state.0 == 0
+                && let Some(whole) = state.2.take()
+            {
+                whole(state.1.clone());
+            }
+        })
+    };
+    (0..parts).map(|_| part()).collect()
+}
+
 /// Why the engine did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineError {
@@ -111,7 +141,7 @@ pub enum EngineError {
     /// The store did not take it. The engine stops; what was acknowledged stands.
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
-    /// Another run of this engine is at work in the workspace, and not both of them share it.
+    /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
     #[error("run `{run}` is at work in the workspace `{workspace}`")]
     WorkspaceBusy {
         /// The other run.
@@ -131,6 +161,9 @@ pub enum EngineError {
         /// Which.
         run: RunId,
     },
+    /// Another engine has taken the store over; whatever failed after that is only a sign of it.
+    #[error("another engine has taken over the store")]
+    TakenOver,
     /// The engine is stopping.
     #[error("the engine is stopping: {reason}")]
     Stopping {

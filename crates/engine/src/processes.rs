@@ -7,6 +7,7 @@ mod feedback;
 mod job;
 mod settlement;
 
+use job::Trouble;
 pub use job::is_allowed;
 pub(crate) use job::secrets;
 
@@ -37,6 +38,18 @@ struct Shared {
     launcher: Launcher,
     boot_id: String,
     mailbox: Sender<Message>,
+    reached: fn(Point),
+}
+
+/// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// `attempt_started` is committed, and nobody has looked at the attempt's folder.
+    BeforeProbe,
+    /// The attempt's lock is held, by this engine.
+    BeforeSpawn,
+    /// A hand-off is committed, and its file not written.
+    BeforeShow,
 }
 
 impl Processes {
@@ -44,7 +57,17 @@ impl Processes {
     #[must_use]
     pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
         let (layout, blobs) = (store.layout().clone(), store.blobs());
-        Self { shared: Arc::new(Shared { store, layout, blobs, launcher, boot_id, mailbox }) }
+        let reached = |_| {};
+        Self { shared: Arc::new(Shared { store, layout, blobs, launcher, boot_id, mailbox, reached }) }
+    }
+
+    /// Calls `reached` at each [`Point`] of each attempt.
+    #[must_use]
+    pub fn with_points(mut self, reached: fn(Point)) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.reached = reached;
+        }
+        self
     }
 }
 
@@ -107,6 +130,7 @@ impl Shared {
     fn settle(&self, job: &Job) -> Result<Settlement, String> {
         let dir = self.dir(&job.run, &job.started.attempt);
         let mut spawned = 0;
+        (self.reached)(Point::BeforeProbe);
         loop {
             match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id)
                 .map_err(|error| error.to_string())?
@@ -119,8 +143,10 @@ impl Shared {
                     spawned += 1;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
-                        Err(reason) => return Ok(settlement::cannot_start(job, reason)),
+                        Err(Trouble::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
+                        Err(Trouble::Machine(reason)) => return Err(reason),
                     };
+                    (self.reached)(Point::BeforeSpawn);
                     let supervisor =
                         self.launcher.spawn(&dir, &spec, lock).map_err(|error| error.to_string())?;
                     supervisor.wait().map_err(|error| error.to_string())?;

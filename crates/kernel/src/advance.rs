@@ -92,12 +92,13 @@ pub(crate) fn exhausted(
     step: &StepId,
     reached: &bounds::Reached,
 ) -> Result<(), Refusal> {
-    draft.emit(Event::RunEnded(RunEnded {
+    let end = RunEnded {
         status: EndStatus::Exhausted,
         terminal_reason: reached.terminal_reason.to_owned(),
         reason: reached.reason.clone(),
         stopped_by: Some(step.clone()),
-    }))
+    };
+    conclude::give_up(draft, end)
 }
 
 fn end_if_cancelled(draft: &mut Draft<'_>) -> Result<(), Refusal> {
@@ -108,10 +109,11 @@ fn end_if_cancelled(draft: &mut Draft<'_>) -> Result<(), Refusal> {
     let reason = format!("Cancelled by {actor}");
     let stopped_by = draft.control.open.keys().next().map(|visit| visit.step.clone());
     let stopped_by = stopped_by.or_else(|| Some(draft.control.last_handoff.as_ref()?.step.clone()));
-    draft.emit(Event::RunEnded(RunEnded {
+    let end = RunEnded {
         status: EndStatus::Cancelled,
         terminal_reason: "user_cancelled".to_owned(),
         reason,
         stopped_by,
-    }))
+    };
+    conclude::give_up(draft, end)
 }

@@ -50,6 +50,21 @@ pub(crate) fn conclude(
     close(draft, visit, decided, Some(handoff))
 }
 
+/// Ends the run between the attempts of its open visits. One that has had an attempt leaves the hand-off it has come to:
+/// failed, for the reason of its last attempt.
+pub(crate) fn give_up(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal> {
+    let tried =
+        draft.control.open.iter().filter_map(|(visit, open)| Some((visit.clone(), open.error.clone()?)));
+    for (visit, error) in tried.collect::<Vec<_>>() {
+        let decided = failed(draft.step(&visit.step)?, &error);
+        let handoff = write_handoff(draft, &visit, &Conclusion::Failed(error), &decided)?;
+        let Decided { signal, course, audit, .. } = decided;
+        draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
+        draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))?;
+    }
+    draft.emit(Event::RunEnded(end))
+}
+
 /// Emits what `decided` says; `handoff` is `None` where the visit's own stands already (a person decided later).
 pub(crate) fn close(
     draft: &mut Draft<'_>,

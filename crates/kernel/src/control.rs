@@ -14,7 +14,9 @@ use crate::{
     ledger::{Cost, Ledger},
     loops,
 };
-use envoi_contract::{handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_contract::{
+    handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -66,6 +68,11 @@ pub(crate) struct OpenVisit {
     pub(crate) attempts: u32,
     /// Attempts that failed and count as tries.
     pub(crate) failures: u32,
+    /// Attempts that were in doubt.
+    #[serde(default)]
+    pub(crate) doubts: u32,
+    /// Why its last attempt failed, or stayed in doubt.
+    pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
     pub(crate) plan: Option<Arc<AttemptStarted>>,
 }
@@ -181,7 +188,17 @@ impl Control {
         let state = self.steps.entry(step.clone()).or_default();
         state.visits = state.visits.saturating_add(1);
         let id = VisitId { scope: String::new(), step: step.clone(), visit: state.visits };
-        self.open.insert(id, OpenVisit { state: VisitState::Ready, attempts: 0, failures: 0, plan: None });
+        self.open.insert(
+            id,
+            OpenVisit {
+                state: VisitState::Ready,
+                attempts: 0,
+                failures: 0,
+                doubts: 0,
+                error: None,
+                plan: None,
+            },
+        );
     }
 
     fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
@@ -208,8 +225,10 @@ impl Control {
         if !event.ok && !matches!(event.outcome, Outcome::InDoubt { .. }) {
             visit.failures = visit.failures.saturating_add(1);
         }
+        visit.error.clone_from(&event.error);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
             visit.state = VisitState::Ready;
+            visit.doubts = visit.doubts.saturating_add(1);
             self.abandoned.insert(event.attempt.clone());
         } else {
             visit.state = VisitState::Settled(Arc::new(event.clone()));

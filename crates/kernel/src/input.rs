@@ -168,7 +168,7 @@ pub enum Refusal {
         accepted: &'static str,
     },
     /// Another round would pass a bound.
-    #[error("another round would pass {bound}")]
+    #[error("another round would pass a bound: {bound}")]
     PastBound {
         /// Which one, such as `max_iterations 3 of step critic`.
         bound: String,

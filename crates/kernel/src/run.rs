@@ -78,6 +78,9 @@ impl Run {
     pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
         let Snapshot { control, envelope } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        if control.started.as_ref().is_some_and(|started| started.flow_digest != flow.digest) {
+            return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
+        }
         Ok(Self { flow, control, envelope })
     }
 
@@ -184,6 +187,12 @@ impl Run {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
+    }
+
+    /// The time of the last event; the run's own time never goes below it.
+    #[must_use]
+    pub fn last_at(&self) -> Timestamp {
+        self.control.last_at
     }
 
     /// The sequence number of the next event.

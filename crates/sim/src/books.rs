@@ -154,6 +154,13 @@ impl Books {
         holds(same, "budgets survive", || format!("{}: {kept:?}, not {expected:?}", self.id))
     }
 
+    /// A snapshot, written and read, is the state.
+    pub(crate) fn check_snapshot(&self) -> Result<(), Violation> {
+        let restored = Run::restore(Arc::clone(self.replayed.flow()), &self.replayed.snapshot());
+        let same = restored.is_ok_and(|run| run == self.replayed);
+        holds(same, "a snapshot gives the state it was taken of", || self.id.to_string())
+    }
+
     /// Whether the journal holds what the engine has said yes to.
     pub(crate) fn holds(&self, errand: &Errand) -> bool {
         match errand {

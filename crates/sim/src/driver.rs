@@ -17,7 +17,7 @@ use crate::{
     violation::{Violation, holds},
     world::{Found, Outside},
 };
-use envoi_contract::{json::Value, time::Timestamp};
+use envoi_contract::time::Timestamp;
 use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement};
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal};
 use envoi_kernel::{Event, Refusal, Run, Status, ids::RunId, input::AttemptResult};
@@ -249,6 +249,9 @@ impl<'p> Driver<'p> {
         self.tally.commits = self.tally.commits.saturating_add(1);
         if let Some(books) = self.books.get_mut(&run) {
             books.enter(&records)?;
+            if self.dice.permille(50) {
+                books.check_snapshot()?;
+            }
         }
         self.mishap_after_commit();
         Ok(())
@@ -286,7 +289,7 @@ impl<'p> Driver<'p> {
         let settlement = match self.outside.find(&key)? {
             Found::Running => return None,
             Found::Settled(result) => finished(instance, result),
-            Found::Lost => Settlement::InDoubt { evidence: Value::Null },
+            Found::Lost { evidence } => Settlement::InDoubt { evidence },
         };
         instance.ensured.get_mut(&key)?.told = true;
         Some(Message::Settled { run: run.clone(), attempt: attempt.clone(), settlement })
@@ -345,7 +348,14 @@ impl<'p> Driver<'p> {
         if let Some(loaded) = call.loaded.take() {
             call.awaits = Some(Errand::Adopt);
             let reply = instance.reply(&run, Errand::Adopt);
-            let adopt = Adopt { run: *loaded, to_end: false, caller: Arc::new(Caller::default()), reply };
+            let adopt = Adopt {
+                run: *loaded,
+                asks: Vec::new(),
+                to_end: false,
+                tail_bytes: 0,
+                caller: Arc::new(Caller::default()),
+                reply,
+            };
             return self.handle(format!("{run}: adopt"), Message::Adopt(Box::new(adopt)));
         }
         let Some(ask) = call.ask.take() else {
@@ -418,7 +428,10 @@ impl<'p> Driver<'p> {
             Effect::Ensure(job) => self.ensure(instance, *job),
             Effect::Cancel(run, attempt) => {
                 self.note(format!("{run}: {attempt} is asked to end"));
-                self.outside.cancel(&(run, attempt), self.now.get());
+                let wanted = self.books.get(&run).is_some_and(|books| books.cancelled);
+                holds(wanted, "only a cancellation ends an attempt", || format!("{run}: {attempt}"))?;
+                self.outside.cancel(&(run.clone(), attempt.clone()), self.now.get());
+                instance.cancelled.insert((run, attempt));
                 Ok(())
             }
         }
@@ -447,6 +460,8 @@ impl<'p> Driver<'p> {
         let announced = self.books.get(run).and_then(|books| books.started.get(attempt));
         let durable = announced.is_some_and(|started| **started == *job.started);
         holds(durable, "nothing starts before its event is durable", || format!("{run}: {attempt}"))?;
+        let given = job.started.handoff.as_ref().is_none_or(|visit| self.outside.shows(run, visit));
+        holds(given, "a hand-off is visible before what follows starts", || format!("{run}: {attempt}"))?;
         let first = !instance.ensured.contains_key(&key);
         holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
         let starts = self.outside.ensure(self.plan.seed, &job, self.now.get())?;

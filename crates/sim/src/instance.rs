@@ -65,6 +65,8 @@ pub(crate) struct Instance {
     pub(crate) ensured: BTreeMap<Key, Ensured>,
     /// Attempts whose start it has decided and not asked for yet.
     pub(crate) reserved: BTreeSet<Key>,
+    /// Attempts that it has asked to end.
+    pub(crate) cancelled: BTreeSet<Key>,
     pub(crate) draining: bool,
     /// A fault has reached it after which it may stop by itself.
     pub(crate) excused: bool,
@@ -96,6 +98,7 @@ impl Instance {
             journal,
             ensured: BTreeMap::new(),
             reserved: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             draining: false,
             excused: false,
             begun: BTreeSet::new(),

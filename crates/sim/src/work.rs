@@ -35,7 +35,7 @@ impl Work {
             duration_ms: dice.between(0, 4_000),
             outcome: outcome(&mut dice),
             text: text(&mut dice, &named),
-            report: report(&mut dice, skill, Dice::of(seed, &["heavy", job.run.as_str()]).permille(120)),
+            report: report(&mut dice, skill, Dice::of(seed, &["heavy", job.run.as_str()]).permille(80)),
         }
     }
 
@@ -89,7 +89,7 @@ fn text(dice: &mut Dice, steps: &[String]) -> String {
         6 => String::new(),
         _ => "Some words without a verdict.\n".to_owned(),
     };
-    if dice.permille(60) {
+    if dice.permille(20) {
         text.push_str(&"x".repeat(LARGE_BYTES));
     }
     text

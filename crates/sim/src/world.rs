@@ -3,7 +3,7 @@
 //! Supervisors outlive an engine; like the real ones they never start an attempt of which there is a trace.
 
 use crate::{instance::Key, violation::Violation, work::Work};
-use envoi_contract::time::Timestamp;
+use envoi_contract::{handoff::Handoff, json::Value, time::Timestamp};
 use envoi_engine::Job;
 use envoi_kernel::{
     Event, Record,
@@ -18,12 +18,10 @@ use std::collections::BTreeMap;
 pub(crate) struct Outside {
     attempts: BTreeMap<Key, Attempt>,
     /// Each visible hand-off, as it was when it was first seen.
-    visible: BTreeMap<(RunId, VisitId), String>,
+    visible: BTreeMap<(RunId, VisitId), (Handoff, String)>,
     boots: u64,
     /// Commands that were really started.
     pub(crate) starts: u64,
-    /// Attempts whose end nobody knows.
-    pub(crate) lost: u64,
 }
 
 struct Attempt {
@@ -35,14 +33,14 @@ struct Attempt {
 enum State {
     Running { since: Timestamp, until: Timestamp, ended: Option<(Outcome, u64)> },
     Settled(Box<AttemptResult>),
-    Lost,
+    Lost { ran_ms: u64 },
 }
 
 /// What is to be known of an attempt.
 pub(crate) enum Found {
     Running,
     Settled(Box<AttemptResult>),
-    Lost,
+    Lost { evidence: Value },
 }
 
 /// How long a command takes to end when it is asked to.
@@ -65,11 +63,13 @@ impl Outside {
             self.may_start(&key)?;
         }
         let until = now.saturating_add_ms(work.duration_ms);
-        let state = if rebooted { State::Lost } else { State::Running { since: now, until, ended: None } };
-        self.attempts.insert(key, Attempt { job: job.clone(), work, state });
-        if rebooted {
-            self.lost = self.lost.saturating_add(1);
+        let state = if rebooted {
+            State::Lost { ran_ms: 0 }
         } else {
+            State::Running { since: now, until, ended: None }
+        };
+        self.attempts.insert(key, Attempt { job: job.clone(), work, state });
+        if !rebooted {
             self.starts = self.starts.saturating_add(1);
         }
         Ok(!rebooted)
@@ -77,7 +77,7 @@ impl Outside {
 
     fn may_start(&self, (run, attempt): &Key) -> Result<(), Violation> {
         let visit = &attempt.visit;
-        if self.visible.contains_key(&(run.clone(), visit.clone())) {
+        if self.shows(run, visit) {
             return Err(Violation::new(
                 "a visible visit never runs again",
                 format!("{run}: {attempt} starts"),
@@ -97,7 +97,10 @@ impl Outside {
         Some(match &self.attempts.get(key)?.state {
             State::Running { .. } => Found::Running,
             State::Settled(result) => Found::Settled(result.clone()),
-            State::Lost => Found::Lost,
+            State::Lost { ran_ms } => {
+                let ran = ("ran_ms".to_owned(), Value::from(*ran_ms));
+                Found::Lost { evidence: Value::Object([ran].into_iter().collect()) }
+            }
         })
     }
 
@@ -147,23 +150,24 @@ impl Outside {
     }
 
     /// The supervisor of this attempt dies, and leaves no record of its end.
-    pub(crate) fn lose(&mut self, key: &Key) {
-        if let Some(attempt) = self.attempts.get_mut(key) {
-            attempt.state = State::Lost;
-            self.lost = self.lost.saturating_add(1);
+    pub(crate) fn lose(&mut self, key: &Key, now: Timestamp) {
+        let Some(attempt) = self.attempts.get_mut(key) else { return };
+        if let State::Running { since, .. } = &attempt.state {
+            let ran_ms = now.as_millis().saturating_sub(since.as_millis());
+            attempt.state = State::Lost { ran_ms: u64::try_from(ran_ms).unwrap_or(0) };
         }
     }
 
     /// All supervisors die.
-    pub(crate) fn lose_all(&mut self) {
+    pub(crate) fn lose_all(&mut self, now: Timestamp) {
         for key in self.running() {
-            self.lose(&key);
+            self.lose(&key, now);
         }
     }
 
     /// All supervisors die, and the machine comes up again.
-    pub(crate) fn reboot(&mut self) {
-        self.lose_all();
+    pub(crate) fn reboot(&mut self, now: Timestamp) {
+        self.lose_all(now);
         self.boots = self.boots.saturating_add(1);
     }
 
@@ -171,19 +175,24 @@ impl Outside {
     pub(crate) fn show(&mut self, run: &RunId, records: &[Record]) -> Result<(), Violation> {
         for record in records {
             let Event::HandoffWritten(written) = &record.event else { continue };
-            let text = written.handoff.to_value().pretty();
             let place = (run.clone(), written.visit.clone());
-            let seen = self.visible.entry(place).or_insert_with(|| text.clone());
-            if *seen != text {
-                let found = format!("{run}: the hand-off of {} was {seen}, is {text}", written.visit);
+            let print = || (written.handoff.clone(), written.handoff.to_value().pretty());
+            let (seen, text) = self.visible.entry(place).or_insert_with(print);
+            // Printing is what takes time; equal values print alike.
+            if *seen != written.handoff && *text != written.handoff.to_value().pretty() {
+                let found = format!("{run}: the hand-off of {} was {text}", written.visit);
                 return Err(Violation::new("a visible hand-off never changes", found));
             }
         }
         Ok(())
     }
 
+    pub(crate) fn shows(&self, run: &RunId, visit: &VisitId) -> bool {
+        self.visible.contains_key(&(run.clone(), visit.clone()))
+    }
+
     /// The hand-offs that were ever visible.
     pub(crate) fn visible(&self) -> impl Iterator<Item = (&RunId, &VisitId, &str)> {
-        self.visible.iter().map(|((run, visit), text)| (run, visit, text.as_str()))
+        self.visible.iter().map(|((run, visit), (_, text))| (run, visit, text.as_str()))
     }
 }

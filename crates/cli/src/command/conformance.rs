@@ -13,16 +13,22 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
         let name = path.display();
         let bytes = fs::read(path)
             .map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
-        for outcome in conformance::run_file(&bytes)? {
+        let outcomes = conformance::run_file(&bytes)
+            .map_err(|refusal| Failure::in_document(refusal, &name.to_string(), &bytes))?;
+        for outcome in outcomes {
             if outcome.passed {
                 passed = passed.saturating_add(1);
                 continue;
             }
             failed = failed.saturating_add(1);
-            output::data(&format!(
-                "{name}: {}: expected {}, got {}\n",
-                outcome.name, outcome.expected, outcome.got
-            ))?;
+            let (vector, expected, got) = (outcome.name, outcome.expected, outcome.got);
+            output::data(&if json {
+                let told =
+                    serde_json::json!({"file": path, "name": vector, "expected": expected, "got": got});
+                format!("{told}\n")
+            } else {
+                format!("{name}: {vector}: expected {expected}, got {got}\n")
+            })?;
         }
     }
     let last = if json {

@@ -10,8 +10,8 @@ include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
 pub(crate) fn explain(code: &str, json: bool) -> Result<u8, Failure> {
     let wanted = code.to_ascii_uppercase();
     match PAGES.iter().find(|(name, _)| *name == wanted) {
-        Some((code, page)) if json => {
-            output::data(&format!("{}\n", serde_json::json!({"code": code, "page": page}))).map(|()| 0)
+        Some((name, page)) if json => {
+            output::data(&format!("{}\n", serde_json::json!({"code": name, "page": page}))).map(|()| 0)
         }
         Some((_, page)) => output::data(page).map(|()| 0),
         None => {

@@ -3,7 +3,11 @@
 
 use crate::{failure::Failure, home::Home, output, select};
 use envoi_kernel::Event;
-use std::{fs, io, path::Path};
+use std::{
+    fs,
+    io::{self, IsTerminal as _},
+    path::Path,
+};
 
 pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: bool) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -17,9 +21,14 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            let text = read(&dir.join(stream))?;
-            let write = if home.json { as_json } else { prefixed };
-            output::data(&write(&attempt.to_string(), stream, &text))?;
+            let (attempt, text) = (attempt.to_string(), shown(read(&dir.join(stream))?));
+            let lines = text.lines().map(|line| match home.json {
+                true => {
+                    format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
+                }
+                false => prefixed(&attempt, stream, line),
+            });
+            output::data(&lines.collect::<String>())?;
         }
     }
     Ok(0)
@@ -33,13 +42,15 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn as_json(attempt: &str, stream: &str, text: &str) -> String {
-    let line =
-        |line: &str| format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}));
-    text.lines().map(line).collect()
+/// On a terminal a command's output must not steer it: control characters are left out.
+fn shown(text: String) -> String {
+    if !io::stdout().is_terminal() {
+        return text;
+    }
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-fn prefixed(attempt: &str, stream: &str, text: &str) -> String {
+fn prefixed(attempt: &str, stream: &str, line: &str) -> String {
     let mark = if stream == "stderr" { "!" } else { "|" };
-    text.lines().map(|line| format!("{attempt} {mark} {line}\n")).collect()
+    format!("{attempt} {mark} {line}\n")
 }

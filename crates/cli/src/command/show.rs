@@ -80,6 +80,12 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     say(format_args!("used       {}", used(&run)))?;
     text.push('\n');
     text.push_str(&output::table(&step_rows(&records(reader, id)?)));
+    for record in &records(reader, id)? {
+        let Event::AttemptSettled(settled) = &record.event else { continue };
+        for warning in &settled.warnings {
+            writeln!(text, "\nwarning: {}: {warning}", settled.attempt).map_err(Failure::store)?;
+        }
+    }
     for raised in run.interrupts() {
         write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
             .map_err(Failure::store)?;
@@ -182,7 +188,13 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "questions": run.interrupts().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
             "question": raised.question, "answer": how_to_answer(id, raised),
+            "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });
     Ok(format!("{value}\n"))
+}
+
+/// What is known, as serde's JSON.
+fn evidence(value: &envoi_contract::json::Value) -> serde_json::Value {
+    serde_json::from_str(&value.compact()).unwrap_or_default()
 }

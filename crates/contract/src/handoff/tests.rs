@@ -48,6 +48,12 @@ fn the_engines_identity_overrules_and_the_difference_is_recorded() {
 }
 
 #[test]
+fn an_engine_without_an_id_is_refused_like_anyone() {
+    let identity = Identity { step_id: "s".to_string(), flow_key: " ".to_string(), run_id: "r".to_string() };
+    assert_eq!(write(Draft { identity: Some(identity), ..draft() }).unwrap_err().pointer, "/flow_key");
+}
+
+#[test]
 fn artifacts_of_a_list_stand_in_the_engines_flow() {
     let identity = Identity { step_id: "s".to_string(), flow_key: "g".to_string(), run_id: "r".to_string() };
     let artifacts = Artifacts::Names(std::vec!["a".to_string()]);

@@ -183,13 +183,15 @@ fn a_fraction_of_one_is_judged_by_value() {
 
 #[test]
 fn values_are_found_again_for_errors() {
-    let text = "{\n  \"a\": [1, {\"b/c\": \"x\"}],\n  \"é\": 2}";
+    let text = "{\n  \"a\": [1, {\"b/c\": \"x\"}],\n  \"é\": 2, \"~1\": 3}";
     let rows = [
         ("", Some((1, 1))),
         ("/a", Some((2, 8))),
         ("/a/1", Some((2, 12))),
         ("/a/1/b~1c", Some((2, 20))),
         ("/é", Some((3, 8))),
+        ("/~01", Some((3, 17))),
+        ("/~1", None),
         ("/a/2", None),
         ("/b", None),
         ("/a/x", None),

@@ -1,17 +1,20 @@
 //! A run begins: its flow is read and pinned, its inputs and secrets are checked, its workspace is claimed.
 
-use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
+use super::{Desk, caller_of, check_secrets, load_run, read_failed, refused, tell};
 use crate::{
     message::{Begin, Message},
     protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
 };
-use envoi_journal::{PinnedFlow, ReadError, RunFilter};
+use envoi_journal::{PinnedFlow, ReadError, Reader, RunFilter};
 use envoi_kernel::{Flow, Run, ids::RunId, input::Start};
 use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Sender},
 };
+
+/// Code of a path that commands could not be told.
+const PATH_NOT_UNICODE: &str = "PATH_NOT_UNICODE";
 
 impl Desk {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
@@ -80,31 +83,57 @@ impl Desk {
         if !found.is_dir() {
             return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
         }
+        if found.to_str().is_none() || self.layout.root().to_str().is_none() {
+            let message = format!("`{}` or the store's path is not UTF-8", found.display());
+            return Err(Refused::bad_input(
+                PATH_NOT_UNICODE,
+                message,
+                Some("use folders whose names are UTF-8"),
+            ));
+        }
         match request.workspace {
             WorkspaceUse::Shared => Ok(found),
             WorkspaceUse::Alone => {
-                self.check_free(&found.to_string_lossy(), &request.run)?;
+                self.check_free(&found.to_string_lossy(), &request.run, |_| false)?;
                 Ok(found)
             }
             WorkspaceUse::Copy => {
                 let copy = self.layout.run(&request.run).join("workspace");
-                copy_tree(&found, &copy).map_err(missing)?;
+                let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
+                copy_tree(&found, &copy, &store).map_err(|error| {
+                    // Half a copy is of no use; what cannot be removed is only in the way of nobody.
+                    fs::remove_dir_all(&copy).unwrap_or_default();
+                    Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))
+                })?;
                 Ok(copy)
             }
         }
     }
 
-    /// Refuses while a run other than `own` has a live attempt in `workspace`. Runs of this engine are checked once more in
-    /// its loop; this finds those that an earlier engine left.
-    pub(super) fn check_free(&self, workspace: &str, own: &RunId) -> Result<(), Refused> {
+    /// Refuses while a run other than `own` has a live attempt in `workspace`, unless it is `agreed`, given whether that one
+    /// shares. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
+    pub(super) fn check_free(
+        &self,
+        workspace: &str,
+        own: &RunId,
+        agreed: impl Fn(bool) -> bool,
+    ) -> Result<(), Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
         let rows = reader.runs(unfinished).map_err(|error| read_failed(&error))?;
-        match rows.iter().find(|row| row.live_attempts > 0 && row.workspace == workspace && row.run != *own) {
-            Some(row) => Err(workspace_busy(&row.run, workspace)),
-            None => Ok(()),
+        for row in rows {
+            let there = row.live_attempts > 0 && row.workspace == workspace && row.run != *own;
+            if there && !agreed(shares(&reader, &row.run)) {
+                return Err(workspace_busy(&row.run, workspace));
+            }
         }
+        Ok(())
     }
+}
+
+/// Whether a run was started to share its workspace; one that cannot be read does not.
+fn shares(reader: &Reader, run: &RunId) -> bool {
+    load_run(reader, run).is_ok_and(|run| run.started().is_some_and(|started| started.shared))
 }
 
 /// The refusal that names who is there.
@@ -117,22 +146,22 @@ pub(super) fn workspace_busy(run: &RunId, workspace: &str) -> Refused {
     )
 }
 
-/// Copies files, folders and links; the store itself is left out.
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies files, folders and links; the store itself is left out, and so are sockets, pipes and devices.
+fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
-        if name == ".envoi" {
+        if name == ".envoi" || entry.path() == store {
             continue;
         }
         let target = to.join(&name);
         if kind.is_dir() {
-            copy_tree(&entry.path(), &target)?;
+            copy_tree(&entry.path(), &target, store)?;
         } else if kind.is_symlink() {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
-        } else {
+        } else if kind.is_file() {
             fs::copy(entry.path(), &target)?;
         }
     }

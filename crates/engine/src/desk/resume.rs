@@ -3,12 +3,12 @@
 use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
     message::{Adopt, Ask, EngineError, Message},
-    protocol::{CallerWire, Refused, Response, ResumeRequest},
+    protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
-use envoi_journal::files;
+use envoi_journal::{Reader, files};
 use envoi_kernel::{
     Run, Status,
-    event::{About, Choice},
+    event::{About, Choice, EndStatus},
     ids::RunId,
 };
 use std::sync::{Arc, mpsc::Sender};
@@ -18,17 +18,25 @@ impl Desk {
         // Before the run is looked at, so that its rest cannot be missed.
         self.followers.add(&request.run, client.clone());
         let run = self.load(&request.run)?;
-        let asks = asks(&run, &request)?;
+        let asked = !asks(&run, &request)?.is_empty();
+        if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
+        {
+            tell(client, Response::Accepted { run: request.run.clone() });
+            tell(client, Response::Rest { standing });
+            return Ok(());
+        }
         check_secrets(run.flow(), &caller_of(run.flow(), &request.caller))?;
-        if let Some(started) = run.started().filter(|started| !started.shared) {
-            self.check_free(&started.workspace, &request.run)?;
+        // One that has a live attempt there is there, whatever anybody says.
+        let enters = run.wants().attempts.is_empty();
+        if let Some(started) = run.started().filter(|started| enters && !started.shared) {
+            self.check_free(&started.workspace, &request.run, |other| other)?;
         }
-        let status = self.adopt(&request.run, &request.caller, false)?.status();
+        let run = self.adopt(&request.run, &request.caller, false, |run| asks(run, &request))?;
         tell(client, Response::Accepted { run: request.run.clone() });
-        if asks.is_empty() {
-            self.followers.rest(&request.run, &status);
+        if let (false, Some(standing)) = (asked, Standing::of(&run.status())) {
+            tell(client, Response::Rest { standing });
         }
-        asks.into_iter().try_for_each(|ask| self.ask(&request.run, ask))
+        Ok(())
     }
 
     fn load(&self, id: &RunId) -> Result<Run, Refused> {
@@ -36,16 +44,23 @@ impl Desk {
         load_run(&reader, id)
     }
 
-    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. A run that went on
-    /// while it was loaded is loaded again.
-    pub(super) fn adopt(&self, id: &RunId, caller: &CallerWire, to_end: bool) -> Result<Run, Refused> {
+    /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. What is `wanted` of it
+    /// is decided before anything of it is started, and is durable when this returns. A run that went on while it was loaded
+    /// is loaded again.
+    pub(super) fn adopt(
+        &self,
+        id: &RunId,
+        caller: &CallerWire,
+        to_end: bool,
+        wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
+    ) -> Result<Run, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
         loop {
-            let run = load_run(&reader, id)?;
-            let caller = caller_of(run.flow(), caller);
-            let adopt = Adopt { run: run.clone(), to_end, caller, reply: Box::new(|_| {}) };
-            match self.exchange(|reply| Message::Adopt(Box::new(Adopt { reply, ..adopt }))) {
+            let (run, tail_bytes) = load_with_weight(&reader, id)?;
+            let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
+            let adopt = |reply| Adopt { run: run.clone(), asks, to_end, tail_bytes, caller, reply };
+            match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
                 Err(EngineError::Stale { .. }) => {}
                 Err(error) => return Err(refused(error)),
@@ -58,7 +73,12 @@ impl Desk {
 ///
 /// # Errors
 /// A refusal that says what is missing or damaged.
-pub fn load_run(reader: &envoi_journal::Reader, id: &RunId) -> Result<Run, Refused> {
+pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
+    load_with_weight(reader, id).map(|(run, _)| run)
+}
+
+/// The run, and the bytes of its events since its last snapshot.
+fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
     let loaded = reader.load(id).map_err(|error| read_failed(&error))?;
     let flow = envoi_flow::load(&loaded.pinned.name, &loaded.pinned.text).map_err(|report| {
         Refused::failure(format!(
@@ -66,22 +86,24 @@ pub fn load_run(reader: &envoi_journal::Reader, id: &RunId) -> Result<Run, Refus
         ))
     })?;
     let flow = Arc::new(flow.flow);
-    let mut run = match loaded.snapshot {
-        Some(snapshot) => Run::restore(Arc::clone(&flow), &snapshot.state)
-            .map_err(|error| Refused::failure(format!("run `{id}`: {error}")))?,
-        None => Run::new(flow),
+    let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
+    let failed = |error: &dyn core::fmt::Display| Refused::failure(format!("run `{id}`: {error}"));
+    let Some(mut run) = restored else {
+        // No snapshot, or one of another version: the events are the truth.
+        let records = reader.records(id, 0, None).map_err(|error| read_failed(&error))?;
+        let run = Run::replay(flow, records).map_err(|error| failed(&error))?;
+        return Ok((run, u64::MAX));
     };
-    for record in &loaded.records {
-        run.apply(record).map_err(|error| Refused::failure(format!("run `{id}`: {error}")))?;
-    }
-    Ok(run)
+    loaded.records.iter().try_for_each(|record| run.apply(record)).map_err(|error| failed(&error))?;
+    Ok((run, loaded.tail_bytes))
 }
 
 /// What is to be decided first, checked against how the run stands.
 fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
-    let over = matches!(run.status(), Status::Ended(_));
-    if over && request.choice.is_none() && request.reopen {
+    let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
+    // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
+    if stopped && request.choice.is_none() && request.reopen {
         return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone() }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };

@@ -166,7 +166,9 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let reply = Box::new(move |result| *told.lock().unwrap() = Some(result));
     engine.handle(Message::Adopt(Box::new(Adopt {
         run: read,
+        asks: Vec::new(),
         to_end: false,
+        tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply,
     })));

@@ -11,21 +11,32 @@ use envoi_kernel::{
 use envoi_step::{AttemptDir, Spec};
 use std::{fs, path::PathBuf};
 
+/// Why there is no order for a supervisor.
+pub(super) enum Trouble {
+    /// A secret or a folder is missing: the step cannot be started.
+    Step(String),
+    /// The machine or the store failed, and may not the next time.
+    Machine(String),
+}
+
 /// The order for the supervisor.
 ///
 /// # Errors
-/// A sentence: the attempt cannot be started, because a secret or a folder is missing.
-pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, String> {
+/// See [`Trouble`].
+pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, Trouble> {
     let started = &job.started;
-    let secrets = secrets(&job.flow.secrets, &job.caller)?;
+    let secrets = secrets(&job.flow.secrets, &job.caller).map_err(Trouble::Step)?;
     let cwd = job.workspace.join(&started.cwd);
     if !cwd.is_dir() {
-        return Err(format!("the folder `{}` does not exist", cwd.display()));
+        return Err(Trouble::Step(format!("the folder `{}` does not exist", cwd.display())));
     }
     let mut env = job.caller.env.clone();
     env.extend(secrets.iter().cloned());
     env.extend(started.env.iter().cloned());
-    env.extend(own_variables(shared, job, dir).map_err(|error| format!("a file for the command: {error}"))?);
+    env.extend(
+        own_variables(shared, job, dir)
+            .map_err(|error| Trouble::Machine(format!("a file for the command: {error}")))?,
+    );
     let step = job.flow.step(&started.attempt.visit.step);
     Ok(Spec {
         run_id: job.run.to_string(),
@@ -38,6 +49,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         env: last_wins(env),
         workspace: job.workspace.clone(),
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
+        never: vec![shared.layout.root().to_owned()],
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
@@ -53,6 +65,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
 /// Names the first one that cannot be had.
 pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(String, String)>, String> {
     declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
+}
+
+/// Those of them that can be had; for masking what a command may have been given.
+pub(super) fn known_secrets(declared: &[Secret], caller: &Caller) -> Vec<String> {
+    declared.iter().filter_map(|secret| secret_value(secret, caller).ok()).collect()
 }
 
 fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {

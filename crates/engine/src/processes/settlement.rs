@@ -1,6 +1,6 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
-use super::job::secrets;
+use super::job::known_secrets;
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -26,8 +26,8 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
     let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
     let read =
         |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
-    let warnings =
-        exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
+    let seen = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret"));
+    let warnings = seen.chain(exit.warnings.iter().cloned()).collect();
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),
@@ -50,7 +50,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         outcome: Outcome::CannotStart { reason },
-        started_at: Timestamp::from_millis(0),
+        started_at: crate::now(),
         duration_ms: 0,
         text: String::new(),
         text_blob: None,
@@ -73,8 +73,7 @@ pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Resul
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
-    let secrets = secrets(&job.flow.secrets, &job.caller).unwrap_or_default();
-    let values: Vec<String> = secrets.into_iter().map(|(_, value)| value).collect();
+    let values = known_secrets(&job.flow.secrets, &job.caller);
     envoi_step::mask_lost(dir, &values)
         .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);

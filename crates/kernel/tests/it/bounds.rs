@@ -50,7 +50,7 @@ fn retries_count_as_hops() {
          a.1.1 TOOL_EXIT_NON_ZERO, timer for a.1
          = timer
          > due
-         timer fires, over: max_agent_hops_exceeded at a
+         timer fires, a.1 stops, a.1 failed, over: max_agent_hops_exceeded at a
          = nothing [exhausted 4]
          ",
     );

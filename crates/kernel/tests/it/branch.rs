@@ -76,7 +76,7 @@ fn a_hint_to_this_or_an_earlier_step_is_a_loop_back_within_bounds() {
          b.3.1 ok, b.3 holds, b.3 succeeded, asks Exhausted of b.3
          = question [waiting 3]
          > answer again
-         refused: another round would pass max_iterations 2 of step `b`
+         refused: another round would pass a bound: max_iterations 2 of step `b`
          = question [waiting 3]
          > answer proceed
          answered proceed, b.3 -> c, c.1.1 begins

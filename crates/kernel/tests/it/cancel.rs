@@ -130,7 +130,7 @@ fn an_open_question_becomes_void() {
          a.1.1 IN_DOUBT, asks InDoubt of a.1
          = question [waiting 5]
          > cancel
-         cancel by bob, question void, over: user_cancelled at a
+         cancel by bob, question void, a.1 stops, a.1 failed, over: user_cancelled at a
          = nothing [cancelled 130]
          > a.1.1 exit 0
          a.1.1 late
@@ -158,7 +158,7 @@ fn a_run_that_waits_for_a_slot_or_a_timer_is_over_at_once() {
          a.1.1 TOOL_EXIT_NON_ZERO, timer for a.1
          = timer
          > cancel
-         cancel by bob, over: user_cancelled at a
+         cancel by bob, a.1 stops, a.1 failed, over: user_cancelled at a
          = nothing [cancelled 130]
          > reopen
          reopened at a, a.2.1 begins

@@ -118,7 +118,7 @@ fn a_rerun_is_a_hop_and_not_a_try() {
     let tight = bounded(limits(&[("agent_hops", "1")]), [step("a").in_doubt(InDoubtPolicy::Rerun)]);
     assert_eq!(
         ends(&tight, &["start", "a.1.1 doubt"]),
-        "a.1.1 IN_DOUBT, over: max_agent_hops_exceeded at a = nothing [exhausted 4]"
+        "a.1.1 IN_DOUBT, a.1 stops, a.1 failed, over: max_agent_hops_exceeded at a = nothing [exhausted 4]"
     );
 }
 

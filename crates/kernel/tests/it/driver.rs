@@ -124,6 +124,8 @@ impl Driver {
         let decided = self.run.decide(input.clone(), self.now);
         assert_eq!(decided, self.run.decide(input, self.now), "asked twice");
         assert_eq!(self.run, before, "a decision changed the run");
+        // No input can bring a run at odds with itself: what does not fit is refused for its own reason.
+        assert!(!matches!(decided, Err(Refusal::Inconsistent { .. })), "{decided:?}");
         for record in decided.iter().flatten() {
             self.run.apply(record).unwrap();
             self.records.push(record.clone());

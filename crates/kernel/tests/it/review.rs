@@ -70,7 +70,7 @@ fn another_round_past_a_bound_is_refused_and_nothing_changes() {
          critic.1.1 ok, critic.1 holds, critic.1 succeeded, asks Exhausted of critic.1
          = question [waiting 3]
          > answer again
-         refused: another round would pass max_iterations 0 of step `critic`
+         refused: another round would pass a bound: max_iterations 0 of step `critic`
          = question [waiting 3]
          > answer proceed
          answered proceed, critic.1 -> b, b.1.1 begins
@@ -80,7 +80,7 @@ fn another_round_past_a_bound_is_refused_and_nothing_changes() {
     let spent = bounded(limits(&[("iterations", "0")]), [step("a"), talker(2), step("b")]);
     assert_eq!(
         ends(&spent, &["start", "a.1.1 exit 0", "critic.1.1 exit 0", "answer again"]),
-        "refused: another round would pass iterations 0 of 0 is used up = question [waiting 3]"
+        "refused: another round would pass a bound: iterations 0 of 0 is used up = question [waiting 3]"
     );
 }
 
@@ -111,7 +111,7 @@ fn a_step_that_is_no_loop_may_be_repeated_anew_in_each_round_of_the_loop_around_
          pick.2.1 ok, pick.2 holds, pick.2 succeeded, asks Review of pick.2
          = question [waiting 3]
          > answer again
-         refused: another round would pass max_iterations 1 of step `pick`
+         refused: another round would pass a bound: max_iterations 1 of step `pick`
          = question [waiting 3]
          > answer proceed
          answered proceed, pick.2 -> b, b.1.1 begins

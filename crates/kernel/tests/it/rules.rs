@@ -21,6 +21,8 @@ struct Count {
     /// Returns of each loop since it was entered.
     rounds: BTreeMap<StepId, u64>,
     attempts: BTreeSet<AttemptId>,
+    /// Settled attempts, and whether it was too late.
+    settled: BTreeSet<(AttemptId, bool)>,
     handed_on: BTreeSet<VisitId>,
     /// The highest visit that left a trace.
     visits: BTreeMap<StepId, u32>,
@@ -42,7 +44,12 @@ impl Count {
     fn take(&mut self, flow: &Flow, event: &Event) {
         match event {
             Event::AttemptStarted(event) => self.starts(flow, &event.attempt),
-            Event::AttemptSettled(event) if !event.late => self.charge(event),
+            Event::AttemptSettled(event) => {
+                assert!(self.attempts.contains(&event.attempt), "{} settled before it began", event.attempt);
+                let once = self.settled.insert((event.attempt.clone(), event.late));
+                assert!(once, "{} is recorded twice", event.attempt);
+                self.charge(event);
+            }
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => {
                 self.counts_on(&event.visit);
@@ -75,6 +82,9 @@ impl Count {
     }
 
     fn charge(&mut self, event: &AttemptSettled) {
+        if event.late {
+            return;
+        }
         self.wall_time_ms += event.duration_ms;
         self.llm_calls += event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
         let cost = event.metrics.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse);

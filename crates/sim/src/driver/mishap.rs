@@ -95,13 +95,13 @@ impl Driver<'_> {
         }
         if self.dice.permille(self.faults.reboot) {
             self.note("the machine boots again");
-            self.outside.reboot();
+            self.outside.reboot(self.now.get());
             if let Some(other) = self.asleep.take() {
                 self.store.forget(other.journal.epoch());
             }
         } else {
             self.note("the supervisors die too");
-            self.outside.lose_all();
+            self.outside.lose_all(self.now.get());
         }
     }
 
@@ -109,7 +109,7 @@ impl Driver<'_> {
         let running = self.outside.running();
         if let Some(key) = self.dice.pick(&running) {
             let line = format!("{}: the supervisor of {} dies", key.0, key.1);
-            self.outside.lose(key);
+            self.outside.lose(key, self.now.get());
             self.note(line);
         }
     }

@@ -1,0 +1,24 @@
+//! The whole binary, as people and machines use it: real processes, real stores, real signals.
+//!
+//! One file a topic. Each test has a folder of its own, which is its home too; whatever still lives of it at the end,
+//! also after a panic, is ended by process id ([`stage::Stage`]).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what is not as a test expects ends it"
+)]
+
+mod cancel;
+mod check;
+mod commands;
+mod crash;
+mod doubt;
+mod envelope;
+mod nasty;
+mod repair;
+mod secrets;
+mod stage;
+mod takeover;
+mod upgrade;
