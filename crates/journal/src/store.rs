@@ -86,6 +86,10 @@ impl Store {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
+        writer::check_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner), ours)
+    }
+
     /// Starts the writer thread of this holder. A process has one.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-pub(crate) use batch::{commit_error, take_epoch};
+pub(crate) use batch::{check_epoch, commit_error, take_epoch};
 
 /// Events of one run that become durable together, and what belongs to them.
 #[derive(Debug, Clone)]
