@@ -18,7 +18,16 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new(given: Option<PathBuf>, json: bool) -> Self {
-        Self { given: given.or_else(|| env::var_os("ENVOI_HOME").map(PathBuf::from)), json }
+        Self {
+            given: given
+                .or_else(|| env::var_os("ENVOI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from)),
+            json,
+        }
+    }
+
+    /// The store's folder if one was named.
+    pub(crate) fn given(&self) -> Option<PathBuf> {
+        self.given.clone()
     }
 
     /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
@@ -90,11 +99,11 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
 /// The path of a socket has at most 107 bytes; the engine adds 50.
 const MAX_SOCKET_DIR_BYTES: usize = 56;
 
-/// A folder for the engine's socket whose path is short.
-pub(crate) fn socket_dir() -> PathBuf {
+/// Folders for the engine's socket whose paths are short, the best one first; it may turn out not to be usable.
+pub(crate) fn socket_dirs() -> Vec<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let usable = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES;
-    named.into_iter().chain([env::temp_dir()]).find(usable).unwrap_or_else(|| PathBuf::from("/tmp"))
+    let candidates = named.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
+    candidates.filter(|dir| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES).collect()
 }
 
 /// Attempts at once unless told: twice the cores.

@@ -258,12 +258,6 @@ impl BlobError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The path would leave the folder of its flow, or lie among the hand-offs. Refused before the event by whoever made it.
-    #[error("`{path}` is no path for an artifact")]
-    Path {
-        /// The path in the event.
-        path: String,
-    },
     /// The content is not there.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -285,7 +279,6 @@ impl FileError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
-            Self::Path { .. } => Class::Bug,
             Self::Blob(error) => error.class(),
             Self::Read(error) => error.class(),
             Self::Io { .. } => Class::Retry,

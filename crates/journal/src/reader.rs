@@ -167,6 +167,13 @@ impl Reader {
         row.ok_or_else(|| missing("hand-off", visit))
     }
 
+    /// Whether no later visit of the same step has left a hand-off.
+    pub(crate) fn is_newest(&self, run: &RunId, visit: &VisitId) -> Result<bool, ReadError> {
+        let sql = "SELECT 1 FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit > ?4 LIMIT 1";
+        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
+        Ok(self.one(sql, values, |_| Ok(()))?.is_none())
+    }
+
     /// The newest version of every artifact of a run.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ pub struct RepairReport {
     pub damaged_content: Vec<String>,
     /// Files that could not be written again, one line each.
     pub lost_files: Vec<String>,
+    /// Artifacts that have no place among the files of their run, as `run/flow/path`: their names are no paths, or another
+    /// is in the way. No damage: their content is in the store.
+    pub unplaceable: Vec<String>,
 
     /// Rows that differed, as `table key`.
     pub mended_rows: Vec<String>,
@@ -96,8 +99,12 @@ pub fn repair(store: &Store) -> Result<RepairReport, RepairError> {
 fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {
     let reader = store.reader()?;
     for row in reader.runs(crate::RunFilter::default())? {
-        match files::restore_run(store.layout(), &reader, &row.run) {
-            Ok(written) => report.mended_files.extend(written),
+        match files::restore(store.layout(), &reader, &row.run) {
+            Ok(restored) => {
+                report.mended_files.extend(restored.written);
+                let named = |path| format!("{}/{path}", row.run);
+                report.unplaceable.extend(restored.unplaceable.into_iter().map(named));
+            }
             Err(error) => report.lost_files.push(format!("{}: {}", row.run, chain(&error))),
         }
     }

@@ -80,14 +80,18 @@ impl Store {
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
+    /// A file that is gone meanwhile got its name from an engine that has just been taken over.
     ///
     /// # Errors
     /// Whatever the file system says.
     pub fn sweep(&self) -> io::Result<u64> {
         let mut swept = 0;
         for entry in fs::read_dir(self.layout.temporary())? {
-            fs::remove_file(entry?.path())?;
-            swept += 1;
+            match fs::remove_file(entry?.path()) {
+                Ok(()) => swept += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(swept)
     }
@@ -112,7 +116,31 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    #[test]
+    fn a_file_that_gets_its_name_while_it_would_be_swept_is_none_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
+        let (from, to) = (store.layout().temporary(), store.layout().runs());
+        let over = AtomicBool::new(false);
+        let results: Vec<_> = thread::scope(|scope| {
+            // Another engine, which makes many files and names them.
+            scope.spawn(|| {
+                for round in 0..30 {
+                    let names: Vec<_> = (0..20).map(|n| format!("{round}-{n}")).collect();
+                    names.iter().for_each(|name| drop(fs::write(from.join(name), "")));
+                    names.iter().for_each(|name| drop(fs::rename(from.join(name), to.join(name))));
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            std::iter::from_fn(|| (!over.load(Ordering::Relaxed)).then(|| store.sweep())).collect()
+        });
+        assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
+    }
 
     #[test]
     fn many_may_make_the_same_store_at_once() {

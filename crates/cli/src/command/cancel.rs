@@ -20,7 +20,7 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let mut narrator = Narrator::new(run, home.json).quiet();
     // The command did what it was asked: the run's own code is for those who run it.
     match engine_room::ask(&store, request, &args, &mut narrator)? {
-        130 => Ok(0),
-        code => Ok(code),
+        engine_room::STOPPED => Ok(engine_room::STOPPED),
+        _ => Ok(0),
     }
 }

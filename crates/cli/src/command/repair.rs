@@ -1,7 +1,7 @@
 //! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said.
 
 use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{Lease, RepairReport, Taken};
+use envoi_journal::{Holder, Lease, RepairReport, Taken};
 
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -13,6 +13,9 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
                 .hint("wait for it, or stop it with Ctrl-C; running steps go on"));
         }
     };
+    lease
+        .announce(&Holder { pid: std::process::id(), socket: std::path::PathBuf::new() })
+        .map_err(Failure::store)?;
     let report = envoi_journal::repair(&store).map_err(Failure::store)?;
     lease.release();
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod contracts;
+mod schema;
 mod values;
 
 use std::fmt::Debug;

@@ -159,3 +159,14 @@ fn a_repaired_run_goes_on_where_it_stood() {
     let row = place.reader.run(&run("b")).unwrap();
     assert_eq!((row.next_seq, row.pending_timers, row.open_interrupts), (7, 1, 1));
 }
+
+#[test]
+fn an_artifact_that_has_no_place_is_no_damage() {
+    let place = lived();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let strange = [("back\\slash", Some(&b"small"[..]))];
+    writer.commit(commit(&run("b"), 6, [settled("critic", 1, &strange)])).unwrap();
+    let report = repair(&place.store).unwrap();
+    assert_eq!(report.unplaceable, ["run_b/fix/back\\slash"]);
+    assert!(report.is_clean(), "{report:?}");
+}

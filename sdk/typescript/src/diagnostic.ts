@@ -1,0 +1,123 @@
+/** The refusal that every decoder and writer gives: a code for programs, a place, and what to do. */
+
+import { JsonError, type Position } from "./json/error.js";
+import { locate } from "./json/locate.js";
+import { parseJson } from "./json/read.js";
+import { open, type Source } from "./json/source.js";
+import { describe, toJson, type JsonValue } from "./json/value.js";
+
+/** The contracts' codes. */
+export type Code =
+  | "ROUTING_INVALID"
+  | "ROUTING_SIGNAL_INVALID"
+  | "HANDOFF_INVALID"
+  | "ENVELOPE_INVALID"
+  | "SKILL_REPORT_INVALID"
+  | "INVALID_USER_ENVELOPE"
+  | "VECTORS_INVALID";
+
+/** What to do when a refusal has nothing more precise to say. */
+const ADVICE: Readonly<Record<Code, string>> = {
+  ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
+  ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
+  HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
+  ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
+  SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
+  INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
+  VECTORS_INVALID: "a vector file is an array of cases (spec/vectors/README.md)",
+};
+
+/** What a refusal says, apart from its code. */
+export interface Details {
+  /** JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document. */
+  pointer: string;
+  /** What may stand there. */
+  expected: string;
+  /** What stands there, shortened. */
+  found: string;
+  /** Line and column, when the text is known. */
+  position?: Position | undefined;
+  /** What to do; by default what the code advises. */
+  hint?: string | undefined;
+}
+
+/** A value that a contract refuses. Nothing of the document is used. */
+export class ContractError extends Error implements Details {
+  override readonly name = "ContractError";
+  /** Stable, for programs. */
+  readonly code: Code;
+  readonly pointer: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly position: Position | undefined;
+  readonly hint: string;
+
+  constructor(code: Code, { pointer, expected, found, position, hint = ADVICE[code] }: Details) {
+    const at = pointer === "" ? "" : ` at \`${pointer}\``;
+    const place = position === undefined ? "" : ` (line ${position.line}, column ${position.column})`;
+    super(`${code}${at}${place}: expected ${expected}, found ${found}; ${hint}`);
+    this.code = code;
+    this.pointer = pointer;
+    this.expected = expected;
+    this.found = found;
+    this.position = position;
+    this.hint = hint;
+  }
+
+  /** The same, seen from the document in which the refused one stands at `prefix`, under that document's code. */
+  under(code: Code, prefix: string): ContractError {
+    const hint = this.hint === ADVICE[this.code] ? undefined : this.hint;
+    return new ContractError(code, { ...this.details(), pointer: prefix + this.pointer, hint });
+  }
+
+  /** The same with its place, found again in `text`. */
+  located(text: string): ContractError {
+    const position = this.position ?? locate(text, this.pointer);
+    return new ContractError(this.code, { ...this.details(), position });
+  }
+
+  private details(): Details {
+    const { pointer, expected, found, position, hint } = this;
+    return { pointer, expected, found, position, hint };
+  }
+}
+
+/** A refusal of `value`, which stands at `pointer`. */
+export function refuse(code: Code, pointer: string, expected: string, value: JsonValue): ContractError {
+  return new ContractError(code, { pointer, expected, found: describe(value) });
+}
+
+/** A refusal of what is no JSON at all. */
+export function refuseJson(code: Code, { pointer, position, expected, found }: JsonError): ContractError {
+  const hint = "the input is one JSON document in UTF-8 with each member name once";
+  return new ContractError(code, { pointer, position, expected, found, hint });
+}
+
+/** Runs `read`, and turns a complaint about JSON into a refusal. */
+function asRefusal<T>(code: Code, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof JsonError ? refuseJson(code, error) : error;
+  }
+}
+
+/** Reads a document with `read`; a refusal knows its line and column. */
+export function readDocument<T>(code: Code, source: Source, read: (value: JsonValue) => T): T {
+  return readValue(source, asRefusal(code, () => parseJson(source)), read);
+}
+
+/** Reads `value`, which was read from `source`; a refusal is looked up there. */
+export function readValue<T>(source: Source, value: JsonValue, read: (value: JsonValue) => T): T {
+  try {
+    return read(value);
+  } catch (error) {
+    const opened = open(source);
+    throw error instanceof ContractError && "text" in opened ? error.located(opened.text) : error;
+  }
+}
+
+/** A JavaScript value as JSON of its own, under the contract's code if it is none. */
+export function jsonFor(code: Code, value: unknown): JsonValue {
+  return asRefusal(code, () => toJson(value));
+}

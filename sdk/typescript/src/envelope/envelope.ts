@@ -1,0 +1,293 @@
+/** The state of a whole pipeline: 37 members that every language reads and writes without losing a digit. */
+
+import { jsonFor, readDocument } from "../diagnostic.js";
+import { Fields, isText, isTruth, withUnknown } from "../fields.js";
+import type { Source } from "../json/source.js";
+import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { INVALID, counter, readTime } from "./fields.js";
+import { FlowInterrupt } from "./interrupt.js";
+import { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./reason.js";
+import { ProcessingRecord } from "./record.js";
+
+/** The members of `toDict`, in order; `toStateDict` writes all 37. */
+const DICT_MEMBERS: ReadonlySet<string> = new Set([
+  "envelope_id",
+  "request_id",
+  "user_id",
+  "session_id",
+  "raw_input",
+  "outputs",
+  "current_stage",
+  "stage_order",
+  "iteration",
+  "llm_call_count",
+  "agent_hop_count",
+  "terminal_reason",
+  "terminated",
+  "termination_reason",
+  "interrupt_pending",
+  "interrupt",
+  "active_stages",
+  "completed_stage_set",
+  "failed_stages",
+  "parallel_mode",
+  "errors",
+  "metadata",
+]);
+
+/** What a step needs to know of the round it runs in. */
+export interface StageContext {
+  current_stage_number: number;
+  max_stages: number;
+  all_goals: string[];
+  remaining_goals: string[];
+  goal_completion_status: Map<string, string>;
+  completed_stages: JsonObject[];
+}
+
+/**
+ * The state of one pipeline. Members have the names of the wire and the seed's defaults. Counters are integers from 0 to
+ * 2^53 - 1; times are RFC 3339 as they were read, maybe without offset.
+ */
+export class Envelope {
+  envelope_id = "";
+  request_id = "";
+  user_id = "";
+  session_id = "";
+  raw_input = "";
+  received_at: string | null = null;
+  /** What each step gave, free-form. */
+  outputs: JsonObject = new Map();
+  current_stage = "start";
+  stage_order: string[] = [];
+  /** How often a loop has gone back. */
+  iteration = 0;
+  max_iterations = 3;
+  llm_call_count = 0;
+  max_llm_calls = 10;
+  agent_hop_count = 0;
+  max_agent_hops = 21;
+  /** Why it ended, for programs. */
+  terminal_reason: TerminalReason | null = null;
+  terminated = false;
+  /** Why it ended, for people. */
+  termination_reason: string | null = null;
+  interrupt_pending = false;
+  /** What it waits for; the oldest, if there are several. */
+  interrupt: FlowInterrupt | null = null;
+  active_stages = new Map<string, boolean>();
+  completed_stage_set = new Map<string, boolean>();
+  /** Steps that failed, and why. */
+  failed_stages = new Map<string, string>();
+  parallel_mode = false;
+  /** What each finished round did, free-form. */
+  completed_stages: JsonObject[] = [];
+  /** The round of the goals, from 1. */
+  current_stage_number = 1;
+  max_stages = 5;
+  all_goals: string[] = [];
+  remaining_goals: string[] = [];
+  /** Each goal's status: `pending`, `complete`, or `satisfied` from a relative. */
+  goal_completion_status = new Map<string, string>();
+  prior_plans: JsonObject[] = [];
+  loop_feedback: string[] = [];
+  processing_history: ProcessingRecord[] = [];
+  errors: JsonObject[] = [];
+  created_at: string | null = null;
+  completed_at: string | null = null;
+  metadata: JsonObject = new Map();
+  /** Members that this contract does not know, in the order read. */
+  unknown: JsonObject = new Map();
+
+  /** Reads an envelope from its text or bytes. @throws ContractError `ENVELOPE_INVALID` with the place */
+  static decode(source: Source): Envelope {
+    return readDocument(INVALID, source, read);
+  }
+
+  /**
+   * Reads an envelope from either form, or any subset of it; members that are missing have their defaults. Takes JSON, or
+   * plain JavaScript values.
+   *
+   * @throws ContractError `ENVELOPE_INVALID` with the pointer: wrong types, unknown words, times that are none.
+   */
+  static fromDict(data: unknown): Envelope {
+    return read(jsonFor(INVALID, data));
+  }
+
+  /** All 37 members, nulls and all, then the unknown ones: the complete state. */
+  toStateDict(): JsonObject {
+    return withUnknown(new Map(this.members()), toJsonObject(this.unknown));
+  }
+
+  /** The 22 members that systems exchange while a pipeline runs, then the unknown ones. */
+  toDict(): JsonObject {
+    const exchanged = this.members().filter(([name]) => DICT_MEMBERS.has(name));
+    return withUnknown(new Map(exchanged), toJsonObject(this.unknown));
+  }
+
+  /** The complete state. */
+  toJson(): JsonObject {
+    return this.toStateDict();
+  }
+
+  /** Replaces all three goal members. Duplicates stay in the lists and collapse in the map; each goal is `pending`. */
+  initializeGoals(goals: readonly string[]): void {
+    this.all_goals = [...goals];
+    this.remaining_goals = [...goals];
+    this.goal_completion_status = new Map(goals.map((goal) => [goal, "pending"]));
+  }
+
+  /** Marks a goal `complete` and takes its first occurrence off the remaining ones. An unknown goal changes nothing. */
+  markGoalComplete(goal: string): void {
+    if (this.goal_completion_status.has(goal)) this.goal_completion_status.set(goal, "complete");
+    const at = this.remaining_goals.indexOf(goal);
+    if (at >= 0) this.remaining_goals.splice(at, 1);
+  }
+
+  /** Begins the next round. Nothing is clamped; bounds are tested where rounds are started. */
+  advanceStage(): void {
+    this.current_stage_number += 1;
+  }
+
+  /** A copy of what a step needs to know of its round. */
+  getStageContext(): StageContext {
+    return {
+      current_stage_number: this.current_stage_number,
+      max_stages: this.max_stages,
+      all_goals: [...this.all_goals],
+      remaining_goals: [...this.remaining_goals],
+      goal_completion_status: new Map(this.goal_completion_status),
+      completed_stages: this.completed_stages.map(toJsonObject),
+    };
+  }
+
+  /** Whether that many rounds have begun and no goal is done: `complete`, or `satisfied` as a relative writes it. */
+  isStuck(minProgressStages = 2): boolean {
+    const statuses = Array.from(this.goal_completion_status.values());
+    const progress = statuses.some((status) => status === "complete" || status === "satisfied");
+    return this.current_stage_number >= minProgressStages && !progress;
+  }
+
+  private members(): [string, JsonValue][] {
+    return [
+      ["envelope_id", this.envelope_id],
+      ["request_id", this.request_id],
+      ["user_id", this.user_id],
+      ["session_id", this.session_id],
+      ["raw_input", this.raw_input],
+      ["received_at", this.received_at],
+      ["outputs", toJsonObject(this.outputs)],
+      ["current_stage", this.current_stage],
+      ["stage_order", [...this.stage_order]],
+      ["iteration", counter(this.iteration)],
+      ["max_iterations", counter(this.max_iterations)],
+      ["llm_call_count", counter(this.llm_call_count)],
+      ["max_llm_calls", counter(this.max_llm_calls)],
+      ["agent_hop_count", counter(this.agent_hop_count)],
+      ["max_agent_hops", counter(this.max_agent_hops)],
+      ["terminal_reason", this.terminal_reason],
+      ["terminated", this.terminated],
+      ["termination_reason", this.termination_reason],
+      ["interrupt_pending", this.interrupt_pending],
+      ["interrupt", this.interrupt && this.interrupt.toJson()],
+      ["active_stages", new Map(this.active_stages)],
+      ["completed_stage_set", new Map(this.completed_stage_set)],
+      ["failed_stages", new Map(this.failed_stages)],
+      ["parallel_mode", this.parallel_mode],
+      ["completed_stages", toJson(this.completed_stages)],
+      ["current_stage_number", counter(this.current_stage_number)],
+      ["max_stages", counter(this.max_stages)],
+      ["all_goals", [...this.all_goals]],
+      ["remaining_goals", [...this.remaining_goals]],
+      ["goal_completion_status", new Map(this.goal_completion_status)],
+      ["prior_plans", toJson(this.prior_plans)],
+      ["loop_feedback", [...this.loop_feedback]],
+      ["processing_history", this.processing_history.map((record) => record.toJson())],
+      ["errors", toJson(this.errors)],
+      ["created_at", this.created_at],
+      ["completed_at", this.completed_at],
+      ["metadata", toJsonObject(this.metadata)],
+    ];
+  }
+}
+
+function read(value: JsonValue): Envelope {
+  const fields = new Fields(INVALID, value);
+  const envelope = new Envelope();
+  readRequest(envelope, fields);
+  readProgress(envelope, fields);
+  readEnding(envelope, fields);
+  readStages(envelope, fields);
+  readGoals(envelope, fields);
+  readHistory(envelope, fields);
+  envelope.unknown = fields.rest();
+  return envelope;
+}
+
+function readRequest(envelope: Envelope, fields: Fields): void {
+  envelope.envelope_id = fields.string("envelope_id");
+  envelope.request_id = fields.string("request_id");
+  envelope.user_id = fields.string("user_id");
+  envelope.session_id = fields.string("session_id");
+  envelope.raw_input = fields.string("raw_input");
+  envelope.received_at = readTime(fields, "received_at");
+  envelope.outputs = fields.object("outputs");
+}
+
+function readProgress(envelope: Envelope, fields: Fields): void {
+  envelope.current_stage = fields.string("current_stage", envelope.current_stage);
+  envelope.stage_order = fields.strings("stage_order");
+  envelope.iteration = fields.integer("iteration", envelope.iteration);
+  envelope.max_iterations = fields.integer("max_iterations", envelope.max_iterations);
+  envelope.llm_call_count = fields.integer("llm_call_count", envelope.llm_call_count);
+  envelope.max_llm_calls = fields.integer("max_llm_calls", envelope.max_llm_calls);
+  envelope.agent_hop_count = fields.integer("agent_hop_count", envelope.agent_hop_count);
+  envelope.max_agent_hops = fields.integer("max_agent_hops", envelope.max_agent_hops);
+}
+
+function readEnding(envelope: Envelope, fields: Fields): void {
+  envelope.terminal_reason = readTerminalReason(fields);
+  envelope.terminated = fields.boolean("terminated");
+  envelope.termination_reason = fields.nullableString("termination_reason");
+  envelope.interrupt_pending = fields.boolean("interrupt_pending");
+  const interrupt = fields.nullableObject("interrupt");
+  envelope.interrupt = interrupt === null ? null : FlowInterrupt.read(interrupt, fields.pointer("interrupt"));
+}
+
+function readTerminalReason(fields: Fields): TerminalReason | null {
+  const value = fields.take("terminal_reason") ?? null;
+  if (value === null) return null;
+  const reason = typeof value === "string" ? parseTerminalReason(value) : undefined;
+  if (reason !== undefined) return reason;
+  throw fields.wrong("terminal_reason", `null or one of ${TERMINAL_REASONS.join(", ")}`, value);
+}
+
+function readStages(envelope: Envelope, fields: Fields): void {
+  envelope.active_stages = fields.mapOf("active_stages", "true or false", isTruth);
+  envelope.completed_stage_set = fields.mapOf("completed_stage_set", "true or false", isTruth);
+  envelope.failed_stages = fields.mapOf("failed_stages", "a string", isText);
+  envelope.parallel_mode = fields.boolean("parallel_mode");
+  envelope.completed_stages = readObjects(fields, "completed_stages");
+}
+
+function readGoals(envelope: Envelope, fields: Fields): void {
+  envelope.current_stage_number = fields.integer("current_stage_number", envelope.current_stage_number);
+  envelope.max_stages = fields.integer("max_stages", envelope.max_stages);
+  envelope.all_goals = fields.strings("all_goals");
+  envelope.remaining_goals = fields.strings("remaining_goals");
+  envelope.goal_completion_status = fields.mapOf("goal_completion_status", "a string", isText);
+}
+
+function readHistory(envelope: Envelope, fields: Fields): void {
+  envelope.prior_plans = readObjects(fields, "prior_plans");
+  envelope.loop_feedback = fields.strings("loop_feedback");
+  envelope.processing_history = fields.list("processing_history", "a list of objects", ProcessingRecord.read);
+  envelope.errors = readObjects(fields, "errors");
+  envelope.created_at = readTime(fields, "created_at");
+  envelope.completed_at = readTime(fields, "completed_at");
+  envelope.metadata = fields.object("metadata");
+}
+
+function readObjects(fields: Fields, name: string): JsonObject[] {
+  return fields.list(name, "a list of objects", (element, place) => new Fields(INVALID, element, place).rest());
+}

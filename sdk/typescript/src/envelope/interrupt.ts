@@ -1,0 +1,180 @@
+/** A pipeline that waits: what it asks, of whom, and what was answered. */
+
+import { jsonFor } from "../diagnostic.js";
+import { Fields, withUnknown } from "../fields.js";
+import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { formatTime, parseTime } from "../time.js";
+import { INVALID, readTime } from "./fields.js";
+
+/** What an interrupt asks for. */
+export const INTERRUPT_KINDS = [
+  "clarification",
+  "confirmation",
+  "agent_review",
+  "checkpoint",
+  "resource_exhausted",
+  "timeout",
+  "system_error",
+] as const;
+export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
+
+/** What became of an interrupt. */
+export const INTERRUPT_STATUSES = ["pending", "resolved", "expired", "cancelled"] as const;
+export type InterruptStatus = (typeof INTERRUPT_STATUSES)[number];
+
+const MINUTE_MS = 60_000;
+
+/** How long an interrupt made by a library stays open; null for ever. In a run nothing expires unless the flow says so. */
+export const DEFAULT_TIME_TO_LIVE_MS: Readonly<Record<InterruptKind, number | null>> = {
+  clarification: 24 * 60 * MINUTE_MS,
+  confirmation: 60 * MINUTE_MS,
+  agent_review: 30 * MINUTE_MS,
+  checkpoint: null,
+  resource_exhausted: 5 * MINUTE_MS,
+  timeout: 5 * MINUTE_MS,
+  system_error: 60 * MINUTE_MS,
+};
+
+/** An answer. Written with the members that are there. */
+export class InterruptResponse {
+  text: string | null = null;
+  approved: boolean | null = null;
+  decision: string | null = null;
+  data: JsonObject | null = null;
+  /** When it came; stored once. */
+  received_at: string | null = null;
+  /** Members that this contract does not know, in the order read. */
+  unknown: JsonObject = new Map();
+
+  constructor(members: Partial<Omit<InterruptResponse, "toJson">> = {}) {
+    Object.assign(this, members);
+  }
+
+  /** Reads an answer; any member may be missing or null. @throws ContractError `ENVELOPE_INVALID` */
+  static from(value: unknown): InterruptResponse {
+    return InterruptResponse.read(jsonFor(INVALID, value), "");
+  }
+
+  /** Reads an answer that stands at `place`. */
+  static read(value: JsonValue, place: string): InterruptResponse {
+    const fields = new Fields(INVALID, value, place);
+    return new InterruptResponse({
+      text: fields.nullableString("text"),
+      approved: fields.nullableBoolean("approved"),
+      decision: fields.nullableString("decision"),
+      data: fields.nullableObject("data"),
+      received_at: readTime(fields, "received_at"),
+      unknown: fields.rest(),
+    });
+  }
+
+  toJson(): JsonObject {
+    const { text, approved, decision, data, received_at } = this;
+    const known = Object.entries({ text, approved, decision, data: toJson(data), received_at });
+    return withUnknown(new Map(known.filter(([, value]) => value !== null)), toJsonObject(this.unknown));
+  }
+}
+
+/** One question to a person or a system, with its 16 members. Those of another system may lack an owner or a status. */
+export class FlowInterrupt {
+  id: string | null = null;
+  kind: InterruptKind;
+  request_id: string | null = null;
+  user_id: string | null = null;
+  session_id: string | null = null;
+  envelope_id: string | null = null;
+  question: string | null = null;
+  message: string | null = null;
+  data: JsonObject | null = new Map();
+  response: InterruptResponse | null = null;
+  status: InterruptStatus | null = "pending";
+  created_at: string | null = null;
+  expires_at: string | null = null;
+  resolved_at: string | null = null;
+  trace_id: string | null = null;
+  span_id: string | null = null;
+  /** Members that this contract does not know, in the order read. */
+  unknown: JsonObject = new Map();
+
+  /** An open interrupt: status `pending`, `data` empty, without expiry; and what is given. */
+  constructor(members: Partial<Omit<FlowInterrupt, "toJson" | "withDefaultExpiry">> & { kind: InterruptKind }) {
+    this.kind = members.kind;
+    Object.assign(this, members);
+  }
+
+  /** Reads an interrupt; only `kind` is required, and nothing is filled in. @throws ContractError `ENVELOPE_INVALID` */
+  static from(value: unknown): FlowInterrupt {
+    return FlowInterrupt.read(jsonFor(INVALID, value), "");
+  }
+
+  /** Reads an interrupt that stands at `place`. */
+  static read(value: JsonValue, place: string): FlowInterrupt {
+    const fields = new Fields(INVALID, value, place);
+    return new FlowInterrupt({
+      id: fields.nullableString("id"),
+      kind: fields.word("kind", INTERRUPT_KINDS, KINDS_EXPECTED),
+      request_id: fields.nullableString("request_id"),
+      user_id: fields.nullableString("user_id"),
+      session_id: fields.nullableString("session_id"),
+      envelope_id: fields.nullableString("envelope_id"),
+      question: fields.nullableString("question"),
+      message: fields.nullableString("message"),
+      data: fields.nullableObject("data"),
+      response: readResponse(fields),
+      status: readStatus(fields),
+      created_at: readTime(fields, "created_at"),
+      expires_at: readTime(fields, "expires_at"),
+      resolved_at: readTime(fields, "resolved_at"),
+      trace_id: fields.nullableString("trace_id"),
+      span_id: fields.nullableString("span_id"),
+      unknown: fields.rest(),
+    });
+  }
+
+  /** The same, expiring after its kind's default time to live, counted from `created_at`. */
+  withDefaultExpiry(): FlowInterrupt {
+    const created = this.created_at === null ? undefined : parseTime(this.created_at);
+    const timeToLive = DEFAULT_TIME_TO_LIVE_MS[this.kind];
+    if (created === undefined || timeToLive === null) return this;
+    return new FlowInterrupt({ ...this, expires_at: formatTime(created + timeToLive) });
+  }
+
+  /** The interrupt as JSON with all its 16 members. */
+  toJson(): JsonObject {
+    const known = new Map<string, JsonValue>([
+      ["id", this.id],
+      ["kind", this.kind],
+      ["request_id", this.request_id],
+      ["user_id", this.user_id],
+      ["session_id", this.session_id],
+      ["envelope_id", this.envelope_id],
+      ["question", this.question],
+      ["message", this.message],
+      ["data", toJson(this.data)],
+      ["response", this.response && this.response.toJson()],
+      ["status", this.status],
+      ["created_at", this.created_at],
+      ["expires_at", this.expires_at],
+      ["resolved_at", this.resolved_at],
+      ["trace_id", this.trace_id],
+      ["span_id", this.span_id],
+    ]);
+    return withUnknown(known, toJsonObject(this.unknown));
+  }
+}
+
+const KINDS_EXPECTED =
+  "clarification, confirmation, agent_review, checkpoint, resource_exhausted, timeout or system_error";
+
+function readStatus(fields: Fields): InterruptStatus | null {
+  const value = fields.take("status") ?? null;
+  if (value === null) return null;
+  const status = INTERRUPT_STATUSES.find((known) => known === value);
+  if (status === undefined) throw fields.wrong("status", "pending, resolved, expired, cancelled or null", value);
+  return status;
+}
+
+function readResponse(fields: Fields): InterruptResponse | null {
+  const response = fields.nullableObject("response");
+  return response === null ? null : InterruptResponse.read(response, fields.pointer("response"));
+}

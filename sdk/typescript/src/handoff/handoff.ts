@@ -1,0 +1,229 @@
+/** What one step tells the next: the members of a hand-off, their order and their rules. */
+
+import { ContractError, jsonFor, readDocument } from "../diagnostic.js";
+import { Fields, withUnknown } from "../fields.js";
+import { JsonNumber } from "../json/number.js";
+import type { Source } from "../json/source.js";
+import type { JsonObject, JsonValue } from "../json/value.js";
+import { Signal } from "../routing/signal.js";
+import { countScalars, isBlank, shorten } from "../scalars.js";
+import { passedOn } from "../time.js";
+import { MAX_SUMMARY_SCALARS } from "./summary.js";
+
+export const INVALID = "HANDOFF_INVALID";
+
+/** How a step's execution ended. A critic's verdict is no status. */
+export const HANDOFF_STATUSES = ["succeeded", "failed", "skipped"] as const;
+export type HandoffStatus = (typeof HANDOFF_STATUSES)[number];
+
+/** The members that a hand-off has only when they have content; null or empty is absent. */
+export interface HandoffExtras {
+  file_changes: JsonValue;
+  prompt_hash: string | null;
+  verification_passed: boolean | null;
+  /** What a verification found; also where an overruled identity is recorded. */
+  verification_details: JsonValue;
+  routing_audit: JsonValue;
+  assumptions_made: JsonValue;
+  decisions_made: JsonValue;
+}
+
+/** The members of a hand-off. */
+export interface HandoffParts extends HandoffExtras {
+  step_id: string;
+  flow_key: string;
+  run_id: string;
+  routing_signal: Signal;
+  /** At most 2000 Unicode scalars. */
+  summary: string;
+  /** Names of files and their paths relative to the run's directory. */
+  artifacts: Map<string, string>;
+  status: HandoffStatus;
+  error: string | null;
+  duration_ms: number;
+  /** RFC 3339, as it was read. */
+  timestamp: string | null;
+  /** Members that this contract does not know, in the order read. */
+  unknown: JsonObject;
+}
+
+/** What happened in a step, where its files are, and where to go. `writeHandoff` makes one that keeps every rule. */
+export class Handoff implements HandoffParts {
+  readonly step_id: string;
+  readonly flow_key: string;
+  readonly run_id: string;
+  readonly routing_signal: Signal;
+  readonly summary: string;
+  readonly artifacts: Map<string, string>;
+  readonly status: HandoffStatus;
+  readonly error: string | null;
+  readonly duration_ms: number;
+  readonly timestamp: string | null;
+  readonly file_changes: JsonValue;
+  readonly prompt_hash: string | null;
+  readonly verification_passed: boolean | null;
+  readonly verification_details: JsonValue;
+  readonly routing_audit: JsonValue;
+  readonly assumptions_made: JsonValue;
+  readonly decisions_made: JsonValue;
+  readonly unknown: JsonObject;
+
+  constructor(parts: HandoffParts) {
+    this.step_id = parts.step_id;
+    this.flow_key = parts.flow_key;
+    this.run_id = parts.run_id;
+    this.routing_signal = parts.routing_signal;
+    this.summary = parts.summary;
+    this.artifacts = parts.artifacts;
+    this.status = parts.status;
+    this.error = parts.error;
+    this.duration_ms = parts.duration_ms;
+    this.timestamp = parts.timestamp;
+    this.file_changes = parts.file_changes;
+    this.prompt_hash = parts.prompt_hash;
+    this.verification_passed = parts.verification_passed;
+    this.verification_details = parts.verification_details;
+    this.routing_audit = parts.routing_audit;
+    this.assumptions_made = parts.assumptions_made;
+    this.decisions_made = parts.decisions_made;
+    this.unknown = parts.unknown;
+  }
+
+  /** Reads a hand-off, whoever wrote it. @throws ContractError `HANDOFF_INVALID` with the place */
+  static decode(source: Source): Handoff {
+    return readDocument(INVALID, source, read);
+  }
+
+  /** Reads a hand-off that is JSON, or a JavaScript value, already. @throws ContractError `HANDOFF_INVALID` */
+  static from(value: unknown): Handoff {
+    return read(jsonFor(INVALID, value));
+  }
+
+  /** The hand-off as JSON, members in the order of the contract. */
+  toJson(): JsonObject {
+    const known: JsonObject = new Map<string, JsonValue>([
+      ["step_id", this.step_id],
+      ["flow_key", this.flow_key],
+      ["run_id", this.run_id],
+      ["routing_signal", this.routing_signal.toOrchestrator()],
+      ["summary", this.summary],
+      ["artifacts", new Map(this.artifacts)],
+      ["status", this.status],
+      ["error", this.error],
+      ["duration_ms", new JsonNumber(String(this.duration_ms))],
+    ]);
+    const { timestamp, file_changes, prompt_hash, verification_passed, verification_details } = this;
+    const { routing_audit, assumptions_made, decisions_made } = this;
+    const optional = { timestamp, file_changes, prompt_hash, verification_passed, verification_details };
+    for (const [name, value] of Object.entries({ ...optional, routing_audit, assumptions_made, decisions_made })) {
+      if (hasContent(value)) known.set(name, value);
+    }
+    return withUnknown(known, this.unknown);
+  }
+}
+
+function read(value: JsonValue): Handoff {
+  const fields = new Fields(INVALID, value);
+  const [step_id, flow_key, run_id] = [readId(fields, "step_id"), readId(fields, "flow_key"), readId(fields, "run_id")];
+  const routing_signal = readSignal(fields);
+  if (routing_signal === null) throw fields.missing("routing_signal");
+  const summary = readSummary(fields);
+  const artifacts = fields.mapOf("artifacts", "a path relative to the run's directory", isPath);
+  const status = readStatus(fields);
+  if (status === null) throw fields.missing("status");
+  const error = checkedError(status, fields.nullableString("error"));
+  const duration_ms = fields.integer("duration_ms", 0);
+  const timestamp = readTime(fields, "timestamp");
+  const extras = readExtras(fields);
+  const core = { step_id, flow_key, run_id, routing_signal, summary, artifacts, status, error, duration_ms, timestamp };
+  return new Handoff({ ...core, ...extras, unknown: fields.rest() });
+}
+
+export function readExtras(fields: Fields): HandoffExtras {
+  const free = (name: string): JsonValue => contentOf(fields.take(name) ?? null);
+  return {
+    file_changes: free("file_changes"),
+    verification_details: free("verification_details"),
+    routing_audit: free("routing_audit"),
+    assumptions_made: free("assumptions_made"),
+    decisions_made: free("decisions_made"),
+    prompt_hash: fields.nullableString("prompt_hash") || null,
+    verification_passed: fields.nullableBoolean("verification_passed"),
+  };
+}
+
+/** Whether a value says anything. */
+function hasContent(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Map) return value.size > 0;
+  return value !== null && value !== "";
+}
+
+function contentOf(value: JsonValue): JsonValue {
+  return hasContent(value) ? value : null;
+}
+
+function readId(fields: Fields, name: string): string {
+  return checkedId(name, fields.requiredString(name));
+}
+
+export function checkedId(name: string, id: string): string {
+  if (!isBlank(id)) return id;
+  throw new ContractError(INVALID, { pointer: `/${name}`, expected: "an id that is not empty", found: "an empty one" });
+}
+
+export function readSignal(fields: Fields): Signal | null {
+  const value = fields.take("routing_signal") ?? null;
+  if (value === null) return null;
+  try {
+    return Signal.from(value);
+  } catch (error) {
+    throw error instanceof ContractError ? error.under(INVALID, "/routing_signal") : error;
+  }
+}
+
+export function readStatus(fields: Fields): HandoffStatus | null {
+  const value = fields.take("status");
+  if (value === undefined) return null;
+  const status = HANDOFF_STATUSES.find((known) => known === value);
+  if (status !== undefined) return status;
+  const { pointer, expected, found } = fields.wrong("status", "succeeded, failed or skipped", value);
+  const hint = "this is the status of the execution; a critic's verdict belongs into the text";
+  throw new ContractError(INVALID, { pointer, expected, found, hint });
+}
+
+/** `succeeded` with an error is refused: one of the two is not true. An empty error is none. */
+export function checkedError(status: HandoffStatus, stated: string | null): string | null {
+  const error = stated || null;
+  if (status !== "succeeded" || error === null) return error;
+  const expected = "no error beside the status `succeeded`";
+  const hint = "say `failed`, or leave the error out";
+  throw new ContractError(INVALID, { pointer: "/error", expected, found: shorten(error, 60), hint });
+}
+
+function readSummary(fields: Fields): string {
+  const summary = fields.requiredString("summary");
+  const scalars = countScalars(summary);
+  if (scalars <= MAX_SUMMARY_SCALARS) return summary;
+  const expected = "at most 2000 Unicode scalars";
+  throw new ContractError(INVALID, { pointer: "/summary", expected, found: `${scalars} of them` });
+}
+
+/** A time that is passed on as it is. */
+function readTime(fields: Fields, name: string): string | null {
+  const text = fields.nullableString(name);
+  if (text === null) return null;
+  const kept = passedOn(text);
+  if (kept === undefined) throw fields.wrong(name, "an RFC 3339 time", text);
+  return kept;
+}
+
+function isPath(value: JsonValue): value is string {
+  return typeof value === "string" && isInside(value);
+}
+
+/** Whether a path stays in the directory it is relative to: not absolute, no `..`, no empty segment, backslash or NUL. */
+export function isInside(path: string): boolean {
+  if (/^[A-Za-z]:\//.test(path) || /[\\\0]/.test(path)) return false;
+  return path.split("/").every((segment) => segment !== "" && segment !== "..");
+}

@@ -1,0 +1,68 @@
+/**
+ * The five contracts of Envoi, pure: no file, no network. Only `createEnvelope` and `createInterrupt` read a clock, and only
+ * where no time is given.
+ */
+
+export { JsonError, type Position } from "./json/error.js";
+export { JsonNumber } from "./json/number.js";
+export { parseJson } from "./json/read.js";
+export { MAX_BYTES, type Source } from "./json/source.js";
+export { MAX_DEPTH, toJson, toJsonObject, toPlain, type JsonObject, type JsonValue } from "./json/value.js";
+export { formatCompact, formatJson } from "./json/write.js";
+
+export { ContractError, type Code } from "./diagnostic.js";
+export { formatTime, parseTime } from "./time.js";
+
+export { ROUTING_KINDS, type RoutingConfig, type RoutingInput, type RoutingKind } from "./routing/input.js";
+export { resolveRouting } from "./routing/resolve.js";
+export {
+  DECISIONS,
+  Signal,
+  convert,
+  parseDecision,
+  type Decision,
+  type Route,
+  type SignalForm,
+  type SignalParts,
+} from "./routing/signal.js";
+
+export type { HandoffInput } from "./handoff/draft.js";
+export { HANDOFF_STATUSES, Handoff, type HandoffExtras, type HandoffParts, type HandoffStatus } from "./handoff/handoff.js";
+export { MAX_SUMMARY_SCALARS, summarize } from "./handoff/summary.js";
+export { writeHandoff, type Identity } from "./handoff/write.js";
+
+export { createEnvelope, createInterrupt, type EnvelopeRequest, type InterruptRequest } from "./envelope/create.js";
+export { Envelope, type StageContext } from "./envelope/envelope.js";
+export {
+  DEFAULT_TIME_TO_LIVE_MS,
+  FlowInterrupt,
+  INTERRUPT_KINDS,
+  INTERRUPT_STATUSES,
+  InterruptResponse,
+  type InterruptKind,
+  type InterruptStatus,
+} from "./envelope/interrupt.js";
+export { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./envelope/reason.js";
+export { ProcessingRecord, RECORD_STATUSES, type RecordStatus } from "./envelope/record.js";
+
+export {
+  SkillReport,
+  judge,
+  parseSkillReport,
+  type Observed,
+  type SkillError,
+  type SkillReportEnvelope,
+  type Verdict,
+} from "./skill-report.js";
+
+export { BlankAnswerError, answerText } from "./user-envelope/answer.js";
+export { ORIGIN_KINDS, readAttachment, type AttachmentRef, type OriginKind } from "./user-envelope/attachment.js";
+export {
+  EXTENSION_URI,
+  MAX_ATTACHMENTS,
+  UserEnvelopeParseError,
+  parseUserEnvelope,
+  wrapUserEnvelope,
+  type UserEnvelope,
+  type Wrapped,
+} from "./user-envelope/user-envelope.js";

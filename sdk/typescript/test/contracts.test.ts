@@ -1,0 +1,315 @@
+/** What vectors cannot say: places of refusals, copies, constructors, files. */
+
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import {
+  BlankAnswerError,
+  ContractError,
+  DEFAULT_TIME_TO_LIVE_MS,
+  Envelope,
+  Handoff,
+  INTERRUPT_KINDS,
+  JsonError,
+  JsonNumber,
+  Signal,
+  SkillReport,
+  TERMINAL_REASONS,
+  UserEnvelopeParseError,
+  answerText,
+  createEnvelope,
+  createInterrupt,
+  formatCompact,
+  formatTime,
+  judge,
+  parseTerminalReason,
+  parseTime,
+  parseUserEnvelope,
+  readSkillReport,
+  resolveRouting,
+  summarize,
+  wrapUserEnvelope,
+  writeHandoff,
+  writeSkillReport,
+  type AttachmentRef,
+} from "envoi";
+import * as pure from "envoi/pure";
+
+function refused(run: () => unknown): ContractError {
+  try {
+    run();
+  } catch (error) {
+    assert(error instanceof ContractError);
+    return error;
+  }
+  return assert.fail("was not refused");
+}
+
+test("a wrong member is refused with its pointer and place, and nothing is built", () => {
+  const rows: [string, string, number][] = [
+    ['{"envelope_id": null}', "/envelope_id", 17],
+    ['{"stage_order": ["a", 1]}', "/stage_order/1", 23],
+    ['{"active_stages": {"a/b": "yes"}}', "/active_stages/a~1b", 27],
+    ['{"processing_history": [{}, {"started_at": "noon"}]}', "/processing_history/1/started_at", 44],
+    ['{"interrupt": {}}', "/interrupt", 15],
+    ['{"interrupt": {"kind": "timeout", "response": {"approved": "yes"}}}', "/interrupt/response/approved", 60],
+    ['{"🧪": 1, "terminal_reason": "tired"}', "/terminal_reason", 29],
+  ];
+  for (const [text, pointer, column] of rows) {
+    const { code, pointer: found, position } = refused(() => Envelope.decode(text));
+    assert.deepEqual([code, found, position], ["ENVELOPE_INVALID", pointer, { line: 1, column }]);
+    assert.equal(refused(() => Envelope.fromDict(JSON.parse(text))).pointer, pointer);
+  }
+});
+
+test("an envelope is read from plain JavaScript, and shares nothing with it", () => {
+  const metadata = { list: [1] };
+  const envelope = Envelope.fromDict({ metadata, iteration: 2, terminal_reason: "COMPLETED" });
+  metadata.list.push(2);
+  assert.equal(formatCompact(envelope.metadata), '{"list":[1]}');
+  assert.deepEqual([envelope.iteration, envelope.terminal_reason], [2, "completed"]);
+  const state = envelope.toStateDict();
+  envelope.metadata.set("later", true);
+  assert.equal(formatCompact(state.get("metadata")), '{"list":[1]}');
+});
+
+test("a stage context is a copy", () => {
+  const envelope = new Envelope();
+  const goals = ["a", "b", "a"];
+  envelope.initializeGoals(goals);
+  const context = envelope.getStageContext();
+  envelope.markGoalComplete("a");
+  envelope.markGoalComplete("unknown");
+  assert.deepEqual(context.remaining_goals, goals);
+  assert.deepEqual(envelope.remaining_goals, ["b", "a"]);
+  assert.deepEqual(Array.from(envelope.goal_completion_status), [["a", "complete"], ["b", "pending"]]);
+});
+
+test("a counter that is no counter is not written", () => {
+  for (const wrong of [-1, 1.5, NaN, 2 ** 53]) {
+    const envelope = new Envelope();
+    envelope.iteration = wrong;
+    assert.throws(() => envelope.toStateDict(), (error) => error instanceof RangeError);
+  }
+});
+
+test("given ids and a moment, creating reads no clock", () => {
+  const request = { raw_input: "i", user_id: "u", session_id: "s", request_id: "r", envelope_id: "e", now_ms: 1767323045006 };
+  const { received_at, created_at, max_iterations, max_stages } = createEnvelope(request);
+  assert.deepEqual([received_at, created_at, max_iterations, max_stages], ["2026-01-02T03:04:05.006Z", "2026-01-02T03:04:05.006Z", 3, 5]);
+});
+
+test("an interrupt made here expires by its kind", () => {
+  for (const kind of INTERRUPT_KINDS) {
+    const { status, data, created_at, expires_at } = createInterrupt({ kind, id: "i", now_ms: 0 });
+    assert.deepEqual([status, data, created_at], ["pending", new Map(), "1970-01-01T00:00:00.000Z"]);
+    const timeToLive = DEFAULT_TIME_TO_LIVE_MS[kind];
+    assert.equal(expires_at, timeToLive === null ? null : formatTime(timeToLive));
+  }
+  assert.equal(formatTime(DEFAULT_TIME_TO_LIVE_MS.clarification ?? 0), "1970-01-02T00:00:00.000Z");
+});
+
+test("terminal reasons are read in any case", () => {
+  assert.equal(TERMINAL_REASONS.length, 20);
+  for (const reason of TERMINAL_REASONS) assert.equal(parseTerminalReason(reason.toUpperCase()), reason);
+  assert.equal(parseTerminalReason("completeD "), undefined);
+});
+
+test("times are read with their offset and shown in UTC", () => {
+  const rows: [string, string | undefined][] = [
+    ["2026-01-02T04:04:06.5+01:00", "2026-01-02T03:04:06.500Z"],
+    ["2026-01-26T09:30:00.123456+00:00Z", "2026-01-26T09:30:00.123Z"],
+    ["2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"],
+    ["0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000Z"],
+    ["1969-12-31T23:59:59.001Z", "1969-12-31T23:59:59.001Z"],
+    ["2100-02-29T00:00:00Z", undefined],
+    ["2026-01-02T03:04:05", undefined],
+    ["9999-12-31T23:59:59-00:01", undefined],
+  ];
+  for (const [read, shown] of rows) {
+    const moment = parseTime(read);
+    assert.equal(moment === undefined ? undefined : formatTime(moment), shown, read);
+  }
+  for (let day = -719528; day < 2932897; day += 997) {
+    const shown = formatTime(day * 86_400_000);
+    assert.equal(shown, new Date(day * 86_400_000).toISOString());
+    assert.equal(parseTime(shown), day * 86_400_000);
+  }
+});
+
+test("the engine's identity overrules what a step states, and the difference is kept", () => {
+  const input = { step_id: "other", flow_key: "f", run_id: "r", status: "succeeded", verification_details: "fine" } as const;
+  const handoff = writeHandoff(input, { step_id: "s", flow_key: "f", run_id: "r" });
+  assert.equal(handoff.step_id, "s");
+  const details = '{"details":"fine","identity_overruled":{"step_id":{"stated":"other","used":"s"}}}';
+  assert.equal(formatCompact(handoff.verification_details), details);
+});
+
+test("a hand-off's own members are refused where they stand", () => {
+  const base = '"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance"},"summary":"x","status":"succeeded"';
+  assert.equal(Handoff.decode(`{${base}}`).routing_signal.confidence.text, "0.7");
+  const long = "🧪".repeat(2001);
+  for (const [member, pointer] of [['"artifacts":{"a/b":"../x"}', "/artifacts/a~1b"], ['"duration_ms":1.5', "/duration_ms"], ['"error":"x"', "/error"]] as const) {
+    assert.equal(refused(() => Handoff.decode(`{${base},${member}}`)).pointer, pointer);
+  }
+  assert.equal(refused(() => Handoff.decode(`{${base.replace('"x"', `"${long}"`)}}`)).found, "2001 of them");
+  assert.equal(refused(() => Handoff.decode(`{${base.replace("advance", "fly")}}`)).pointer, "/routing_signal/decision");
+});
+
+test("a summary counts scalars, keeps what states something, and says what it left out", () => {
+  const exact = "🧪".repeat(2000);
+  assert.equal(summarize(` ${exact}\n`), exact);
+  const summary = summarize(`${"word ".repeat(500)}\nStatus: VERIFIED\n${"é🧪 ".repeat(900)}`);
+  assert.equal(summary.startsWith("Status: VERIFIED\nword word"), true);
+  assert.equal(Array.from(summary).length <= 2000, true);
+  assert.equal(/\n… \[\d+ characters omitted\] …\n/.test(summary), true);
+});
+
+test("a routing input can be a value, a text, or bytes", () => {
+  const input = { handoff_text: "Status: DONE", routing: { routing_kind: "microloop", loop_target: "done" } } as const;
+  const text = JSON.stringify(input);
+  for (const each of [input, text, new TextEncoder().encode(` \n${text}`)]) assert.equal(resolveRouting(each).decision, "advance");
+  assert.equal(refused(() => resolveRouting(new Uint8Array([0xff]))).expected, "UTF-8 text");
+  assert.equal(refused(() => resolveRouting({ ...input, iteration: 0.5 })).pointer, "/iteration");
+});
+
+test("a branch names its flow only where it is another one", () => {
+  const signal = Signal.from({ decision: "route", route: { flow: "g", step_id: "x" } });
+  assert.equal(signal.toOrchestrator("g").get("route"), "x");
+  assert.equal(signal.toOrchestrator("f").get("route"), "g/x");
+  assert.deepEqual([signal.decision, signal.raw_decision, signal.next_step_id], ["branch", "route", "x"]);
+});
+
+/** A folder that is gone afterwards. */
+function inFolder(run: (folder: string) => void): void {
+  const folder = mkdtempSync(join(tmpdir(), "envoi-report-"));
+  try {
+    run(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("a report is written whole, in the order of the contract, and nothing is left beside it", () => {
+  inFolder((folder) => {
+    const path = join(folder, "deep", "er", "report.json");
+    const data = { big: 2n ** 64n, digits: new JsonNumber("1.00"), order: new Map([["10", 1], ["9", 2]]) };
+    writeSkillReport(path, "s", "before");
+    const report = writeSkillReport(path, "s", data, { metrics: { cost_usd: new JsonNumber("0.10") }, error: { code: "HALF", message: "m" } });
+    const time = report.generatedAt;
+    const expected = `{"ok":false,"generatedAt":"${time}","skillName":"s","data":{"big":18446744073709551616,"digits":1.00,"order":{"10":1,"9":2}},"metrics":{"cost_usd":0.10},"error":{"code":"HALF","message":"m"}}`;
+    assert.equal(formatCompact(readSkillReport(path)), expected);
+    assert.equal(readFileSync(path, "utf8").endsWith("\n}\n"), true);
+    assert.deepEqual(readdirSync(join(folder, "deep", "er")), ["report.json"]);
+    assert.deepEqual(judge({ exit: 0, report: readFileSync(path) }).error, { code: "HALF", message: "m" });
+  });
+});
+
+test("a report that cannot be written leaves what stood there", () => {
+  inFolder((folder) => {
+    const path = join(folder, "report.json");
+    writeSkillReport(path, "s", 1, { ok: false });
+    assert.throws(() => writeSkillReport(path, "s", NaN), (error) => error instanceof ContractError || error instanceof JsonError);
+    assert.equal(readSkillReport(path).ok, false);
+    mkdirSync(join(folder, "taken"));
+    assert.throws(() => writeSkillReport(join(folder, "taken"), "s", 1));
+    assert.deepEqual(readdirSync(folder), ["report.json", "taken"]);
+    writeFileSync(path, '{"ok":1}');
+    assert.equal(refused(() => readSkillReport(path)).pointer, "/ok");
+  });
+});
+
+test("writing a report prints one line", () => {
+  inFolder((folder) => {
+    const path = join(folder, "r.json");
+    const script = `import { writeSkillReport } from "envoi"; writeSkillReport(process.env.OUT, "triage", undefined);`;
+    const here = fileURLToPath(new URL(".", import.meta.url));
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { cwd: here, encoding: "utf8", env: { OUT: path } });
+    assert.equal(stdout + stderr, `triage: ok, report in ${path}\n`);
+    assert.equal(readSkillReport(path).data, null);
+  });
+});
+
+test("the verdict keeps the report of a failure", () => {
+  const text = '{"ok":true,"generatedAt":"t","skillName":"s","data":1}';
+  const { ok, error, report } = judge({ exit: null, signal: 9, report: text });
+  assert.deepEqual([ok, error, report], [false, { code: "TOOL_EXIT_NON_ZERO", message: "signal 9" }, SkillReport.decode(text)]);
+});
+
+const REF = { artifactId: "a", representationRevisionId: "r", digest: "sha256:x", mime: "m", originKind: "upload" } as const;
+
+function reason(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    assert(error instanceof UserEnvelopeParseError);
+    assert.equal(error.code, "INVALID_USER_ENVELOPE");
+    return error.reason;
+  }
+  return assert.fail("was not refused");
+}
+
+test("an opted-in text that is not the envelope is refused with its reason", () => {
+  const [noJson, noMatch] = ["user_envelope=true but body.user is not valid JSON: ", "user_envelope=true but body.user does not match {text, attachments?}: "];
+  const rows: [string, string][] = [
+    ["x", `${noJson}expected a value, found \`x\` (line 1, column 1)`],
+    ['{"text":1}', `${noMatch}expected a string, found \`1\` at \`/text\` (line 1, column 9)`],
+    ['{"text":"","attachments":null}', `${noMatch}expected a list of references, found \`null\` at \`/attachments\` (line 1, column 26)`],
+    ['{"text":"","a/b":1}', `${noMatch}expected no further member, found \`a/b\` at \`/a~1b\` (line 1, column 18)`],
+  ];
+  for (const [raw, expected] of rows) assert.equal(reason(() => parseUserEnvelope(raw, true)), expected);
+});
+
+test("twenty attachments are the limit wherever they come from", () => {
+  const refs = (count: number): AttachmentRef[] => Array.from({ length: count }, () => REF);
+  const raw = (count: number): string => JSON.stringify({ text: "", attachments: refs(count) });
+  assert.equal(parseUserEnvelope(raw(7), true, refs(13)).attachments?.length, 20);
+  assert.equal(reason(() => parseUserEnvelope(raw(8), true, refs(13))), "merged attachments exceed the 20-ref total (envelope 8 + body 13 = 21)");
+  assert.equal(reason(() => parseUserEnvelope("x", false, refs(21))), "merged attachments exceed the 20-ref total (envelope 0 + body 21 = 21)");
+  assert.equal(reason(() => parseUserEnvelope(raw(21), true)).includes("at most 20 references"), true);
+  assert.equal("attachments" in parseUserEnvelope(raw(0), true), false);
+});
+
+test("wrapping drops what is no reference and says how many", () => {
+  for (const text of ["", ' {"text":1} ', "é\u0000"]) {
+    assert.deepEqual(wrapUserEnvelope(text, [null]), { payload: text, enveloped: false, dropped: 1 });
+    const { payload, enveloped, dropped } = wrapUserEnvelope(text, [{}, { ...REF, size: 3 }, { ...REF, extra: 1 }]);
+    assert.deepEqual([enveloped, dropped, payload.startsWith('{"text":')], [true, 2, true]);
+    assert.deepEqual(parseUserEnvelope(payload, true), { text, attachments: [{ ...REF, size: 3 }] });
+  }
+  assert.equal(reason(() => wrapUserEnvelope("", Array.from({ length: 21 }, () => REF))).includes("envelope 21 + body 0 = 21"), true);
+});
+
+test("a question is not answered by an approval", () => {
+  assert.equal(answerText({ userResponse: " a " }, "clarification"), " a ");
+  assert.equal(answerText({ userResponse: " \n", approvalNote: " n " }), "n");
+  assert.equal(answerText({ approved: false }), "[Denied by operator]");
+  assert.equal(answerText({ userResponse: 7 }), "[Approved by operator]");
+  assert.throws(() => answerText({ approved: true }, "clarification"), (error) => error instanceof BlankAnswerError);
+});
+
+test("the pure part has all but the files, and loads nothing of Node", () => {
+  assert.equal("writeSkillReport" in pure, false);
+  assert.equal(pure.resolveRouting, resolveRouting);
+  const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+  const seen = new Set<string>();
+  const follow = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, from = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) .*?from "(.*?)";$/gm)) {
+      assert.equal(from.startsWith("."), true, `${file} imports ${from}`);
+      follow(join(file, "..", from));
+    }
+  };
+  follow(join(dist, "index.js"));
+  assert.equal(seen.size > 25, true);
+  for (const file of seen) {
+    const clocks = /\b(?:Date|Math\.random|crypto|process)\b/.test(readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, ""));
+    assert.equal(clocks, file.endsWith("create.js"), file);
+  }
+});
