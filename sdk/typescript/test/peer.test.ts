@@ -89,6 +89,27 @@ test("a routing input resolves as it does in the binary", options, () => {
   });
 });
 
+test("a word ends in every script where it ends for the binary", options, () => {
+  const borders: number[] = [];
+  let was = false;
+  for (let scalar = 0x80; scalar < 0x110000; scalar += 1) {
+    const is = (scalar < 0xd800 || scalar > 0xdfff) && /[\p{Alphabetic}\p{N}]/u.test(String.fromCodePoint(scalar));
+    if (is !== was) borders.push(scalar - 1, scalar);
+    was = is;
+  }
+  const scalars = borders.filter((scalar) => scalar < 0xd800 || scalar > 0xdfff).map((scalar) => String.fromCodePoint(scalar));
+  const cases: Case[] = [];
+  for (let start = 0; start < scalars.length; start += 16) {
+    const words = scalars.slice(start, start + 16).map((scalar, index) => `Status: x${index}${scalar}y\nGo to step z${index}${scalar}y`);
+    const input_text = formatCompact({ handoff_text: words.join("\n"), routing: { loop_target: "x" } });
+    const unhinted = formatCompact({ handoff_text: words.join("\n"), routing: { loop_target: "x" }, hints: false });
+    cases.push(answered("route.resolve", { input_text }, () => ({ expect_text: formatJson(resolveRouting(input_text)) })));
+    cases.push(answered("route.resolve", { input_text: unhinted }, () => ({ expect_text: formatJson(resolveRouting(unhinted)) })));
+  }
+  assert(scalars.length > 2000);
+  check(cases);
+});
+
 test("labelled text resolves as it does in the binary", options, () => {
   many(2, 1000, (chance) => {
     const labels = ["Handoff text", "Step routing", "Iteration", "flow", "Steps", "HINTS"] as const;
