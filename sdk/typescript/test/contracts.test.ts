@@ -178,6 +178,14 @@ test("a routing input can be a value, a text, or bytes", () => {
   assert.equal(refused(() => resolveRouting({ ...input, iteration: 0.5 })).pointer, "/iteration");
 });
 
+test("a word ends where its letters end, those beyond the first plane too", () => {
+  const routing = { routing_kind: "microloop", loop_target: "VERIFIED" } as const;
+  for (const handoff_text of ["It is 𐐀VERIFIED.", "It is VERIFIED𐐀.", "It is éVERIFIED", "𐐀Status: VERIFIEDx"]) {
+    assert.equal(resolveRouting({ handoff_text, routing }).reason, "Handoff does not state a status", handoff_text);
+  }
+  assert.equal(resolveRouting({ handoff_text: "🧪VERIFIED🧪", routing }).reason, "Loop target reached");
+});
+
 test("a branch names its flow only where it is another one", () => {
   const signal = Signal.from({ decision: "route", route: { flow: "g", step_id: "x" } });
   assert.equal(signal.toOrchestrator("g").get("route"), "x");
