@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { Envelope } from "./envelope/envelope.js";
 import { ContractError } from "./diagnostic.js";
 import { Fields } from "./fields.js";
-import { Handoff } from "./handoff/handoff.js";
+import { HandoffEnvelope } from "./handoff/handoff.js";
 import { JsonError } from "./json/error.js";
 import { parseJson } from "./json/read.js";
 import type { JsonObject } from "./json/value.js";
@@ -69,9 +69,9 @@ export class Attempt {
   }
 
   /** The last hand-off; null in the first step. @throws ContractError `HANDOFF_INVALID` */
-  get handoff(): Handoff | null {
+  get handoff(): HandoffEnvelope | null {
     const content = this.content("ENVOI_HANDOFF");
-    return content && Handoff.decode(content);
+    return content && HandoffEnvelope.decode(content);
   }
 
   /** In a loop that has gone back: what the critic said. */

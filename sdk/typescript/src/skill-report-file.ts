@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
+import { ContractError } from "./diagnostic.js";
 import { formatJson } from "./json/write.js";
 import { SkillReport, type SkillError } from "./skill-report.js";
 import { formatTime } from "./time.js";
@@ -52,7 +53,20 @@ export function leaveSkillReport(
   return report;
 }
 
-/** Reads the report at `path`. @throws ContractError `SKILL_REPORT_INVALID`; what the file system throws. */
-export function readSkillReport(path: string): SkillReport {
-  return SkillReport.decode(readFileSync(path));
+/**
+ * Reads the report at `path`; null if there is no such file, or if it is no report. `parseSkillReport` says why it is none.
+ *
+ * @throws what the file system throws for another reason than that there is no file.
+ */
+export function readSkillReport(path: string): SkillReport | null {
+  try {
+    return SkillReport.decode(readFileSync(path));
+  } catch (cause) {
+    if (cause instanceof ContractError || isMissing(cause)) return null;
+    throw cause;
+  }
+}
+
+function isMissing(cause: unknown): boolean {
+  return typeof cause === "object" && cause !== null && "code" in cause && cause.code === "ENOENT";
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeHandoff, type Environment } from "envoi";
+import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeHandoff, type Environment, type SkillReport } from "envoi";
 
 /** A folder with what the engine gives, and the variables that name it. */
 async function given(run: (environment: Environment, folder: string) => Promise<void>): Promise<void> {
@@ -18,6 +18,11 @@ async function given(run: (environment: Environment, folder: string) => Promise<
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The report that was left. */
+function report(folder: string): SkillReport {
+  return readSkillReport(join(folder, "a", "report.json")) ?? assert.fail("no report was left");
 }
 
 test("a command finds what the engine gives it", async () => {
@@ -50,15 +55,15 @@ test("a command finds what the engine gives it", async () => {
 
 test("what the body returns and says is left for the engine, each file whole", async () => {
   await given(async (environment, folder) => {
-    const report = await runStep(async (step) => {
+    const left = await runStep(async (step) => {
       step.say("Counted.");
       step.say("Status: VERIFIED");
       step.metrics["llm_calls"] = 0;
       return { words: 3 };
     }, { environment, skillName: "word-count" });
-    const { ok, skillName, data, metrics, error } = readSkillReport(join(folder, "a", "report.json"));
+    const { ok, skillName, data, metrics, error } = report(folder);
     assert.deepEqual([ok, skillName, formatCompact(data), formatCompact(metrics), error], [true, "word-count", '{"words":3}', '{"llm_calls":0}', undefined]);
-    assert.equal(report?.skillName, "word-count");
+    assert.equal(left?.skillName, "word-count");
     assert.equal(readFileSync(join(folder, "a", "output.txt"), "utf8"), "Counted.\nStatus: VERIFIED\n");
     assert.deepEqual(readdirSync(join(folder, "a")), ["output.txt", "report.json"]);
   });
@@ -80,8 +85,8 @@ test("an exception makes the report say so, and goes on its way", async () => {
         throw cause;
       };
       assert.equal(await thrown(runStep(body, { environment })), cause);
-      const report = readSkillReport(join(folder, "a", "report.json"));
-      assert.deepEqual([report.ok, report.statedError(), report.data], [false, error, null]);
+      const { ok, data } = report(folder);
+      assert.deepEqual([ok, report(folder).statedError(), data], [false, error, null]);
     }
   });
 });
@@ -89,10 +94,9 @@ test("an exception makes the report say so, and goes on its way", async () => {
 test("a failure that is said is reported, and data that JSON cannot say is one", async () => {
   await given(async (environment, folder) => {
     await runStep((step) => step.fail("no rates today", "THROTTLED"), { environment });
-    const path = join(folder, "a", "report.json");
-    assert.deepEqual([readSkillReport(path).ok, readSkillReport(path).statedError()], [false, { code: "THROTTLED", message: "no rates today" }]);
+    assert.deepEqual([report(folder).ok, report(folder).statedError()], [false, { code: "THROTTLED", message: "no rates today" }]);
     await thrown(runStep(() => NaN, { environment }));
-    assert.deepEqual([readSkillReport(path).ok, readSkillReport(path).statedError()?.code], [false, "SKILL_REPORT_INVALID"]);
+    assert.deepEqual([report(folder).ok, report(folder).statedError()?.code], [false, "SKILL_REPORT_INVALID"]);
   });
 });
 

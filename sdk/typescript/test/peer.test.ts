@@ -13,7 +13,7 @@ import { test } from "node:test";
 import {
   ContractError,
   Envelope,
-  Signal,
+  RoutingSignal,
   UserEnvelopeParseError,
   convert,
   formatCompact,
@@ -206,7 +206,7 @@ function same(command: string, input: string, ours: () => string): void {
 }
 
 test("a signal of this library stands in a hand-off as the binary writes it", options, () => {
-  const routing_signal = new Signal({ decision: "branch", next_step_id: "x", route: { flow: "g", step_id: "x" } });
+  const routing_signal = new RoutingSignal({ decision: "branch", next_step_id: "x", route: { flow: "g", step_id: "x" } });
   const ids = { step_id: "s", flow_key: "f", run_id: "r", status: "succeeded" } as const;
   const written = formatJson(writeHandoff({ ...ids, routing_signal }));
   const theirs = spawnSync(BINARY, ["handoff"], { input: formatJson({ ...ids, routing_signal: routing_signal.toOrchestrator() }), encoding: "utf8" });
