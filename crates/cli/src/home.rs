@@ -44,10 +44,7 @@ impl Home {
     /// The store, made where it is missing.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
-        let store = Store::open(Layout::new(&dir)).map_err(|error| {
-            Failure::store(format!("the store `{}`: {error}", dir.display()))
-                .hint("`envoi doctor` looks closer")
-        })?;
+        let store = Store::open(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
         Ok(Arc::new(store))
     }
 
