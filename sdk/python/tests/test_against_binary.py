@@ -12,7 +12,7 @@ from tests import generate
 
 ENVOI = os.environ.get("ENVOI")
 SEED = int(os.environ.get("ENVOI_TEST_SEED", "20261122"))
-CASES = int(os.environ.get("ENVOI_TEST_CASES", "1500"))
+CASES = int(os.environ.get("ENVOI_TEST_CASES", "500"))
 
 
 def expectation(make) -> dict:

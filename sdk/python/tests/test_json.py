@@ -59,6 +59,7 @@ class Reading(unittest.TestCase):
             ("nullx", 1, 1, "", "a value"),
             ('["\\uD800"]', 1, 3, "/0", "a whole surrogate pair"),
             ('["\\uDC00\\uD800"]', 1, 3, "/0", "a whole surrogate pair"),
+            ('["\\uDC00\\uDC00"]', 1, 3, "/0", "a whole surrogate pair"),
             ('["\\uD800\\u0041"]', 1, 3, "/0", "a whole surrogate pair"),
             ('"\\u12g4"', 1, 2, "", "four hexadecimal digits"),
             ('"\\x"', 1, 2, "", "an escape that JSON knows"),
@@ -109,7 +110,7 @@ class Values(unittest.TestCase):
     def test_counts_are_read_by_value_within_53_bits(self) -> None:
         rows = {
             "0": 0, "-0": 0, "0e999999999999999999999": 0, "4096": 4096, "4096.0": 4096, "4.096e3": 4096, "40960E-1": 4096,
-            "1e15": 10**15, "9007199254740991": 2**53 - 1, "9007199254740991.000": 2**53 - 1, "9007199254740992": None,
+            "1e15": 10**15, "9007199254740991": 2**53 - 1, "9007199254740991.000": 2**53 - 1, "9007199254740992": None, "9007199254740992.0": None,
             "9007199254740990.5": None, "1e16": None, "1e400": None, "1e99999999999999999999": None, "-1": None, "1.5": None,
             "1e-1": None, "1e-99999999999999999999": None, "18446744073709551616": None,
         }  # fmt: skip

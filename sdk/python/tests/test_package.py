@@ -55,6 +55,14 @@ class TheWheel(unittest.TestCase):
         self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, ROOT])
         self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
 
+    def test_the_source_archive_gives_the_same_wheel(self) -> None:
+        again = self.folder / "from-archive"
+        make = "import sys; sys.path.insert(0, sys.argv[1]); import pure_wheel; print(pure_wheel.build_sdist(sys.argv[2]))"
+        made = self.run_command([self.python, "-c", make, ROOT / "build_backend", self.folder])
+        archive = self.folder / made.stdout.strip()
+        self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, archive])
+        self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
     def test_the_examples_of_the_readme_run_as_installed(self) -> None:
         program = self.folder / "readme.py"
         program.write_text(examples(), encoding="utf-8")

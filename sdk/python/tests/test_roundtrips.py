@@ -144,6 +144,7 @@ class Setting(unittest.TestCase):
             ("metadata", {"x": object()}, "/metadata/x"),
             ("terminal_reason", "tired", "/terminal_reason"),
             ("outputs", None, "/outputs"),
+            ("unknown", {"x": object()}, "/x"),
             ("processing_history", [envoi.ProcessingRecord(duration_ms=-1)], "/processing_history/0/duration_ms"),
         ):
             envelope = envoi.Envelope()
@@ -152,6 +153,11 @@ class Setting(unittest.TestCase):
                 with self.subTest(name), self.assertRaises(envoi.ContractError) as caught:
                     write()
                 self.assertEqual((caught.exception.code, caught.exception.pointer), ("ENVELOPE_INVALID", pointer))
+
+    def test_an_unknown_member_never_takes_the_place_of_a_known_one(self) -> None:
+        envelope = envoi.Envelope(user_id="u", unknown={"user_id": "another", "z": 1})
+        self.assertEqual(envelope.to_state_dict()["user_id"], "u")
+        self.assertEqual(envelope.to_state_dict()["z"], 1)
 
     def test_words_can_be_set_as_text(self) -> None:
         envelope = envoi.Envelope(terminal_reason="completed", interrupt=envoi.FlowInterrupt("confirmation"))

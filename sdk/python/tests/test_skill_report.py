@@ -90,6 +90,13 @@ class Reports(unittest.TestCase):
         other.touch()
         self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), stat.S_IMODE(other.stat().st_mode))
 
+    def test_the_end_of_stderr_explains_an_exit(self) -> None:
+        error = envoi.judge(exit=1, stderr="first words " + "x" * 1990 + " last words\n").error
+        self.assertEqual((error.code, len(error.message)), ("TOOL_EXIT_NON_ZERO", 2000))
+        self.assertTrue(error.message.endswith("x last words"))
+        self.assertEqual(envoi.judge(signal=9).error.message, "signal 9")
+        self.assertEqual(envoi.judge(exit=3, stderr=" \n").error.message, "exit code 3")
+
     def test_no_file_and_no_report_are_none(self) -> None:
         self.assertIsNone(envoi.read_skill_report(self.path))
         self.path.parent.mkdir(parents=True)

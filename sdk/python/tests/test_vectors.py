@@ -37,7 +37,7 @@ class TheCommand(unittest.TestCase):
             {"op": "route.guess", "name": "unknown op", "input": {}, "expect": {}},
             {"op": "envelope.apply", "name": "unknown operation", "input": {"operations": [{"op": "fly"}]}, "expect": {}},
             {"op": "route.convert", "name": "no expectation", "input": {"signal": {"decision": "next"}, "to": "resolver"}},
-            {"op": "user_envelope.answer_text", "name": "a value where a refusal is due", "input": {}, "expect_error": "X"},
+            {"op": "user_envelope.answer_text", "name": "a value where a refusal is due", "input": {}, "expect": "[Approved by operator]", "expect_error": "X"},
             {"op": "envelope.roundtrip", "name": "another code", "input_text": "[]", "expect_error": "HANDOFF_INVALID"},
             7,
         ]  # fmt: skip

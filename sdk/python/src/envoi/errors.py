@@ -60,7 +60,7 @@ class ContractError(ValueError):
 
     def located(self, text: str) -> "ContractError":
         """The same with line and column, if they can be found in the text."""
-        place = json.locate(text, self.pointer) if self.line is None else None
+        place = json.locate(text, self.pointer)
         if place is not None:
             self.line, self.column = place
         return self

@@ -61,5 +61,19 @@ def is_alphanumeric(scalar: str) -> bool:
 
 
 def is_word_part(scalar: str) -> bool:
-    """Whether it can stand inside a word."""
-    return scalar in "_-" or is_alphanumeric(scalar)
+    """Whether it can stand inside a word; nothing, beyond the end of a text, cannot."""
+    return scalar in ("_", "-") or (scalar != "" and is_alphanumeric(scalar))
+
+
+def word_end(text: str, at: int) -> int:
+    """Where the word ends that stands at `at`; `at` itself if none does."""
+    while at < len(text) and is_word_part(text[at]):
+        at += 1
+    return at
+
+
+def word_start(text: str, end: int) -> int:
+    """Where the word begins that ends at `end`; `end` itself if none does."""
+    while end and is_word_part(text[end - 1]):
+        end -= 1
+    return end

@@ -195,8 +195,9 @@ def write_skill_report(
 ) -> SkillReport:
     """Writes a report where the engine looks for it, makes its folder, and prints one line (unless `quiet`).
 
-    Unless `ok` says otherwise, it worked if there is no `error`. The file appears as a whole or not at all. Raises JsonError if `data` or `metrics` cannot be said in JSON, OSError if the
-    file cannot be written.
+    Unless `ok` says otherwise, it worked if there is no `error`. The file appears as a whole or not at all.
+
+    Raises JsonError if `data` or `metrics` cannot be said in JSON, OSError if the file cannot be written.
     """
     if isinstance(error, str):
         error = SkillError.read(error)

@@ -62,7 +62,7 @@ class HandoffEnvelope:
         summary over 2000 characters, a `succeeded` with an error.
         """
         fields = Fields(data, HANDOFF_INVALID)
-        ids = {name: _read_id(fields, name) for name in ("step_id", "flow_key", "run_id")}
+        step_id, flow_key, run_id = (_read_id(fields, name) for name in ("step_id", "flow_key", "run_id"))
         signal = read_signal(fields)
         if signal is None:
             raise fields.missing("routing_signal")
@@ -72,7 +72,9 @@ class HandoffEnvelope:
         if status is None:
             raise fields.missing("status")
         return cls(
-            **ids,
+            step_id=step_id,
+            flow_key=flow_key,
+            run_id=run_id,
             routing_signal=signal,
             summary=summary,
             artifacts=artifacts,
@@ -87,7 +89,8 @@ class HandoffEnvelope:
     @classmethod
     def from_json(cls, document: Union[bytes, str]) -> "HandoffEnvelope":
         """Reads a hand-off from text. Raises ContractError `HANDOFF_INVALID` with line and column."""
-        return read_document(document, HANDOFF_INVALID, cls.from_dict)
+        handoff: HandoffEnvelope = read_document(document, HANDOFF_INVALID, cls.from_dict)
+        return handoff
 
     def to_dict(self) -> Dict[str, Any]:
         """The hand-off, members in the order of the contract."""

@@ -6,10 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
-from ..ascii import SPACE, is_letter, lower, same
-from ..letters import is_word_part
+from ..ascii import SPACE, is_letter, lower
+from ..letters import is_word_part, word_end
 
-_TO = re.compile(r"[Tt][Oo](?=[ \t:\"'`*])")
+_TO = re.compile(r"(?:(route_)|(?:go|route)[ \t\n\r\f]+)to(?=[ \t:\"'`*])", re.ASCII | re.IGNORECASE)
+"""A verb and its `to`."""
+
+_NAMED = re.compile(r"[\"'`*]*[ \t\n\r\f]*:[* \t]*")
+_STEP = re.compile(r"[ \t\n\r\f]*step[ \t][ \t\n\r\f]*", re.ASCII | re.IGNORECASE)
+_FLOW = re.compile(r"[ \t\n\r\f]*flow[ \t][ \t\n\r\f]*", re.ASCII | re.IGNORECASE)
+_COMMAS = re.compile(r",*")
 
 
 @dataclass(frozen=True)
@@ -24,81 +30,62 @@ class Hint:
         return self.step_id if self.flow is None else f"{self.flow}/{self.step_id}"
 
 
-def to_step(name: str) -> Optional[Hint]:
-    """A hint to a step of the same flow, if the text begins with a name."""
-    named = _name(name)
+def to_step(text: str, at: int = 0) -> Optional[Hint]:
+    """A hint to a step of the same flow, if a name stands at `at`."""
+    named = _name(text, at)
     return Hint(named[0]) if named else None
 
 
 def hints(line: str) -> Iterator[Hint]:
     """The hints of one line, in order."""
     for found in _TO.finditer(line):
-        hint = _hint(line[: found.start()], line[found.end() :])
+        if found.start() and is_word_part(line[found.start() - 1]):
+            continue
+        hint = _named(line, found.end()) if found[1] else _spoken(line, found)
         if hint is not None:
             yield hint
 
 
-def _hint(before: str, after: str) -> Optional[Hint]:
-    """The hint whose word `to` stands between the two."""
-    prefix = _without_end(before, "route_")
-    if prefix is not None:
-        name = after.lstrip("\"'`*").lstrip(SPACE)
-        if not name.startswith(":") or not _stands_alone(prefix):
-            return None
-        return to_step(name[1:].lstrip("* \t"))
-    spoken = before.rstrip(SPACE)
-    if len(spoken) == len(before):
-        return None
-    prefix = _without_end(spoken, "go")
-    prefix = _without_end(spoken, "route") if prefix is None else prefix
-    if prefix is None or not _stands_alone(prefix) or _is_denied(prefix):
-        return None
-    return _destination(after)
+def _named(line: str, at: int) -> Optional[Hint]:
+    """What follows `route_to`."""
+    colon = _NAMED.match(line, at)
+    return to_step(line, colon.end()) if colon else None
 
 
-def _destination(text: str) -> Optional[Hint]:
-    """`step X` or `flow F step X`."""
-    step = _without_word(text, "step")
+def _spoken(line: str, found: "re.Match[str]") -> Optional[Hint]:
+    """`step X` or `flow F step X` after a verb that is not denied."""
+    if _is_denied(line, found.start()):
+        return None
+    step = _STEP.match(line, found.end())
     if step is not None:
-        return to_step(step)
-    flow = _name(_without_word(text, "flow") or "")
+        return to_step(line, step.end())
+    flow_word = _FLOW.match(line, found.end())
+    flow = _name(line, flow_word.end()) if flow_word else None
     if flow is None:
         return None
-    step_id = _name(_without_word(flow[1].lstrip(","), "step") or "")
+    commas = _COMMAS.match(line, flow[1])
+    step = _STEP.match(line, commas.end() if commas else flow[1])
+    step_id = _name(line, step.end()) if step else None
     return Hint(step_id[0], flow[0]) if step_id else None
 
 
-def _without_word(text: str, word: str) -> Optional[str]:
-    """What follows a word and white space."""
-    start = text.lstrip(SPACE)
-    rest = start[len(word) :]
-    return rest.lstrip(SPACE) if same(start[: len(word)], word) and rest[:1] in (" ", "\t") else None
-
-
-def _name(text: str) -> Optional[Tuple[str, str]]:
-    """A name in quotes, or a bare one that begins with a letter; and what follows."""
-    quote = text[:1]
+def _name(text: str, at: int) -> Optional[Tuple[str, int]]:
+    """A name in quotes, or a bare one that begins with a letter; and where it ends."""
+    quote = text[at : at + 1]
     if quote and quote in "'\"`":
-        name, closed, rest = text[1:].partition(quote)
-        name = name.strip(SPACE)
-        return (name, rest) if closed and name and "/" not in name else None
+        end = text.find(quote, at + 1)
+        name = text[at + 1 : max(end, at)].strip(SPACE)
+        return (name, end + 1) if name and "/" not in name else None
     if not is_letter(quote):
         return None
-    end = 1
-    while end < len(text) and is_word_part(text[end]):
-        end += 1
-    return text[:end], text[end:]
+    end = word_end(text, at)
+    return text[at:end], end
 
 
-def _stands_alone(prefix: str) -> bool:
-    return not prefix or not is_word_part(prefix[-1])
-
-
-def _is_denied(prefix: str) -> bool:
+def _is_denied(line: str, end: int) -> bool:
     """Whether the words before say not to: `do not go to step …` is no hint."""
-    last = prefix.rstrip(SPACE).replace("\t", " ").rpartition(" ")[2]
+    while end and line[end - 1] in SPACE:
+        end -= 1
+    start = max(line.rfind(" ", 0, end), line.rfind("\t", 0, end)) + 1
+    last = line[start:end]
     return lower(last) in ("not", "never", "cannot") or last.endswith(("n't", "n\u2019t"))
-
-
-def _without_end(text: str, end: str) -> Optional[str]:
-    return text[: -len(end)] if same(text[-len(end) :], end) else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Iterator, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from ..ascii import SPACE, is_letter, lower, same
-from ..letters import is_alphanumeric, is_word_part
+from ..letters import is_alphanumeric, word_end
 
 _MARKUP = "*_\"'`"
 """What dresses a word up."""
@@ -41,19 +41,13 @@ TEMPLATE = Template()
 
 def statuses(line: str) -> Iterator["Status | Template | None"]:
     """What stands after each status label of a line; None for no word at all."""
-    for before, after in _colons(line):
-        if _ends_with_label(before, _status_length):
-            yield value(after)
+    return _values(line, ("status",))
 
 
 def denies_help(line: str) -> bool:
     """Whether the line says that further iteration cannot help."""
-    for before, after in _colons(line):
-        if _ends_with_label(before, _help_length):
-            said = value(after)
-            if isinstance(said, Status) and not said.negated and is_no(said.word):
-                return True
-    return False
+    said = [value for value in _values(line, _HELP) if isinstance(value, Status)]
+    return any(not value.negated and is_no(value.word) for value in said)
 
 
 def is_no(word: str) -> bool:
@@ -71,80 +65,92 @@ def names_help(name: str) -> bool:
     return lower(name) in _HELP
 
 
-def _colons(line: str) -> Iterator[Tuple[str, str]]:
+def _values(line: str, labels: Tuple[str, ...]) -> Iterator["Status | Template | None"]:
     at = line.find(":")
     while at >= 0:
-        yield line[:at], line[at + 1 :]
+        if any(_ends_with(line, at, label) for label in labels):
+            yield value(line, at + 1)
         at = line.find(":", at + 1)
 
 
-def _status_length(text: str) -> Optional[int]:
-    return 6 if same(text[-6:], "status") else None
-
-
-def _help_length(text: str) -> Optional[int]:
-    return next((len(label) for label in _HELP if same(text[-len(label) :], label)), None)
-
-
-def _ends_with_label(before: str, length_of: Callable[[str], Optional[int]]) -> bool:
+def _ends_with(line: str, end: int, label: str) -> bool:
     """Whether a label ends here that is not the end of a longer name: `exit status` and `http_status` are others."""
-    before = before.rstrip(SPACE).rstrip(_MARKUP).rstrip(SPACE)
-    length = length_of(before)
-    if length is None:
+    end = _back(line, _back(line, _back(line, end, SPACE), _MARKUP), SPACE)
+    start = end - len(label)
+    if start < 0 or not same(line[start:end], label):
         return False
-    prefix = before[: len(before) - length].rstrip(_MARKUP)
-    spaced = prefix.rstrip(SPACE)
-    if not spaced:
+    prefix = _back(line, start, _MARKUP)
+    spaced = _back(line, prefix, SPACE)
+    if spaced == 0:
         return True
-    if len(spaced) < len(prefix):
-        return not is_alphanumeric(spaced[-1])
-    return spaced[-1] in "([{,;|#—–"
+    if spaced < prefix:
+        return not is_alphanumeric(line[spaced - 1])
+    return line[spaced - 1] in "([{,;|#—–"
 
 
-def value(text: str) -> "Status | Template | None":
-    """What the beginning of a text says as the value of a label."""
-    text = text.lstrip(_DRESS)
-    first = _word(text)
+def _back(line: str, end: int, passed: str) -> int:
+    """Where a text ends without the scalars to be passed over."""
+    while end and line[end - 1] in passed:
+        end -= 1
+    return end
+
+
+def value(line: str, at: int = 0) -> "Status | Template | None":
+    """What a text says from `at` on, as the value of a label."""
+    at = _undressed(line, at)
+    first = _word(line, at)
     if first is None:
-        return TEMPLATE if text[:1] in ("<", "[", "{", "(") else None
-    denied = _denied(*first)
-    stated, after = denied or first
-    if goes_on_with_alternative(after):
+        return TEMPLATE if line[at : at + 1] in ("<", "[", "{", "(") else None
+    denied = _denied(line, *first)
+    stated, end = denied or first
+    if goes_on_with_alternative(line, end):
         return TEMPLATE
     return Status(stated, negated=denied is not None)
 
 
-def _denied(first: str, after: str) -> Optional[Tuple[str, str]]:
-    """What `NOT X` or `NOT YET X` denies, and what follows it."""
-    second = _next_word(after) if same(first, "not") else None
+_Word = Tuple[str, int]
+"""A word, and where it ends."""
+
+
+def _denied(line: str, first: str, end: int) -> Optional[_Word]:
+    """What `NOT X` or `NOT YET X` denies."""
+    second = _next_word(line, end) if same(first, "not") else None
     if second is None or not same(second[0], "yet"):
         return second
-    return _next_word(second[1]) or second
+    return _next_word(line, second[1]) or second
 
 
-def _next_word(text: str) -> Optional[Tuple[str, str]]:
-    start = text.lstrip(_DRESS)
-    return _word(start) if len(start) < len(text) else None
+def _next_word(line: str, end: int) -> Optional[_Word]:
+    start = _undressed(line, end)
+    return _word(line, start) if start > end else None
 
 
-def _word(text: str) -> Optional[Tuple[str, str]]:
-    """The word at the beginning, and what follows. Letters of any script that touch it belong to it."""
-    if not is_letter(text[:1]):
+def _undressed(line: str, at: int) -> int:
+    while line[at : at + 1] and line[at] in _DRESS:
+        at += 1
+    return at
+
+
+def _word(line: str, at: int) -> Optional[_Word]:
+    """The word that begins here. Letters of any script that touch it belong to it."""
+    if not is_letter(line[at : at + 1]):
         return None
-    end = 1
-    while end < len(text) and is_word_part(text[end]):
-        end += 1
     # Underscores around a word are markup: `_VERIFIED_`.
-    bare = text[:end].rstrip("_")
-    return bare, text[len(bare) :]
+    bare = line[at : word_end(line, at)].rstrip("_")
+    return bare, at + len(bare)
 
 
-def goes_on_with_alternative(after: str) -> bool:
-    """Whether a word is followed by `|`, `/` or `or` and another word."""
-    after = after.lstrip(_DRESS)
-    if after[:1] in ("|", "/"):
-        return is_letter(after[1:].lstrip(_DRESS)[:1])
-    conjunction = _word(after)
-    if conjunction is None or not same(conjunction[0], "or") or conjunction[1][:1] not in (" ", "\t"):
+def goes_on_with_alternative(line: str, end: int) -> bool:
+    """Whether a word that ends here is followed by `|`, `/` or `or` and another word."""
+    at = _undressed(line, end)
+    if line[at : at + 1] in ("|", "/"):
+        return _begins_word(line, at + 1)
+    conjunction = _word(line, at)
+    if conjunction is None or not same(conjunction[0], "or"):
         return False
-    return is_letter(conjunction[1].lstrip(_DRESS)[:1])
+    return line[conjunction[1] : conjunction[1] + 1] in (" ", "\t") and _begins_word(line, conjunction[1])
+
+
+def _begins_word(line: str, at: int) -> bool:
+    start = _undressed(line, at)
+    return is_letter(line[start : start + 1])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..ascii import SPACE, lower, same
-from ..letters import is_word_part
+from ..letters import is_word_part, word_start
 from . import label, text
 from .hint import Hint
 from .input import Routing, RoutingInput, RoutingKind
@@ -174,35 +173,38 @@ def _mentions(line: str, expected: List[str]) -> Iterator[Tuple[str, bool]]:
     """Where an expected value stands as a whole word, and whether it is denied; a list of alternatives mentions none."""
     lowered = lower(line)
     for value in expected:
-        for found in re.finditer(f"(?={re.escape(lower(value))})", lowered):
-            before, after = line[: found.start()], line[found.start() + len(value) :]
-            touched = (before and is_word_part(before[-1])) or (after and is_word_part(after[0]))
-            if not touched and not _is_alternative(before, after):
-                yield value, _is_denied(before)
+        wanted = lower(value)
+        start = lowered.find(wanted)
+        while start >= 0:
+            end = start + len(wanted)
+            touched = is_word_part(line[start - 1 : start]) or is_word_part(line[end : end + 1])
+            if not touched and not _is_alternative(line, start, end):
+                yield value, _is_denied(line, start)
+            start = lowered.find(wanted, start + 1)
 
 
-def _is_alternative(before: str, after: str) -> bool:
-    before = before.rstrip(SPACE)
+def _is_alternative(line: str, start: int, end: int) -> bool:
+    before = _back(line, start)
     return (
-        before.endswith(("|", "/"))
-        or same(_last_word(before), "or")
-        or label.goes_on_with_alternative(after)
+        (before > 0 and line[before - 1] in "|/")
+        or same(line[word_start(line, before) : before], "or")
+        or label.goes_on_with_alternative(line, end)
     )
 
 
-def _is_denied(before: str) -> bool:
+def _is_denied(line: str, start: int) -> bool:
     """Whether the words before are `not` or `not yet`."""
-    end = len(before)
-    while end and before[end - 1] != "." and not is_word_part(before[end - 1]):
-        end -= 1
-    last = _last_word(before[:end])
-    if same(last, "yet"):
-        last = _last_word(before[: end - len(last)].rstrip(SPACE))
-    return same(last, "not")
-
-
-def _last_word(line: str) -> str:
-    start = len(line)
-    while start and is_word_part(line[start - 1]):
+    while start and line[start - 1] != "." and not is_word_part(line[start - 1]):
         start -= 1
-    return line[start:]
+    last = word_start(line, start)
+    if same(line[last:start], "yet"):
+        start = _back(line, last)
+        last = word_start(line, start)
+    return same(line[last:start], "not")
+
+
+def _back(line: str, end: int) -> int:
+    """Where a text ends without the white space at its end."""
+    while end and line[end - 1] in SPACE:
+        end -= 1
+    return end
