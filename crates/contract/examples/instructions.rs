@@ -3,7 +3,7 @@
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a program beside the crate: it has arguments and a clock"
+    reason = "it measures the crate from outside: the crate itself reads neither clock nor arguments"
 )]
 
 use envoi_contract::envelope::{Envelope, ProcessingRecord};
