@@ -39,7 +39,7 @@ def route_case(chance: random.Random) -> dict:
 
 
 def labelled_route_case(chance: random.Random) -> dict:
-    given = generate.labelled(chance)
+    given = generate.labelled_routing(chance)
     make = lambda: envoi.resolve(envoi.decode_routing_input(given)).signal.to_resolver_dict()
     return {"op": "route.resolve", "input_text": given, **expectation(make)}
 
@@ -57,7 +57,7 @@ def handoff_case(chance: random.Random) -> dict:
 
 
 def labelled_handoff_case(chance: random.Random) -> dict:
-    given = generate.labelled(chance)
+    given = generate.labelled_draft(chance)
     return {"op": "handoff.write", "input_text": given, **expectation(lambda: envoi.write_handoff(given).to_dict())}
 
 
@@ -96,8 +96,8 @@ def broken_case(chance: random.Random) -> dict:
 def answer_case(chance: random.Random) -> dict:
     ref = {"artifactId": "a", "representationRevisionId": "r", "digest": "d", "mime": "m", "originKind": "upload"}
     refs = ([], [ref], [{**ref, "size": generate.count(chance)}], [{**ref, "title": generate.text(chance)}], [ref] * 20, None, [{}], [{**ref, "x": 1}])
-    given = {"text": chance.choice((generate.text(chance), None)), **generate.some(chance, ("attachments",), lambda: chance.choice(refs))}
-    raw = chance.choice((envoi.json.dumps(given), generate.step_text(chance)))
+    given = {"text": chance.choice((generate.text(chance), "t", "t", None)), **generate.some(chance, ("attachments",), lambda: chance.choice(refs))}
+    raw = envoi.json.dumps(given) if chance.random() < 0.9 else generate.step_text(chance)
     case = {"raw": raw, "enabled": chance.random() < 0.8, "top_level": chance.choice(([], [ref]))}
     make = lambda: envoi.parse_user_envelope(case["raw"], case["enabled"], case["top_level"]).to_dict()
     return {"op": "user_envelope.parse", "input": case, **expectation(make)}
