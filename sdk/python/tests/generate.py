@@ -156,6 +156,8 @@ def step_text(chance: random.Random, most: int = 12) -> str:
 
 def long_text(chance: random.Random) -> str:
     """One that needs a digest, most of the time."""
+    if chance.random() < 0.4:  # words about as long as the reach of a cut that looks for white space
+        return chance.choice(("\n", " ")).join("w" * chance.randrange(76, 84) for _ in range(40))
     pieces = [step_text(chance, 8) for _ in range(chance.randrange(30, 160))]
     filler = "lorem ipsum é dolor sit amet consectetur adipiscing elit " * chance.randrange(5)
     return chance.choice(("\n", " ", "", filler)).join(pieces)
