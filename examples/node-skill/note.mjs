@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
-import { Handoff } from "../../sdk/typescript/dist/node.js";
+import { HandoffEnvelope } from "../../sdk/typescript/dist/node.js";
 
 const [links] = process.argv.slice(2);
-const { step_id, status, routing_signal } = Handoff.decode(readFileSync(process.env.ENVOI_HANDOFF));
+const { step_id, status, routing_signal } = HandoffEnvelope.decode(readFileSync(process.env.ENVOI_HANDOFF));
 console.log(`${step_id} ${status}: ${links} links are good (${routing_signal.reason}).`);

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use envoi_engine::{is_allowed, protocol::CallerWire};
-use envoi_journal::{Layout, Reader, Store};
+use envoi_journal::{Layout, OpenError, Reader, Store};
 use envoi_kernel::{Flow, flow::SecretSource, ids::Principal};
 use std::{
     env, fs,
@@ -44,25 +44,39 @@ impl Home {
     /// The store, made where it is missing.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
-        let store = Store::open(Layout::new(&dir)).map_err(|error| {
-            Failure::store(format!("the store `{}`: {error}", dir.display()))
-                .hint("`envoi doctor` looks closer")
-        })?;
+        let store = Store::open(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
         Ok(Arc::new(store))
     }
 
-    /// The store for reading; a store that is not there has no runs, and is not made for that.
-    pub(crate) fn reader(&self) -> Result<(Arc<Store>, Reader), Failure> {
-        let dir = self.dir()?;
-        if !dir.join("envoi.db").is_file() {
-            let message = format!("there is no store at `{}`", dir.display());
-            return Err(Failure::new(crate::failure::BAD_INPUT, "NO_STORE", message)
-                .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"));
-        }
+    /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.
+    pub(crate) fn reader(&self) -> Result<(Store, Reader), Failure> {
+        let dir = self.existing()?;
+        let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
+        let reader = store.reader().map_err(Failure::store)?;
+        Ok((store, reader))
+    }
+
+    /// The store to change, which must be there.
+    pub(crate) fn store(&self) -> Result<(Arc<Store>, Reader), Failure> {
+        self.existing()?;
         let store = self.open()?;
         let reader = store.reader().map_err(Failure::store)?;
         Ok((store, reader))
     }
+
+    fn existing(&self) -> Result<PathBuf, Failure> {
+        let dir = self.dir()?;
+        if dir.join("envoi.db").is_file() {
+            return Ok(dir);
+        }
+        let message = format!("there is no store at `{}`", dir.display());
+        Err(Failure::new(crate::failure::BAD_INPUT, "NO_STORE", message)
+            .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"))
+    }
+}
+
+fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
+    Failure::store(format!("the store `{}`: {error}", dir.display())).hint("`envoi doctor` looks closer")
 }
 
 /// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its

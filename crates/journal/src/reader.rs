@@ -10,7 +10,7 @@ use crate::{
     error::{BlobError, ReadError},
     projection,
     rows::{Found, HandoffRow, InboxFilter, InboxRow, Match, Place, RunFilter, RunRow},
-    schema::{self, cause},
+    schema::{self, Access, cause},
     sql::{RunKey, signed, unsigned},
     writer::{PinnedFlow, Snapshot},
 };
@@ -48,8 +48,8 @@ pub struct Loaded {
 }
 
 impl Reader {
-    pub(crate) fn open(db: &Path, blobs: Blobs) -> Result<Self, ReadError> {
-        let conn = schema::connect(db).map_err(|error| read_error(error, "the store"))?;
+    pub(crate) fn open(db: &Path, access: Access, blobs: Blobs) -> Result<Self, ReadError> {
+        let conn = schema::connect_as(db, access).map_err(|error| read_error(error, "the store"))?;
         conn.pragma_update(None, "query_only", true).map_err(|error| read_error(error, "the store"))?;
         Ok(Self { conn, blobs })
     }

@@ -6,7 +6,7 @@ use crate::{
     journal::DiskJournal,
     layout::Layout,
     reader::Reader,
-    schema,
+    schema::{self, Access},
     writer::{self, Writer},
 };
 use rusqlite::Connection;
@@ -25,7 +25,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// A store whose schema is up to date. Cheap to clone.
+/// A store whose schema is the one known here. Cheap to clone.
 ///
 /// It keeps a connection, so that the WAL is not written back and removed each time the last other one is closed.
 #[derive(Debug, Clone)]
@@ -33,6 +33,7 @@ pub struct Store {
     layout: Layout,
     blobs: Blobs,
     conn: Arc<Mutex<Connection>>,
+    access: Access,
 }
 
 impl Store {
@@ -46,7 +47,21 @@ impl Store {
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
         let conn = Arc::new(Mutex::new(schema::open(&layout.db())?));
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn })
+        Ok(Self { layout, blobs, conn, access: Access::Full })
+    }
+
+    /// A store to look at: makes and migrates nothing, so that it may be called while any engine runs, and on a folder
+    /// that may not be written. [`Store::reader`] reads; whatever would write fails.
+    ///
+    /// In a folder that may be written SQLite makes `envoi.db-shm` and an empty `-wal` where they are missing. In one that may
+    /// not be, nobody else may change the store meanwhile.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no store, an older or newer one, damage, commits that cannot be read without writing, or the machine.
+    pub fn open_read_only(layout: Layout) -> Result<Self, OpenError> {
+        let (conn, access) = schema::open_read_only(&layout.db())?;
+        let blobs = Blobs::new(layout.clone());
+        Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access })
     }
 
     /// Where everything lies.
@@ -71,12 +86,17 @@ impl Store {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
+        writer::check_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner), ours)
+    }
+
     /// Starts the writer thread of this holder. A process has one.
     ///
     /// # Errors
     /// [`CommitError::Io`] when the database or the thread cannot be had.
     pub fn writer(&self, epoch: Epoch) -> Result<Writer, CommitError> {
-        Writer::start(&self.layout.db(), epoch)
+        let conn = schema::connect_as(&self.layout.db(), self.access).map_err(writer::commit_error)?;
+        Writer::start(conn, epoch)
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
@@ -101,7 +121,7 @@ impl Store {
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        Reader::open(&self.layout.db(), self.blobs())
+        Reader::open(&self.layout.db(), self.access, self.blobs())
     }
 
     /// Writer, reader and content behind the one interface that the engine's loop knows.

@@ -17,7 +17,7 @@ export { ROUTING_KINDS, type RoutingConfig, type RoutingInput, type RoutingKind 
 export { resolveRouting } from "./routing/resolve.js";
 export {
   DECISIONS,
-  Signal,
+  RoutingSignal,
   convert,
   parseDecision,
   type Decision,
@@ -27,7 +27,7 @@ export {
 } from "./routing/signal.js";
 
 export type { HandoffInput } from "./handoff/draft.js";
-export { HANDOFF_STATUSES, Handoff, type HandoffExtras, type HandoffParts, type HandoffStatus } from "./handoff/handoff.js";
+export { HANDOFF_STATUSES, HandoffEnvelope, type HandoffExtras, type HandoffParts, type HandoffStatus } from "./handoff/handoff.js";
 export { MAX_SUMMARY_SCALARS, summarize } from "./handoff/summary.js";
 export { writeHandoff, type Identity } from "./handoff/write.js";
 

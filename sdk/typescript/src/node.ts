@@ -1,4 +1,5 @@
-/** The whole library for Node: the pure part, and skill reports as files. */
+/** The whole library for Node: the pure part, skill reports as files, and a command's view of its step. */
 
+export { Attempt, runStep, type Answer, type Environment, type Feedback } from "./attempt.js";
 export * from "./index.js";
 export { readSkillReport, writeSkillReport, type SkillReportOptions } from "./skill-report-file.js";

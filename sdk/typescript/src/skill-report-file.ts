@@ -1,11 +1,12 @@
 /** Skill reports as files, for Node: written whole or not at all, read as strictly as any report. */
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
 
+import { ContractError } from "./diagnostic.js";
 import { formatJson } from "./json/write.js";
 import { SkillReport, type SkillError } from "./skill-report.js";
 import { formatTime } from "./time.js";
+import { writeWhole } from "./whole-file.js";
 
 /** What a report may say beside its payload. */
 export interface SkillReportOptions {
@@ -26,7 +27,19 @@ export function writeSkillReport(
   outputPath: string,
   skillName: string,
   data: unknown,
-  { ok, metrics, error }: SkillReportOptions = {},
+  options: SkillReportOptions = {},
+): SkillReport {
+  const report = leaveSkillReport(outputPath, skillName, data, options);
+  process.stdout.write(`${skillName}: ${report.ok ? "ok" : "failed"}, report in ${outputPath}\n`);
+  return report;
+}
+
+/** The same without a word on stdout. */
+export function leaveSkillReport(
+  outputPath: string,
+  skillName: string,
+  data: unknown,
+  { ok, metrics, error }: SkillReportOptions,
 ): SkillReport {
   const report = SkillReport.from({
     ok: ok ?? error === undefined,
@@ -37,34 +50,23 @@ export function writeSkillReport(
     error,
   });
   writeWhole(outputPath, formatJson(report));
-  process.stdout.write(`${skillName}: ${report.ok ? "ok" : "failed"}, report in ${outputPath}\n`);
   return report;
 }
 
-/** Reads the report at `path`. @throws ContractError `SKILL_REPORT_INVALID`; what the file system throws. */
-export function readSkillReport(path: string): SkillReport {
-  return SkillReport.decode(readFileSync(path));
-}
-
-function writeWhole(path: string, text: string): void {
-  const folder = dirname(path);
-  mkdirSync(folder, { recursive: true });
-  const beside = join(folder, `.${basename(path)}.${process.pid}.tmp`);
+/**
+ * Reads the report at `path`; null if there is no such file, or if it is no report. `parseSkillReport` says why it is none.
+ *
+ * @throws what the file system throws for another reason than that there is no file.
+ */
+export function readSkillReport(path: string): SkillReport | null {
   try {
-    writeSynced(beside, text);
-    renameSync(beside, path);
+    return SkillReport.decode(readFileSync(path));
   } catch (cause) {
-    rmSync(beside, { force: true });
+    if (cause instanceof ContractError || isMissing(cause)) return null;
     throw cause;
   }
 }
 
-function writeSynced(path: string, text: string): void {
-  const file = openSync(path, "w");
-  try {
-    writeFileSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+function isMissing(cause: unknown): boolean {
+  return typeof cause === "object" && cause !== null && "code" in cause && cause.code === "ENOENT";
 }

@@ -13,11 +13,11 @@ import {
   ContractError,
   DEFAULT_TIME_TO_LIVE_MS,
   Envelope,
-  Handoff,
+  HandoffEnvelope,
   INTERRUPT_KINDS,
   JsonError,
   JsonNumber,
-  Signal,
+  RoutingSignal,
   SkillReport,
   TERMINAL_REASONS,
   UserEnvelopeParseError,
@@ -29,6 +29,7 @@ import {
   judge,
   parseTerminalReason,
   parseTime,
+  parseSkillReport,
   parseUserEnvelope,
   readSkillReport,
   resolveRouting,
@@ -152,13 +153,27 @@ test("the engine's identity overrules what a step states, and the difference is 
 
 test("a hand-off's own members are refused where they stand", () => {
   const base = '"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance"},"summary":"x","status":"succeeded"';
-  assert.equal(Handoff.decode(`{${base}}`).routing_signal.confidence.text, "0.7");
+  assert.equal(HandoffEnvelope.decode(`{${base}}`).routing_signal.confidence.text, "0.7");
   const long = "🧪".repeat(2001);
   for (const [member, pointer] of [['"artifacts":{"a/b":"../x"}', "/artifacts/a~1b"], ['"duration_ms":1.5', "/duration_ms"], ['"error":"x"', "/error"]] as const) {
-    assert.equal(refused(() => Handoff.decode(`{${base},${member}}`)).pointer, pointer);
+    assert.equal(refused(() => HandoffEnvelope.decode(`{${base},${member}}`)).pointer, pointer);
   }
-  assert.equal(refused(() => Handoff.decode(`{${base.replace('"x"', `"${long}"`)}}`)).found, "2001 of them");
-  assert.equal(refused(() => Handoff.decode(`{${base.replace("advance", "fly")}}`)).pointer, "/routing_signal/decision");
+  assert.equal(refused(() => HandoffEnvelope.decode(`{${base.replace('"x"', `"${long}"`)}}`)).found, "2001 of them");
+  assert.equal(refused(() => HandoffEnvelope.decode(`{${base.replace("advance", "fly")}}`)).pointer, "/routing_signal/decision");
+});
+
+test("white space is ASCII: a form feed is blank, a vertical tab and a no-break space are not", () => {
+  const write = (run_id: string): string => writeHandoff({ step_id: "s", flow_key: "f", run_id, status: "skipped" }).run_id;
+  for (const id of ["\v", "\u00a0", "\uFEFF"]) assert.equal(write(id), id);
+  for (const id of ["", " ", "\t\n\f\r"]) assert.equal(refused(() => write(id)).pointer, "/run_id");
+});
+
+test("a known member is never written twice, nor by an unknown one", () => {
+  const envelope = new Envelope();
+  envelope.user_id = "u";
+  envelope.unknown.set("user_id", "other").set("more", true);
+  const state = envelope.toStateDict();
+  assert.deepEqual([state.get("user_id"), state.get("more"), state.size], ["u", true, 38]);
 });
 
 test("a summary counts scalars, keeps what states something, and says what it left out", () => {
@@ -178,8 +193,16 @@ test("a routing input can be a value, a text, or bytes", () => {
   assert.equal(refused(() => resolveRouting({ ...input, iteration: 0.5 })).pointer, "/iteration");
 });
 
+test("a word ends where its letters end, those beyond the first plane too", () => {
+  const routing = { routing_kind: "microloop", loop_target: "VERIFIED" } as const;
+  for (const handoff_text of ["It is 𐐀VERIFIED.", "It is VERIFIED𐐀.", "It is éVERIFIED", "𐐀Status: VERIFIEDx"]) {
+    assert.equal(resolveRouting({ handoff_text, routing }).reason, "Handoff does not state a status", handoff_text);
+  }
+  assert.equal(resolveRouting({ handoff_text: "🧪VERIFIED🧪", routing }).reason, "Loop target reached");
+});
+
 test("a branch names its flow only where it is another one", () => {
-  const signal = Signal.from({ decision: "route", route: { flow: "g", step_id: "x" } });
+  const signal = RoutingSignal.from({ decision: "route", route: { flow: "g", step_id: "x" } });
   assert.equal(signal.toOrchestrator("g").get("route"), "x");
   assert.equal(signal.toOrchestrator("f").get("route"), "g/x");
   assert.deepEqual([signal.decision, signal.raw_decision, signal.next_step_id], ["branch", "route", "x"]);
@@ -215,12 +238,15 @@ test("a report that cannot be written leaves what stood there", () => {
     const path = join(folder, "report.json");
     writeSkillReport(path, "s", 1, { ok: false });
     assert.throws(() => writeSkillReport(path, "s", NaN), (error) => error instanceof ContractError || error instanceof JsonError);
-    assert.equal(readSkillReport(path).ok, false);
+    assert.equal(readSkillReport(path)?.ok, false);
     mkdirSync(join(folder, "taken"));
     assert.throws(() => writeSkillReport(join(folder, "taken"), "s", 1));
     assert.deepEqual(readdirSync(folder), ["report.json", "taken"]);
     writeFileSync(path, '{"ok":1}');
-    assert.equal(refused(() => readSkillReport(path)).pointer, "/ok");
+    assert.equal(readSkillReport(path), null);
+    assert.equal(readSkillReport(join(folder, "none")), null);
+    assert.throws(() => readSkillReport(folder));
+    assert.equal(refused(() => parseSkillReport('{"ok":1}')).pointer, "/ok");
   });
 });
 
@@ -231,7 +257,7 @@ test("writing a report prints one line", () => {
     const here = fileURLToPath(new URL(".", import.meta.url));
     const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { cwd: here, encoding: "utf8", env: { OUT: path } });
     assert.equal(stdout + stderr, `triage: ok, report in ${path}\n`);
-    assert.equal(readSkillReport(path).data, null);
+    assert.equal(readSkillReport(path)?.data, null);
   });
 });
 

@@ -27,7 +27,7 @@ const PIECES = [
   "Goto step ", "ago to step ", "to ", "'a'", "`b c`", "\"a/b\"", "a", "b", "build", "end",
   "Can further iteration help: no", "can_further_iteration_help: false", "Can further iteration help: not sure", "can_further_iteration_help: yes",
   "{\"status\": \"done\"}", "{\"Status\":\"VERIFIED | X\",\"route_to\":\"a\"}", "{\"can_further_iteration_help\": false, \"status\": \"NOT done\"}",
-  "é", "🧪", "漢字", "İ", "ſ", "K", "not ", "yet ", "NOT YET ", "cannot ",
+  "é", "🧪", "𐐀", "𐐀VERIFIED", "VERIFIED𐐀", "𐐀status:", "漢字", "İ", "ſ", "K", "not ", "yet ", "NOT YET ", "cannot ",
   "Handoff text:", "Step routing:", "loop_target=VERIFIED", "Output: \"", "Step ID: s",
 ] as const;
 

@@ -52,6 +52,7 @@ test("a refusal says where, what was expected and what was found", () => {
     ['{"🧪":[1,tru]}', "line 1, column 9, at `/🧪/1`: expected a value, found `tru]}`"],
     ['{"a/b":{"~":"\\ud800"}}', 'line 1, column 14, at `/a~1b/~0`: expected a whole surrogate pair, found `\\ud800"}}`'],
     ['"\\udc00\\ud800"', 'line 1, column 2: expected a whole surrogate pair, found `\\udc00\\ud800"`'],
+    ['"\\udc00\\udc00"', 'line 1, column 2: expected a whole surrogate pair, found `\\udc00\\udc00"`'],
     ['"a\nb"', "line 1, column 3: expected the rest of a string (control characters are escaped), found ``"],
     ["[1] x", "line 1, column 5: expected the end of the document, found `x`"],
     ["[1,]", "line 1, column 4, at `/1`: expected a value, found `]`"],

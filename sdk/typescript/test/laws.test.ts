@@ -6,8 +6,8 @@ import { test } from "node:test";
 import {
   ContractError,
   Envelope,
-  Handoff,
-  Signal,
+  HandoffEnvelope,
+  RoutingSignal,
   SkillReport,
   UserEnvelopeParseError,
   convert,
@@ -67,15 +67,15 @@ test("the exchanged form of an envelope is stable, and keeps unknown members", (
 test("a hand-off comes back whole, and writing it anew changes nothing", () => {
   each(32, 600, (chance) => writeHandoff(contracts.handoffInput(chance)), (handoff) => {
     const written = formatJson(handoff);
-    const once = Handoff.decode(written);
+    const once = HandoffEnvelope.decode(written);
     assert.equal(formatJson(once), written);
-    assert.equal(formatJson(Handoff.decode(formatJson(once))), written);
+    assert.equal(formatJson(HandoffEnvelope.decode(formatJson(once))), written);
     assert.equal(Array.from(handoff.summary).length <= 2000, true);
   });
 });
 
 test("a signal means the same in both forms, there and back, twice", () => {
-  each(33, 1000, (chance) => Signal.from(contracts.signal(chance)), (signal) => {
+  each(33, 1000, (chance) => RoutingSignal.from(contracts.signal(chance)), (signal) => {
     const [resolver, orchestrator] = [formatCompact(signal.toResolver()), formatCompact(signal.toOrchestrator())];
     for (const form of [signal.toResolver(), signal.toOrchestrator()]) {
       const again = convert(convert(convert(form, "orchestrator"), "resolver"), "orchestrator");
@@ -90,7 +90,7 @@ test("the resolver is deterministic and its signal is a signal", () => {
     const signal = made(new Chance(0), () => resolveRouting(input));
     if (signal === undefined) return;
     assert.equal(formatCompact(resolveRouting(formatJson(input))), formatCompact(signal));
-    assert.equal(formatCompact(Signal.from(signal.toResolver())), formatCompact(signal));
+    assert.equal(formatCompact(RoutingSignal.from(signal.toResolver())), formatCompact(signal));
     assert(signal.confidence.toNumber() >= 0.7);
   });
 });

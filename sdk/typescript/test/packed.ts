@@ -16,11 +16,11 @@ const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 const VECTORS = fileURLToPath(new URL("../../../spec/vectors/", import.meta.url));
 
 const CONSUMER = `
-import { Envelope, createEnvelope, judge, parseUserEnvelope, resolveRouting, toPlain, type JsonValue, type Signal } from "envoi";
+import { Envelope, createEnvelope, judge, parseUserEnvelope, resolveRouting, toPlain, type JsonValue, type RoutingSignal } from "envoi";
 import { runVectors } from "envoi/conformance";
 import * as pure from "envoi/pure";
 
-const signal: Signal = resolveRouting({ handoff_text: "x" });
+const signal: RoutingSignal = resolveRouting({ handoff_text: "x" });
 const digits: string = signal.confidence.text;
 const envelope: Envelope = createEnvelope({ raw_input: "", user_id: "", session_id: "", metadata: { a: 1 } });
 const value: JsonValue | undefined = envelope.metadata.get("a");
@@ -35,14 +35,15 @@ export { digits, plain, text, ok };
 `;
 
 const SKILL = `
-import { readSkillReport, writeSkillReport } from "envoi";
+import { readSkillReport } from "envoi/node";
+import { writeSkillReport } from "envoi";
 
 interface Triage { totals: { spam: number } }
 const data: Triage = { totals: { spam: 1 } };
 writeSkillReport("report.json", "my-skill-name", data, {
   metrics: { someCounter: 42 }
 });
-export const name: string = readSkillReport("report.json").skillName;
+export const name: string | undefined = readSkillReport("report.json")?.skillName;
 `;
 
 function run(cwd: string, command: string, ...args: string[]): string {

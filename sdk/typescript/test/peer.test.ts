@@ -13,7 +13,7 @@ import { test } from "node:test";
 import {
   ContractError,
   Envelope,
-  Signal,
+  RoutingSignal,
   UserEnvelopeParseError,
   convert,
   formatCompact,
@@ -87,6 +87,27 @@ test("a routing input resolves as it does in the binary", options, () => {
     const input_text = formatCompact(contracts.routingInput(chance));
     return answered("route.resolve", { input_text }, () => ({ expect_text: formatJson(resolveRouting(input_text)) }));
   });
+});
+
+test("a word ends in every script where it ends for the binary", options, () => {
+  const borders: number[] = [];
+  let was = false;
+  for (let scalar = 0x80; scalar < 0x110000; scalar += 1) {
+    const is = (scalar < 0xd800 || scalar > 0xdfff) && /[\p{Alphabetic}\p{N}]/u.test(String.fromCodePoint(scalar));
+    if (is !== was) borders.push(scalar - 1, scalar);
+    was = is;
+  }
+  const scalars = borders.filter((scalar) => scalar < 0xd800 || scalar > 0xdfff).map((scalar) => String.fromCodePoint(scalar));
+  const cases: Case[] = [];
+  for (let start = 0; start < scalars.length; start += 16) {
+    const words = scalars.slice(start, start + 16).map((scalar, index) => `Status: x${index}${scalar}y\nGo to step z${index}${scalar}y`);
+    const input_text = formatCompact({ handoff_text: words.join("\n"), routing: { loop_target: "x" } });
+    const unhinted = formatCompact({ handoff_text: words.join("\n"), routing: { loop_target: "x" }, hints: false });
+    cases.push(answered("route.resolve", { input_text }, () => ({ expect_text: formatJson(resolveRouting(input_text)) })));
+    cases.push(answered("route.resolve", { input_text: unhinted }, () => ({ expect_text: formatJson(resolveRouting(unhinted)) })));
+  }
+  assert(scalars.length > 2000);
+  check(cases);
 });
 
 test("labelled text resolves as it does in the binary", options, () => {
@@ -185,7 +206,7 @@ function same(command: string, input: string, ours: () => string): void {
 }
 
 test("a signal of this library stands in a hand-off as the binary writes it", options, () => {
-  const routing_signal = new Signal({ decision: "branch", next_step_id: "x", route: { flow: "g", step_id: "x" } });
+  const routing_signal = new RoutingSignal({ decision: "branch", next_step_id: "x", route: { flow: "g", step_id: "x" } });
   const ids = { step_id: "s", flow_key: "f", run_id: "r", status: "succeeded" } as const;
   const written = formatJson(writeHandoff({ ...ids, routing_signal }));
   const theirs = spawnSync(BINARY, ["handoff"], { input: formatJson({ ...ids, routing_signal: routing_signal.toOrchestrator() }), encoding: "utf8" });

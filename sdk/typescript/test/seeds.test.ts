@@ -116,7 +116,7 @@ test("seed 3: a skill writes its report", () => {
   assert.deepEqual(Object.keys(report), ["ok", "generatedAt", "skillName", "data", "metrics"]);
   assert.deepEqual([report.ok, report.skillName, report.data, report.metrics], [true, "my-skill-name", domainData, { someCounter: 42 }]);
   assert.equal(new RegExp("^[0-9-]{10}T[0-9:]{8}[.][0-9]{3}Z$").test(report.generatedAt), true);
-  assert.deepEqual(toPlain(readSkillReport(outputPath).data ?? null), domainData);
+  assert.deepEqual(toPlain(readSkillReport(outputPath)?.data ?? null), domainData);
   rmSync(folder, { recursive: true });
 });
 

@@ -12,7 +12,7 @@ use crate::{
 use envoi_engine::protocol::Request;
 
 pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
-    let (store, reader) = home.reader()?;
+    let (store, reader) = home.store()?;
     let run = select::run(&reader, run)?;
     let request = Request::Cancel { run: run.clone(), by: home::principal(), caller: caller(&reader, &run)? };
     drop(reader);

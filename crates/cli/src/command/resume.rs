@@ -17,7 +17,7 @@ use envoi_kernel::{
 use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
-    let (store, reader) = home.reader()?;
+    let (store, reader) = home.store()?;
     let run = select::run_or_unfinished(&reader, args.run.as_deref())?;
     let choice = choice(args);
     let request = Request::Resume(Box::new(ResumeRequest {

@@ -5,7 +5,7 @@ import { Fields, isText } from "../fields.js";
 import type { Source } from "../json/source.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { list, pairs, readEither, saysNone, scalar, verbatim, word, type Labels } from "../labelled.js";
-import type { Signal } from "../routing/signal.js";
+import type { RoutingSignal } from "../routing/signal.js";
 import { trimEnd } from "../scalars.js";
 import {
   INVALID,
@@ -51,7 +51,7 @@ export interface Draft extends HandoffExtras {
   step_id: string | null;
   flow_key: string | null;
   run_id: string | null;
-  routing_signal: Signal | null;
+  routing_signal: RoutingSignal | null;
   summary: string | null;
   output: string | null;
   artifacts: string[] | Map<string, string>;
@@ -105,7 +105,7 @@ export function readDraft(input: Source | HandoffInput | JsonObject): Draft {
 /** A signal of ours speaks the hand-off's words inside a hand-off. */
 function orchestrator(signal: unknown): { routing_signal?: JsonObject } {
   const isSignal = typeof signal === "object" && signal !== null && "toOrchestrator" in signal;
-  return isSignal ? { routing_signal: (signal as Signal).toOrchestrator() } : {};
+  return isSignal ? { routing_signal: (signal as RoutingSignal).toOrchestrator() } : {};
 }
 
 function decode(value: JsonValue): Draft {

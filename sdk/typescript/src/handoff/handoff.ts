@@ -5,7 +5,7 @@ import { Fields, withUnknown } from "../fields.js";
 import { JsonNumber } from "../json/number.js";
 import type { Source } from "../json/source.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
-import { Signal } from "../routing/signal.js";
+import { RoutingSignal } from "../routing/signal.js";
 import { countScalars, isBlank, shorten } from "../scalars.js";
 import { passedOn } from "../time.js";
 import { MAX_SUMMARY_SCALARS } from "./summary.js";
@@ -33,7 +33,7 @@ export interface HandoffParts extends HandoffExtras {
   step_id: string;
   flow_key: string;
   run_id: string;
-  routing_signal: Signal;
+  routing_signal: RoutingSignal;
   /** At most 2000 Unicode scalars. */
   summary: string;
   /** Names of files and their paths relative to the run's directory. */
@@ -48,11 +48,11 @@ export interface HandoffParts extends HandoffExtras {
 }
 
 /** What happened in a step, where its files are, and where to go. `writeHandoff` makes one that keeps every rule. */
-export class Handoff implements HandoffParts {
+export class HandoffEnvelope implements HandoffParts {
   readonly step_id: string;
   readonly flow_key: string;
   readonly run_id: string;
-  readonly routing_signal: Signal;
+  readonly routing_signal: RoutingSignal;
   readonly summary: string;
   readonly artifacts: Map<string, string>;
   readonly status: HandoffStatus;
@@ -90,12 +90,12 @@ export class Handoff implements HandoffParts {
   }
 
   /** Reads a hand-off, whoever wrote it. @throws ContractError `HANDOFF_INVALID` with the place */
-  static decode(source: Source): Handoff {
+  static decode(source: Source): HandoffEnvelope {
     return readDocument(INVALID, source, read);
   }
 
   /** Reads a hand-off that is JSON, or a JavaScript value, already. @throws ContractError `HANDOFF_INVALID` */
-  static from(value: unknown): Handoff {
+  static from(value: unknown): HandoffEnvelope {
     return read(jsonFor(INVALID, value));
   }
 
@@ -122,7 +122,7 @@ export class Handoff implements HandoffParts {
   }
 }
 
-function read(value: JsonValue): Handoff {
+function read(value: JsonValue): HandoffEnvelope {
   const fields = new Fields(INVALID, value);
   const [step_id, flow_key, run_id] = [readId(fields, "step_id"), readId(fields, "flow_key"), readId(fields, "run_id")];
   const routing_signal = readSignal(fields);
@@ -136,7 +136,7 @@ function read(value: JsonValue): Handoff {
   const timestamp = readTime(fields, "timestamp");
   const extras = readExtras(fields);
   const core = { step_id, flow_key, run_id, routing_signal, summary, artifacts, status, error, duration_ms, timestamp };
-  return new Handoff({ ...core, ...extras, unknown: fields.rest() });
+  return new HandoffEnvelope({ ...core, ...extras, unknown: fields.rest() });
 }
 
 export function readExtras(fields: Fields): HandoffExtras {
@@ -172,11 +172,11 @@ export function checkedId(name: string, id: string): string {
   throw new ContractError(INVALID, { pointer: `/${name}`, expected: "an id that is not empty", found: "an empty one" });
 }
 
-export function readSignal(fields: Fields): Signal | null {
+export function readSignal(fields: Fields): RoutingSignal | null {
   const value = fields.take("routing_signal") ?? null;
   if (value === null) return null;
   try {
-    return Signal.from(value);
+    return RoutingSignal.from(value);
   } catch (error) {
     throw error instanceof ContractError ? error.under(INVALID, "/routing_signal") : error;
   }

@@ -4,11 +4,11 @@ import { ContractError } from "../diagnostic.js";
 import { escapeSegment } from "../json/error.js";
 import type { Source } from "../json/source.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
-import { Signal } from "../routing/signal.js";
+import { RoutingSignal } from "../routing/signal.js";
 import { isBlank, shorten } from "../scalars.js";
 import { formatTime, parseTime, timeOfRunId, type Milliseconds } from "../time.js";
 import { readDraft, type Draft, type HandoffInput } from "./draft.js";
-import { Handoff, INVALID, checkedError, checkedId, isInside, type HandoffStatus } from "./handoff.js";
+import { HandoffEnvelope, INVALID, checkedError, checkedId, isInside, type HandoffStatus } from "./handoff.js";
 import { summarize } from "./summary.js";
 
 /** What a failure that says nothing says. */
@@ -28,7 +28,7 @@ export type Identity = Readonly<Record<(typeof IDS)[number], string>>;
  * @throws ContractError `HANDOFF_INVALID` with the place: no status, no or an empty id, a path that leaves the run's
  * directory, a time that is none, a `succeeded` with an error.
  */
-export function writeHandoff(input: Source | HandoffInput | JsonObject, identity?: Identity): Handoff {
+export function writeHandoff(input: Source | HandoffInput | JsonObject, identity?: Identity): HandoffEnvelope {
   const draft = readDraft(input);
   const { overruled, ...ids } = identify(draft, identity);
   if (draft.status === null) {
@@ -38,10 +38,10 @@ export function writeHandoff(input: Source | HandoffInput | JsonObject, identity
   const error = explained(draft.status, draft.error);
   const moment = momentOf(draft, ids.run_id);
   const artifacts = placed(draft.artifacts, ids.flow_key);
-  return new Handoff({
+  return new HandoffEnvelope({
     ...draft,
     ...ids,
-    routing_signal: (draft.routing_signal ?? new Signal()).seenFrom(ids.flow_key),
+    routing_signal: (draft.routing_signal ?? new RoutingSignal()).seenFrom(ids.flow_key),
     summary: summarize(draft.summary ?? draft.output ?? ""),
     artifacts,
     status: draft.status,

@@ -1,7 +1,7 @@
 /** Routing hints: `Go to step 'X'`, `Route to step X`, `route_to: X`, `Go to flow 'F' step 'X'`. */
 
 import { dropStart, endsIgnoringCase, lastScalar, sameIgnoringCase, trim, trimEnd, trimStart } from "../scalars.js";
-import { isWordPart } from "./label.js";
+import { isWordPart, takeWord } from "./label.js";
 import type { Route } from "./signal.js";
 
 /** A hint as it is named in a reason. */
@@ -65,8 +65,9 @@ function nameOf(text: string): { name: string; after: string } | undefined {
     const name = trim(text.slice(1, Math.max(end, 1)));
     return name === "" || name.includes("/") ? undefined : { name, after: text.slice(end + 1) };
   }
-  const name = /^[A-Za-z][\p{Alphabetic}\p{N}_-]*/u.exec(text)?.[0];
-  return name === undefined ? undefined : { name, after: text.slice(name.length) };
+  if (!/^[A-Za-z]/.test(text)) return undefined;
+  const name = takeWord(text);
+  return { name, after: text.slice(name.length) };
 }
 
 /** Whether what follows `prefix` is a word of its own. */

@@ -1,5 +1,6 @@
 /** Labelled statuses: which colons of a line end a label, and what the value after one says. */
 
+import { beginsWithLetter } from "../letters.js";
 import { dropEnd, dropEndWhile, dropStart, endsIgnoringCase, lastScalar, sameIgnoringCase, trimEnd } from "../scalars.js";
 
 /** A status as it was read: its word as written, and whether it was `NOT` or `NOT YET` that. */
@@ -25,9 +26,9 @@ export function shown({ negated, word }: Stated): string {
   return negated ? `not ${word}` : word;
 }
 
-/** Whether a scalar can stand inside a word: a letter of any script, a digit, `_` or `-`. */
+/** Whether the scalar that a text begins with can stand inside a word: a letter of any script, a digit, `_` or `-`. */
 export function isWordPart(scalar: string): boolean {
-  return /^[\p{Alphabetic}\p{N}_-]/u.test(scalar);
+  return /^[A-Za-z0-9_-]/.test(scalar) || beginsWithLetter(scalar);
 }
 
 /** Whether the value of a status label is a status. */
@@ -80,7 +81,7 @@ function endsWithLabel(text: string, labels: readonly string[]): boolean {
   const spaced = trimEnd(prefix);
   const last = lastScalar(spaced);
   if (last === "") return true;
-  if (spaced.length < prefix.length) return !/^[\p{Alphabetic}\p{N}]/u.test(last);
+  if (spaced.length < prefix.length) return !beginsWithLetter(last);
   return "([{,;|#—–".includes(last);
 }
 
@@ -119,10 +120,19 @@ function nextWord(text: string): Word | undefined {
  * so that whole words are compared and never parts. Underscores at its end are markup.
  */
 function wordOf(text: string): Word | undefined {
-  const whole = /^[A-Za-z][\p{Alphabetic}\p{N}_-]*/u.exec(text)?.[0];
-  if (whole === undefined) return undefined;
-  const word = dropEnd(whole, "_");
+  if (!/^[A-Za-z]/.test(text)) return undefined;
+  const word = dropEnd(takeWord(text), "_");
   return { word, after: text.slice(word.length) };
+}
+
+/** The scalars at the beginning of `text` that can stand inside a word. */
+export function takeWord(text: string): string {
+  let end = 0;
+  for (const scalar of text) {
+    if (!isWordPart(scalar)) break;
+    end += scalar.length;
+  }
+  return text.slice(0, end);
 }
 
 /** Whether a word is followed by `|`, `/` or `or` and another word. */

@@ -7,7 +7,7 @@ import { dropEndWhile, lastScalar, lower, sameIgnoringCase, trimEnd } from "../s
 import { hintName } from "./hint.js";
 import { readInput, type Input, type Routing, type RoutingInput } from "./input.js";
 import { agree, beforeLastWord, goesOnWithAlternative, isWordPart, shown } from "./label.js";
-import { Signal, type Decision, type Route } from "./signal.js";
+import { RoutingSignal, type Decision, type Route } from "./signal.js";
 import { findingsOf, proseOf, type Findings } from "./text.js";
 
 /**
@@ -17,7 +17,7 @@ import { findingsOf, proseOf, type Findings } from "./text.js";
  *
  * @throws ContractError `ROUTING_INVALID` with the place: wrong types, unknown kinds, a microloop that nothing could end.
  */
-export function resolveRouting(input: Source | RoutingInput | JsonObject): Signal {
+export function resolveRouting(input: Source | RoutingInput | JsonObject): RoutingSignal {
   const read = readInput(input);
   const findings = findingsOf(read.text, read.hints);
   const hints = distinctHints(findings.hints, read.flow);
@@ -43,29 +43,29 @@ function distinctHints(hints: readonly Route[], flow: string | null): Route[] {
   return Array.from(distinct.values());
 }
 
-function signal(decision: Decision, reason: string, confidence: string, needs_human = false): Signal {
-  return new Signal({ decision, reason, confidence: new JsonNumber(confidence), needs_human });
+function signal(decision: Decision, reason: string, confidence: string, needs_human = false): RoutingSignal {
+  return new RoutingSignal({ decision, reason, confidence: new JsonNumber(confidence), needs_human });
 }
 
 /** Row 1. */
-function follow(route: Route): Signal {
+function follow(route: Route): RoutingSignal {
   const { step_id } = route;
   const reason = `Explicit routing hint: step '${step_id}'`;
-  return new Signal({ decision: "branch", next_step_id: step_id, route, reason, confidence: new JsonNumber("1.0") });
+  return new RoutingSignal({ decision: "branch", next_step_id: step_id, route, reason, confidence: new JsonNumber("1.0") });
 }
 
 /** Row 1a. */
-function conflictingHints(hints: readonly Route[]): Signal {
+function conflictingHints(hints: readonly Route[]): RoutingSignal {
   return signal("advance", `Conflicting routing hints: ${hints.map(hintName).join(", ")}`, "0.7", true);
 }
 
 /** Row 1b. */
-function unknownHint(hint: Route, decided: Signal): Signal {
-  return new Signal({ ...decided, reason: `${decided.reason}; unknown step '${hintName(hint)}'`, needs_human: true });
+function unknownHint(hint: Route, decided: RoutingSignal): RoutingSignal {
+  return new RoutingSignal({ ...decided, reason: `${decided.reason}; unknown step '${hintName(hint)}'`, needs_human: true });
 }
 
 /** Rows 2 to 8. */
-function withoutHint(input: Input, findings: Findings): Signal {
+function withoutHint(input: Input, findings: Findings): RoutingSignal {
   const { routing } = input;
   if (routing === null) return signal("advance", "No routing configuration", "0.7");
   if (routing.kind === "branch") return signal("advance", "No routing hint", "0.7", true);
@@ -79,7 +79,7 @@ function withoutHint(input: Input, findings: Findings): Signal {
 }
 
 /** Rows 4 to 7, for a status that is no success. */
-function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean, sure: string): Signal {
+function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean, sure: string): RoutingSignal {
   const { kind, loopTarget, maxIterations: max } = routing;
   if (iteration >= max) {
     const target = loopTarget ?? routing.successValues[0] ?? "";
@@ -91,12 +91,12 @@ function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean,
 }
 
 /** Rows 7 and 8, for a status that is unclear or conflicting. */
-function unclear({ kind, loopTarget }: Routing, reason: string): Signal {
+function unclear({ kind, loopTarget }: Routing, reason: string): RoutingSignal {
   return kind === "linear" && loopTarget === null ? linearComplete() : signal("advance", reason, "0.7", true);
 }
 
 /** Row 7 of a linear step. */
-function linearComplete(): Signal {
+function linearComplete(): RoutingSignal {
   return signal("advance", "Linear step complete", "0.9");
 }
 

@@ -59,7 +59,7 @@ export interface SignalParts {
 }
 
 /** One decision with its reason: what the resolver says and a hand-off carries. */
-export class Signal {
+export class RoutingSignal {
   readonly decision: Decision;
   /** The word that was read, if it was not the one inside a hand-off. */
   readonly raw_decision: string | null;
@@ -92,7 +92,7 @@ export class Signal {
    * @throws ContractError `ROUTING_SIGNAL_INVALID`: an unknown word, a wrong type, a confidence outside 0 to 1, a branch
    * that names no step.
    */
-  static from(value: unknown): Signal {
+  static from(value: unknown): RoutingSignal {
     const fields = new Fields(INVALID, jsonFor(INVALID, value));
     const word = fields.requiredString("decision");
     const decision = parseDecision(word) ?? unknownWord(word);
@@ -103,7 +103,7 @@ export class Signal {
     const needs_human = fields.boolean("needs_human");
     const raw_decision = word === decision ? null : word;
     const target = decision === "branch" ? targeted(next_step_id, route) : { next_step_id, route };
-    return new Signal({ decision, raw_decision, ...target, reason, confidence, needs_human, unknown: fields.rest() });
+    return new RoutingSignal({ decision, raw_decision, ...target, reason, confidence, needs_human, unknown: fields.rest() });
   }
 
   /** The form inside a hand-off: six members, `route` a string or null; another flow is written as `flow/step`. */
@@ -122,9 +122,9 @@ export class Signal {
   }
 
   /** The same signal leading from `flow`: a route into that flow names only the step. */
-  seenFrom(flow: string): Signal {
+  seenFrom(flow: string): RoutingSignal {
     if (this.route === null || this.route.flow !== flow) return this;
-    return new Signal({ ...this, route: { flow: null, step_id: this.route.step_id } });
+    return new RoutingSignal({ ...this, route: { flow: null, step_id: this.route.step_id } });
   }
 
   /** The resolver's form. */
@@ -146,10 +146,10 @@ export class Signal {
 /**
  * A signal of either form in the form `to`. `currentFlow` is the flow that it is written in: only other flows are named.
  *
- * @throws ContractError as `Signal.from` does.
+ * @throws ContractError as `RoutingSignal.from` does.
  */
 export function convert(signal: unknown, to: SignalForm, currentFlow: string | null = null): JsonObject {
-  const read = signal instanceof Signal ? signal : Signal.from(signal);
+  const read = signal instanceof RoutingSignal ? signal : RoutingSignal.from(signal);
   return to === "orchestrator" ? read.toOrchestrator(currentFlow) : read.toResolver();
 }
 

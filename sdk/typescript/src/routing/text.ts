@@ -76,7 +76,7 @@ function addMembers(findings: Findings, object: JsonObject, withHints: boolean):
     const text = typeof value === "string" ? value : "";
     if (namesStatus(name)) findings.statuses.push(...[valueOf(text)].filter(isStated));
     else if (namesHelp(name)) findings.deniesHelp ||= value === false || isNo(text);
-    else if (withHints && lower(name) === "route_to") findings.hints.push(...[hintToStep(text)].filter((hint) => hint !== undefined));
+    else if (withHints && lower(name) === "route_to") findings.hints.push(...[hintToStep(text) ?? []].flat());
   }
 }
 

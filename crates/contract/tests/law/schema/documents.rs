@@ -211,126 +211,183 @@ fn known_names() -> Vec<String> {
     names
 }
 
+/// Numbers at the edges of what some member may be.
+const NUMBERS: &[&str] = &[
+    "0",
+    "-0",
+    "1",
+    "-1",
+    "0.5",
+    "1.5",
+    "4096.0",
+    "4.096e3",
+    "1e400",
+    "-1e400",
+    "1e-400",
+    "9007199254740991",
+    "9007199254740992",
+    "9007199254740991.0",
+    "9007199254740990.5",
+    "1e15",
+    "90071992547409910e-1",
+    "1.0000000000000000000001",
+    "18446744073709551616",
+    "123456789012345678901234567890",
+];
+
+/// Texts at the edges of what some member may be.
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "\t\n",
+    "\u{b}",
+    "\u{a0}",
+    "a",
+    "a/b",
+    "a/b/c",
+    "/a",
+    "a/",
+    "/",
+    "..",
+    "../a",
+    "a/..",
+    "a/../b",
+    "..a",
+    "a..",
+    "a\\b",
+    "a\u{0}",
+    "a//b",
+    "C:/x",
+    "C:x",
+    "./a",
+    "a\n",
+    "..\n",
+    "é/ü",
+    "advance",
+    "ADVANCE",
+    "Branch",
+    "branch",
+    "route",
+    "bRanch",
+    "advanced",
+    "reroute",
+    "proceed",
+    "succeeded",
+    "failed",
+    "skipped",
+    "SUCCEEDED",
+    "success",
+    "error",
+    "running",
+    "completed",
+    "COMPLETED",
+    "Time_Limit_Exceeded",
+    "break_requested",
+    "done",
+    "pending",
+    "clarification",
+    "system_error",
+    "upload",
+    "linear",
+    "microloop",
+    "Linear",
+    "2026-01-02T03:04:05Z",
+    "2026-01-02T03:04:05",
+    "2026-01-02 03:04:05.5+01:00",
+    "2026-02-29T00:00:00Z",
+    "2024-02-29t00:00:00z",
+    "2000-02-29T00:00:00Z",
+    "2100-02-29T00:00:00Z",
+    "2026-04-31T00:00:00Z",
+    "2026-01-02T24:00:00Z",
+    "2026-01-02T23:59:60Z",
+    "2026-01-02T23:59:61Z",
+    "2026-01-02T03:04:05+00:00Z",
+    "2026-01-02T03:04:05-00:00Z",
+    "2026-01-02T03:04:05+24:00",
+    "2026-01-02T03:04:05.Z",
+    "9999-12-31T23:59:59-00:01",
+    "0000-01-01T00:00:00+00:01",
+    "2026-01-02T03:04:05Z\n",
+    "٢٠٢٦-01-02T03:04:05Z",
+    "2026-00-10T00:00:00Z",
+    "2026-01-00T00:00:00Z",
+    "2026-01-02",
+];
+
 /// Values at the edges of what some member may be.
+fn edges() -> Vec<Value> {
+    let numbers = NUMBERS.iter().filter_map(|token| Number::parse(token)).map(Value::Number);
+    let texts = TEXTS.iter().map(|text| Value::from(*text));
+    let long = [2000, 2001].map(|scalars| Value::from("é".repeat(scalars)));
+    let list = |text: &str| Value::Array(vec![Value::from(text)]);
+    let route = |flow: Option<&str>, step_id: &str| {
+        Value::Object(Object::from([("flow", Value::from(flow)), ("step_id", Value::from(step_id))]))
+    };
+    let routes =
+        ["", "s", "a/b"].map(|step| [None, Some(""), Some("f"), Some("f/g")].map(|flow| route(flow, step)));
+    let map = |value: Value| Value::Object(Object::from([("a", value)]));
+    let plain = [
+        Value::Null,
+        Value::Bool(true),
+        Value::Bool(false),
+        Value::Array(vec![]),
+        Value::Object(Object::new()),
+    ];
+    let lists = ["", " ", "a", "..", "C:/x", "a/b"].map(list);
+    let maps =
+        [Value::Null, Value::Bool(true), Value::from("x"), Value::from("/x"), Value::from(1_u64)].map(map);
+    let odd = [list("x"), map(list("x"))].map(|value| Value::Array(vec![value]));
+    let made = lists.into_iter().chain(maps).chain(odd).chain(routes.into_iter().flatten());
+    plain.into_iter().chain(numbers).chain(texts).chain(long).chain(made).collect()
+}
+
 fn edge() -> BoxedStrategy<Value> {
-    const NUMBERS: &[&str] = &[
-        "0",
-        "-0",
-        "1",
-        "-1",
-        "0.5",
-        "1.5",
-        "4096.0",
-        "4.096e3",
-        "1e400",
-        "-1e400",
-        "1e-400",
-        "9007199254740991",
-        "9007199254740992",
-        "9007199254740991.0",
-        "9007199254740990.5",
-        "1e15",
-        "90071992547409910e-1",
-        "1.0000000000000000000001",
-        "18446744073709551616",
-        "123456789012345678901234567890",
-    ];
-    const TEXTS: &[&str] = &[
-        "",
-        " ",
-        "\t\n",
-        "\u{b}",
-        "\u{a0}",
-        "a",
-        "a/b",
-        "a/b/c",
-        "/a",
-        "a/",
-        "/",
-        "..",
-        "../a",
-        "a/..",
-        "a/../b",
-        "..a",
-        "a..",
-        "a\\b",
-        "a\u{0}",
-        "a//b",
-        "C:/x",
-        "C:x",
-        "./a",
-        "a\n",
-        "..\n",
-        "é/ü",
-        "advance",
-        "ADVANCE",
-        "Branch",
-        "branch",
-        "route",
-        "bRanch",
-        "advanced",
-        "reroute",
-        "proceed",
-        "succeeded",
-        "failed",
-        "skipped",
-        "SUCCEEDED",
-        "success",
-        "error",
-        "running",
-        "completed",
-        "COMPLETED",
-        "Time_Limit_Exceeded",
-        "break_requested",
-        "done",
-        "pending",
-        "clarification",
-        "system_error",
-        "upload",
-        "linear",
-        "microloop",
-        "Linear",
-        "2026-01-02T03:04:05Z",
-        "2026-01-02T03:04:05",
-        "2026-01-02 03:04:05.5+01:00",
-        "2026-02-29T00:00:00Z",
-        "2024-02-29t00:00:00z",
-        "2000-02-29T00:00:00Z",
-        "2100-02-29T00:00:00Z",
-        "2026-04-31T00:00:00Z",
-        "2026-01-02T24:00:00Z",
-        "2026-01-02T23:59:60Z",
-        "2026-01-02T23:59:61Z",
-        "2026-01-02T03:04:05+00:00Z",
-        "2026-01-02T03:04:05-00:00Z",
-        "2026-01-02T03:04:05+24:00",
-        "2026-01-02T03:04:05.Z",
-        "9999-12-31T23:59:59-00:01",
-        "0000-01-01T00:00:00+00:01",
-        "2026-01-02T03:04:05Z\n",
-        "٢٠٢٦-01-02T03:04:05Z",
-        "2026-00-10T00:00:00Z",
-        "2026-01-00T00:00:00Z",
-        "2026-01-02",
-    ];
-    let long = (1990..2010_usize).prop_map(|scalars| Value::from("é".repeat(scalars)));
-    prop_oneof![
-        2 => Just(Value::Null),
-        2 => any::<bool>().prop_map(Value::Bool),
-        4 => select(NUMBERS).prop_filter_map("a number", Number::parse).prop_map(Value::Number),
-        8 => select(TEXTS).prop_map(Value::from),
-        1 => long,
-        1 => Just(Value::Array(Vec::new())),
-        1 => Just(Value::Object(Object::new())),
-        1 => vec(select(TEXTS).prop_map(Value::from), 1..3).prop_map(Value::Array),
-        2 => (select(known_names()), select(TEXTS))
-            .prop_map(|(name, text)| Value::Object(Object::from([(name, Value::from(text))]))),
-        2 => (select(TEXTS), option::of(select(TEXTS))).prop_map(|(step_id, flow)| {
-            Value::Object(Object::from([("flow", Value::from(flow)), ("step_id", Value::from(step_id))]))
-        }),
-        1 => value(),
-    ]
-    .boxed()
+    prop_oneof![9 => select(edges()), 1 => value()].boxed()
+}
+
+/// `document` with each of its members in turn gone, or at each edge.
+pub(super) fn each_edge(document: &Value) -> impl Iterator<Item = Value> {
+    let edges = edges();
+    let kinds: Vec<Kind> =
+        edges.into_iter().map(Kind::Replace).chain([Kind::Remove, Kind::Repeat(21)]).collect();
+    (0..=below(document)).flat_map(move |place| {
+        let changed = |kind: &Kind| {
+            let mut document = document.clone();
+            mutate(&mut document, place, kind);
+            document
+        };
+        kinds.iter().map(changed).collect::<Vec<_>>()
+    })
+}
+
+/// Whole documents of the messages that are only read.
+pub(super) fn whole_inputs() -> Vec<(&'static str, Value)> {
+    let routing = r#"{"handoff_text": "", "routing": {"routing_kind": "microloop", "loop_target": "A", "success_values": ["A"],
+        "max_iterations": 1, "can_further_iteration_help": true}, "iteration": 0, "flow": "f", "steps": ["a"], "hints": true}"#;
+    let draft = r#"{"step_id": "s", "flow_key": "f", "run_id": "r", "routing_signal": {"decision": "branch", "next_step_id": "a",
+        "route": "f/a", "reason": "", "confidence": 1, "needs_human": false}, "summary": "", "output": "", "artifacts": ["a"],
+        "status": "succeeded", "error": null, "duration_ms": 1, "timestamp": "2026-01-02T03:04:05Z",
+        "started_at": "2026-01-02T03:04:05Z", "prompt_hash": "", "verification_passed": true}"#;
+    let read = |text: &str| Value::parse_str(text).unwrap();
+    vec![("routing-input", read(routing)), ("handoff-input", read(draft))]
+}
+
+/// A hand-off whose signal's route is an object.
+pub(super) fn branching_handoff() -> Value {
+    let text = r#"{"step_id": "s", "flow_key": "f", "run_id": "r", "routing_signal": {"decision": "route",
+        "route": {"flow": null, "step_id": "a"}}, "summary": "", "artifacts": {"a": "b"}, "status": "failed", "error": "x"}"#;
+    Value::parse_str(text).unwrap()
+}
+
+/// An envelope with one of everything.
+pub(super) fn whole_envelope() -> Value {
+    let text = r#"{"outputs": {"a": {}}, "terminal_reason": "completed", "interrupt": {"id": "i", "kind": "checkpoint",
+        "data": {}, "response": {"text": "", "approved": true, "data": {}, "received_at": "2026-01-02T03:04:05"},
+        "status": "pending", "created_at": null}, "active_stages": {"a": true}, "failed_stages": {"a": ""},
+        "completed_stages": [{}], "goal_completion_status": {"a": ""}, "processing_history": [{"agent": "a", "stage_order": 0,
+        "started_at": "2026-01-02T03:04:05Z", "status": "success", "error": null, "llm_calls": 0}]}"#;
+    Value::parse_str(text).unwrap()
 }
 
 /// `document` with the changes, one after the other. Places nearer to the root are as likely as all below them.

@@ -1,0 +1,187 @@
+/** A command that Envoi runs, for Node: what it is given in `ENVOI_*`, and what it leaves behind. */
+
+import { readFileSync } from "node:fs";
+
+import { Envelope } from "./envelope/envelope.js";
+import { ContractError } from "./diagnostic.js";
+import { Fields } from "./fields.js";
+import { HandoffEnvelope } from "./handoff/handoff.js";
+import { JsonError } from "./json/error.js";
+import { parseJson } from "./json/read.js";
+import type { JsonObject } from "./json/value.js";
+import { writeWhole } from "./whole-file.js";
+import type { SkillError, SkillReport } from "./skill-report.js";
+import { leaveSkillReport } from "./skill-report-file.js";
+import { readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
+
+/** What the critic of a loop said: its text, and the end of its stderr. */
+export interface Feedback {
+  text: string;
+  stderr: string;
+}
+
+/** What a person answered: the words, the files that came with them, and every member of the answer. */
+export interface Answer {
+  text: string;
+  attachments: AttachmentRef[];
+  members: JsonObject;
+}
+
+/** The variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One attempt of a step, seen from its command. What it reads from files it reads when asked. */
+export class Attempt {
+  private readonly environment: Environment;
+  private readonly lines: string[] = [];
+  readonly runId: string;
+  readonly flow: string;
+  readonly id: string;
+  /** Which visit of the step this is, from 1. */
+  readonly visit: number;
+  readonly attempt: string;
+  /** How often the loop has gone back so far. */
+  readonly iteration: number;
+  /** The same for all attempts of a visit: what must be done once is done under this key. */
+  readonly key: string;
+  /** The run's folder, to which the paths of artifacts are relative. */
+  readonly runBase: string | null;
+  readonly skillName: string;
+  /** The payload of the report. */
+  data: unknown = null;
+  /** Diagnostics; the engine understands `llm_calls`, `tokens_in`, `tokens_out` and `cost_usd`. */
+  metrics: Record<string, unknown> = {};
+  /** Why it did not work, if it did not. */
+  error: SkillError | undefined;
+
+  constructor(environment: Environment, skillName?: string) {
+    const given = (name: string): string => environment[`ENVOI_${name}`] ?? "";
+    this.environment = environment;
+    this.runId = given("RUN_ID");
+    this.flow = given("FLOW");
+    this.id = given("STEP");
+    this.visit = count(given("VISIT"), 1);
+    this.attempt = given("ATTEMPT");
+    this.iteration = count(given("ITERATION"), 0);
+    this.key = given("KEY");
+    this.runBase = given("RUN_BASE") || null;
+    this.skillName = skillName || this.id || "skill";
+  }
+
+  /** The last hand-off; null in the first step. @throws ContractError `HANDOFF_INVALID` */
+  get handoff(): HandoffEnvelope | null {
+    const content = this.content("ENVOI_HANDOFF");
+    return content && HandoffEnvelope.decode(content);
+  }
+
+  /** In a loop that has gone back: what the critic said. */
+  get feedback(): Feedback | null {
+    const content = this.content("ENVOI_FEEDBACK");
+    return content && readFeedback(new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(content));
+  }
+
+  /** The last answer of a person, if there was one. @throws JsonError; ContractError `INVALID_USER_ENVELOPE` */
+  get answer(): Answer | null {
+    const content = this.content("ENVOI_ANSWER");
+    if (content === null) return null;
+    if (this.environment["ENVOI_ANSWER"]?.endsWith(".json")) return readAnswer(content);
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
+    return { text, attachments: [], members: new Map() };
+  }
+
+  /** The state of the run, for a step that says `envelope: true`. @throws ContractError `ENVELOPE_INVALID` */
+  get envelope(): Envelope | null {
+    const content = this.content("ENVOI_ENVELOPE");
+    return content && Envelope.decode(content);
+  }
+
+  /** Adds a line to the step's text, which routing reads and the next step sees. Once used, stdout is no part of it. */
+  say(line: string): void {
+    this.lines.push(`${line}\n`);
+  }
+
+  /** Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays as it is. */
+  fail(message: string, code = "SKILL_ERROR"): void {
+    this.error = { code, message };
+  }
+
+  /** Leaves text and report where the engine looks for them; without Envoi the text goes to stdout, the report nowhere. */
+  leave(): SkillReport | null {
+    this.leaveText();
+    try {
+      return this.leaveReport();
+    } catch (unsayable) {
+      if (!(unsayable instanceof JsonError || unsayable instanceof ContractError)) throw unsayable;
+      [this.data, this.metrics] = [null, {}];
+      this.error ??= { code: "SKILL_REPORT_INVALID", message: `data or metrics: ${unsayable.message}` };
+      this.leaveReport();
+      throw unsayable;
+    }
+  }
+
+  private leaveText(): void {
+    if (this.lines.length === 0) return;
+    const path = this.environment["ENVOI_OUTPUT"];
+    if (path) writeWhole(path, this.lines.join(""));
+    else process.stdout.write(this.lines.join(""));
+  }
+
+  private leaveReport(): SkillReport | null {
+    const path = this.environment["ENVOI_REPORT"];
+    const { skillName, data, metrics, error } = this;
+    const measured = Object.keys(metrics).length > 0 ? metrics : undefined;
+    return path ? leaveSkillReport(path, skillName, data, { metrics: measured, error }) : null;
+  }
+
+  private content(variable: string): Uint8Array | null {
+    const path = this.environment[variable];
+    return path ? readFileSync(path) : null;
+  }
+}
+
+/**
+ * Runs the body of a command as an attempt of a step. What it returns becomes the report's data. On the way out the report is
+ * written: `ok: false` if the body threw or said that it failed. An exception goes on its way, so that the exit code is 1.
+ *
+ * @param skillName stands in the report; without one it is the step's id
+ */
+export async function runStep<T>(
+  body: (step: Attempt) => T | Promise<T>,
+  { skillName, environment = process.env }: { skillName?: string; environment?: Environment } = {},
+): Promise<SkillReport | null> {
+  const step = new Attempt(environment, skillName);
+  try {
+    step.data = (await body(step)) ?? step.data;
+  } catch (cause) {
+    step.error = explained(cause);
+    step.leave();
+    throw cause;
+  }
+  return step.leave();
+}
+
+/** Takes the file apart at the first line `--- stderr`. */
+function readFeedback(content: string): Feedback {
+  const mark = `\n${content}`.indexOf("\n--- stderr\n");
+  if (mark < 0) return { text: content, stderr: "" };
+  return { text: content.slice(0, mark), stderr: content.slice(mark + "--- stderr\n".length) };
+}
+
+function readAnswer(content: Uint8Array): Answer {
+  const json = parseJson(content);
+  const fields = new Fields("INVALID_USER_ENVELOPE", json);
+  const text = fields.nullableString("text") ?? "";
+  const attachments = fields.list("attachments", "a list of references", readAttachment);
+  return { text, attachments, members: json instanceof Map ? json : new Map() };
+}
+
+/** An exception as the error of a report. A code in capitals is one that the command chose. */
+function explained(cause: unknown): SkillError {
+  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
+  const known = typeof code === "string" && /^[A-Z][A-Z0-9_]*$/.test(code);
+  return { code: known ? code : "SKILL_EXCEPTION", message: String(cause).replace(/\p{Surrogate}/gu, "\uFFFD") };
+}
+
+function count(text: string, otherwise: number): number {
+  return /^[0-9]{1,15}$/.test(text) ? Number(text) : otherwise;
+}
