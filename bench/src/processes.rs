@@ -25,14 +25,14 @@ fn binary() -> Outcome<PathBuf> {
 
 /// Seconds of a whole `envoi run` in a fresh folder: `steps` steps with the command `true`.
 fn run_s(steps: u32) -> Outcome<f64> {
-    let folder = tempfile::tempdir()?;
+    let folder = tempfile::tempdir()?.keep();
     let step = |number| format!("  - id: s{number}\n    run: [\"true\"]\n");
     let text = format!("flow: bench\nsteps:\n{}", (1..=steps).map(step).collect::<String>());
-    fs::write(folder.path().join("flow.yaml"), text)?;
+    fs::write(folder.join("flow.yaml"), text)?;
     let began = Instant::now();
     let status = Command::new(binary()?)
         .args(["run", "flow.yaml", "--home", ".envoi"])
-        .current_dir(folder.path())
+        .current_dir(&folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()?;

@@ -13,8 +13,8 @@ const BODY_BYTES: usize = 200;
 
 /// Seconds of one commit of one row, WAL and synchronous=FULL, on average over `commits` in a fresh database in `dir`.
 pub(crate) fn commit_s(dir: &Path, commits: u32) -> Outcome<f64> {
-    let folder = tempfile::tempdir_in(dir)?;
-    let conn = Connection::open(folder.path().join("raw.db"))?;
+    let folder = tempfile::tempdir_in(dir)?.keep();
+    let conn = Connection::open(folder.join("raw.db"))?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.execute_batch("CREATE TABLE rows (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")?;

@@ -16,14 +16,13 @@ use envoi_kernel::{
 };
 use std::{
     cell::Cell,
-    path::Path,
+    path::{Path, PathBuf},
     rc::Rc,
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
     },
 };
-use tempfile::TempDir;
 
 /// What the steps of a stage do.
 #[derive(Clone, Copy)]
@@ -45,8 +44,7 @@ pub(crate) struct Stage {
     text: String,
     language: u32,
     runs: u64,
-    /// Removed last.
-    folder: TempDir,
+    folder: PathBuf,
 }
 
 /// What has been committed.
@@ -58,10 +56,11 @@ struct Seen {
 }
 
 impl Stage {
-    /// An empty store in `dir`, and a flow of `steps` steps in a row.
+    /// An empty store in `dir`, and a flow of `steps` steps in a row. The store is left there: a file system may be slow
+    /// for seconds after thousands of files were removed (ext4 does not use their inodes again at once, and searches).
     pub(crate) fn new(dir: &Path, jobs: usize, steps: u32, kind: Steps) -> Outcome<Self> {
-        let folder = tempfile::tempdir_in(dir)?;
-        let layout = Layout::new(folder.path().join(".envoi"));
+        let folder = tempfile::tempdir_in(dir)?.keep();
+        let layout = Layout::new(folder.join(".envoi"));
         let store = Store::open(layout.clone())?;
         let writer = store.writer(store.take_epoch()?)?;
         let (mailbox, inbox) = mpsc::channel();
@@ -135,8 +134,8 @@ impl Stage {
             start: Start {
                 run: run.clone(),
                 inputs: Object::default(),
-                source: self.folder.path().join("bench.yaml").display().to_string(),
-                workspace: self.folder.path().display().to_string(),
+                source: self.folder.join("bench.yaml").display().to_string(),
+                workspace: self.folder.display().to_string(),
                 shared: true,
                 run_base: self.layout.run(&run).display().to_string(),
                 language: self.language,

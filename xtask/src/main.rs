@@ -1,32 +1,53 @@
-//! Chores of this repository. There is one so far: `cargo xtask tidy`.
+//! Chores of this repository: `cargo xtask tidy`, `cargo xtask generate`.
 
+mod generate;
 mod tidy;
 
 use std::{path::Path, process::ExitCode};
+
+const USAGE: &str = "\
+usage: cargo xtask tidy                 holds the tree to ARCHITECTURE.md and CONTRIBUTING.md
+       cargo xtask generate [--check]   writes what is made from the code (spec/schemas), or says what is stale
+";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     // xtask/ lies beside crates/, wherever the command is called.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["tidy"] => report(tidy::check(root)),
+        ["tidy"] => report("tidy", tidy::check(root)),
+        ["generate"] => written(generate::write(root)),
+        ["generate", "--check"] => report("generate", generate::check(root)),
         _ => {
-            eprintln!("usage: cargo xtask tidy    holds the tree to ARCHITECTURE.md and CONTRIBUTING.md");
+            eprint!("{USAGE}");
             ExitCode::from(2)
         }
     }
 }
 
-fn report(result: Result<Vec<tidy::Problem>, String>) -> ExitCode {
+fn written(result: Result<Vec<String>, String>) -> ExitCode {
+    match result {
+        Ok(files) => {
+            files.iter().for_each(|file| eprintln!("written: {file}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("generate: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn report(chore: &str, result: Result<Vec<tidy::Problem>, String>) -> ExitCode {
     match result {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
         Ok(problems) => {
             problems.iter().for_each(|problem| eprintln!("{problem}"));
-            eprintln!("tidy: {} to put right", problems.len());
+            eprintln!("{chore}: {} to put right", problems.len());
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("tidy: {error}");
+            eprintln!("{chore}: {error}");
             ExitCode::from(2)
         }
     }

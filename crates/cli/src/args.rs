@@ -121,6 +121,11 @@ pub(crate) enum Command {
         /// Such as TOOL_TIMEOUT
         code: String,
     },
+    /// Print the JSON Schema of a message or of a flow file
+    Schema {
+        /// Such as handoff [default: list the names]
+        name: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -145,7 +150,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Leave the run to an engine in the background and return
-    #[arg(long)]
+    #[arg(long, conflicts_with = "take_over")]
     pub(crate) detach: bool,
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]

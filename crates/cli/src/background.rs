@@ -4,6 +4,7 @@ use crate::{
     engine_room::{self, PING_PATIENCE},
     failure::Failure,
     home::Home,
+    output,
 };
 use envoi_engine::{
     Client,
@@ -51,6 +52,12 @@ pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>)
         .hint(format!("see {}", log.display())))
 }
 
+/// Says which run was accepted.
+pub(crate) fn told(run: &RunId, json: bool) -> Result<u8, Failure> {
+    let text = if json { serde_json::json!({"run": run.as_str()}).to_string() } else { run.to_string() };
+    output::data(&(text + "\n")).map(|()| 0)
+}
+
 fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId>, Failure> {
     // Nothing is asked of an engine that does not answer: it could do it later, when nobody expects it any more.
     if !Client::answers(socket, PING_PATIENCE) {
@@ -89,12 +96,24 @@ fn spawn(layout: &Layout, jobs: Option<usize>) -> Result<(), Failure> {
     command.stdin(Stdio::null()).stdout(out).stderr(log).spawn().map(drop).map_err(failed)
 }
 
+/// The lease, unless another engine keeps it: who asks for it in passing holds it for a moment only.
+fn lease_soon(store: &Arc<Store>) -> Result<Option<Lease>, Failure> {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+            Taken::Lease(lease) => return Ok(Some(lease)),
+            Taken::Held(_) if Instant::now() > until => return Ok(None),
+            Taken::Held(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
 /// `envoi __engine`: the engine in a session of its own, until nothing is under way any more.
 pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Failure> {
     // Fails only for the leader of a group, which a spawned process is not; the terminal's signals would then reach it.
     rustix::process::setsid().map(drop).unwrap_or_default();
     let store = home.open()?;
-    let Taken::Lease(lease) = Lease::try_take(store.layout()).map_err(Failure::store)? else { return Ok(0) };
+    let Some(lease) = lease_soon(&store)? else { return Ok(0) };
     let host = engine_room::start(&store, lease, None, jobs)?;
     host.wait_until_asked(UNASKED);
     match host.close() {

@@ -13,5 +13,6 @@ pub(crate) mod repair;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod why;

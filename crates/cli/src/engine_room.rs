@@ -4,7 +4,14 @@
 //! holds it for a moment, and an engine that is just closing gives it back. If the engine goes away while it is followed,
 //! this process takes its place and goes on.
 
-use crate::{args::EngineArgs, failpoint, failure::Failure, home, narrate::Narrator};
+use crate::{
+    args::EngineArgs,
+    failpoint,
+    failure::Failure,
+    home,
+    interrupts::{self, Mode},
+    narrate::Narrator,
+};
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
     protocol::{Request, Response, ResumeRequest},
@@ -12,13 +19,9 @@ use envoi_engine::{
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
 use envoi_step::Launcher;
-use signal_hook::{
-    consts::{SIGINT, SIGTERM},
-    flag,
-    iterator::Signals,
-};
 use std::{
-    sync::{Arc, atomic::AtomicBool, mpsc},
+    path::Path,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -27,10 +30,12 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an engine may take to say that it is there. One that is stopped still has its socket.
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
+/// Exit code of a request that makes no sense now.
+const REFUSED: u8 = 6;
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
-const STOPPED: u8 = 7;
+pub(crate) const STOPPED: u8 = 7;
 
 /// Makes the request of whoever is the engine, tells `narrator` what is heard, and returns the exit code.
 pub(crate) fn ask(
@@ -42,15 +47,23 @@ pub(crate) fn ask(
     let mut request = request;
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
+    let mut asked_before = false;
     loop {
         let (lease, other) = lease(store.layout(), take_over)?;
         take_over = false;
-        let holder = match lease {
-            Some(lease) => return be_the_engine(store, lease, other.as_ref(), request, args, narrator),
-            None => other,
+        let outcome = match lease {
+            Some(lease) => be_the_engine(store, lease, other.as_ref(), request.clone(), args, narrator)
+                .map_err(Handing::Failed),
+            None => hand_over(other.as_ref(), &request, narrator),
         };
-        match hand_over(holder.as_ref(), &request, narrator) {
+        let holder = other;
+        match outcome {
             Ok(code) => return Ok(code),
+            // An engine that went away may have done what was asked of it before it could say so.
+            Err(Handing::Failed(failure)) if asked_before && failure.exit_code == REFUSED => {
+                asked_before = false;
+                request = go_on_with(request);
+            }
             Err(Handing::Failed(failure)) => return Err(failure),
             Err(Handing::Gone { accepted: true }) => {
                 request = go_on_with(request);
@@ -60,7 +73,10 @@ pub(crate) fn ask(
                 return Err(unreachable(holder.as_ref()));
             }
             // It may have gone between its commit and its answer: who is asked next finds the run begun, and goes on.
-            Err(Handing::Gone { accepted: false }) => thread::sleep(PAUSE),
+            Err(Handing::Gone { accepted: false }) => {
+                asked_before = true;
+                thread::sleep(PAUSE);
+            }
         }
     }
 }
@@ -77,11 +93,24 @@ fn lease(layout: &Layout, take_over: bool) -> Result<(Option<Lease>, Option<Hold
 }
 
 fn unreachable(holder: Option<&Holder>) -> Failure {
-    let pid = holder.map_or_else(|| "unknown".to_owned(), |holder| holder.pid.to_string());
-    let message = format!("another engine (process {pid}) holds the store and does not answer");
-    Failure::new(crate::failure::MACHINE, "ENGINE_UNREACHABLE", message).hint(
-        "--take-over replaces it: it can then neither commit nor start anything, and running steps go on",
-    )
+    let failure = |message| Failure::new(crate::failure::MACHINE, "ENGINE_UNREACHABLE", message);
+    match holder.filter(|holder| !holder.socket.as_os_str().is_empty()) {
+        Some(holder) => failure(format!(
+            "another engine (process {}) holds the store and does not answer",
+            holder.pid
+        ))
+        .hint(
+            "--take-over replaces it: it can then neither commit nor start anything, and running steps go on",
+        ),
+        None => {
+            let who =
+                holder.map_or_else(|| "a process".to_owned(), |holder| format!("process {}", holder.pid));
+            failure(format!(
+                "{who} holds the store and takes no requests: a repair, or an engine that is coming up"
+            ))
+            .hint("wait for it; an engine that was stopped while it came up is replaced by --take-over")
+        }
+    }
 }
 
 /// After the engine that had taken it went away, a request is to go on with the run, not to begin it again.
@@ -109,7 +138,8 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
         return Err(gone);
     }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
-    stop_following_on_ctrl_c(holder.pid);
+    interrupts::mean(Mode::Following { engine: holder.pid, run: run_of(request).cloned() })
+        .map_err(Handing::Failed)?;
     let mut accepted = false;
     let mut outcome = None;
     let asked = client.ask(request, |response| {
@@ -151,7 +181,7 @@ fn be_the_engine(
     narrator: &mut Narrator,
 ) -> Result<u8, Failure> {
     let host = start(store, lease, other, args.jobs)?;
-    drain_on_ctrl_c(host.drain())?;
+    interrupts::mean(Mode::Engine(Box::new(host.drain())))?;
     let (client, heard) = mpsc::channel();
     let run = run_of(&request).cloned();
     let desk = host.desk().clone();
@@ -161,7 +191,12 @@ fn be_the_engine(
     wait_for_others(store, run.as_ref(), narrator);
     let stopped = host.close();
     match (outcome, stopped) {
-        (_, Some(error)) => Err(stopped_by(&error)),
+        (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
+        (Some(outcome), Some(error)) => {
+            // The run of this command had come to rest; what stopped the engine concerns others.
+            stopped_by(&error).say(false);
+            outcome
+        }
         (Some(outcome), None) => outcome,
         (None, None) => Ok(STOPPED),
     }
@@ -169,9 +204,9 @@ fn be_the_engine(
 
 fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
-    if let EngineError::Store(CommitError::Fenced { .. }) = error {
+    if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
         return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())
-            .hint("the other engine goes on with the run; `envoi show` follows it up");
+            .hint("the other engine goes on with the run; `envoi resume RUN` follows it");
     }
     Failure::store(error)
 }
@@ -187,22 +222,27 @@ pub(crate) fn start(
     let settings = Settings {
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
-        socket_dir: home::socket_dir(),
+        socket_dirs: home::socket_dirs(),
         reached: failpoint::reached,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
-            kill(other.pid);
+            kill(store.layout().root(), other.pid);
             Host::start(Arc::clone(store), lease, &settings).map_err(|(error, _)| Failure::store(error))
         }
         (started, _) => started.map_err(|(error, _)| Failure::store(error)),
     }
 }
 
-fn kill(pid: u32) {
+/// Kills the process that holds the lock of this store. Its id may have been given to another since it was written down:
+/// one that has nothing of the store open is left alone.
+fn kill(store: &Path, pid: u32) {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-    if let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) {
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let Ok(process) = pidfd_open(id, PidfdFlags::empty()) else { return };
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut files = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    if files.any(|file| file.starts_with(store)) {
         // A process that has ended in the meantime is what was wanted.
         pidfd_send_signal(&process, Signal::KILL).unwrap_or_default();
     }
@@ -226,36 +266,4 @@ fn wait_for_others(store: &Arc<Store>, own: Option<&RunId>, narrator: &mut Narra
             "{others} other runs of this store may have live attempts; waiting for those of this engine"
         ));
     }
-}
-
-/// The first signal drains; the second one ends the process in its handler, so that two in quick succession are two.
-fn drain_on_ctrl_c(drain: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    let failed = |error| Failure::machine("signals", error);
-    let once = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&once)).map_err(failed)?;
-        flag::register(signal, Arc::clone(&once)).map_err(failed)?;
-    }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    let watch = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        if signals.forever().next().is_some() {
-            eprintln!(
-                "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
-                 `envoi resume` finds them"
-            );
-            drain();
-        }
-    });
-    watch.map(drop).map_err(|error| Failure::machine("a thread", error))
-}
-
-fn stop_following_on_ctrl_c(engine: u32) {
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
-    let watch = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        if signals.forever().next().is_some() {
-            eprintln!("the run goes on in process {engine}; `envoi cancel` ends it");
-            std::process::exit(i32::from(STOPPED));
-        }
-    });
-    drop(watch);
 }

@@ -13,6 +13,7 @@ pub(crate) fn reached(point: Point) {
     let named = match point {
         Point::BeforeProbe => "before-probe:stop",
         Point::BeforeSpawn => "before-spawn:stop",
+        Point::BeforeShow => "before-show:stop",
     };
     let wanted = std::env::var_os("ENVOI_FAILPOINT").is_some_and(|wanted| wanted == named);
     if wanted && !DONE.swap(true, Ordering::SeqCst) {

@@ -1,10 +1,13 @@
 //! What a command could not do: one shape, said in one place.
 
+mod place;
+
 use envoi_contract::{
     error::Diagnostic,
     json::{Object, Value},
 };
 use envoi_engine::protocol::Refused;
+use place::Place;
 use std::fmt::Display;
 
 /// Exit code for bad usage or a bad file.
@@ -19,12 +22,24 @@ pub(crate) struct Failure {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// Where in a document, if that is what is wrong.
+    place: Option<Box<Place>>,
     pub(crate) exit_code: u8,
 }
 
 impl Failure {
     pub(crate) fn new(exit_code: u8, code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), hint: None, exit_code }
+        Self { code: code.to_owned(), message: message.into(), hint: None, place: None, exit_code }
+    }
+
+    /// A contract refused the document `bytes`, which came from `file`.
+    pub(crate) fn in_document(refusal: Diagnostic, file: &str, bytes: &[u8]) -> Self {
+        let refusal = refusal.located(bytes);
+        let place = Some(Box::new(Place::of(&refusal, file, bytes)));
+        let Diagnostic { code, expected, found, hint, .. } = refusal;
+        let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+        let message = format!("expected {expected}, found {found}");
+        Self { hint, place, ..Self::new(BAD_INPUT, code, message) }
     }
 
     /// The machine failed at `what`.
@@ -45,29 +60,67 @@ impl Failure {
     /// Says it: to stderr, as words or as one JSON object.
     pub(crate) fn say(&self, json: bool) {
         if json {
-            let mut members = Object::default();
-            members.insert("code".to_owned(), Value::from(self.code.as_str()));
-            members.insert("message".to_owned(), Value::from(self.message.as_str()));
-            members.insert("hint".to_owned(), self.hint.as_deref().map_or(Value::Null, Value::from));
-            eprintln!("{}", Value::Object(members).compact());
-            return;
+            eprintln!("{}", self.told().compact());
+        } else {
+            eprint!("{}", self.shown());
         }
-        eprintln!("error[{}]: {}", self.code, self.message);
-        if let Some(hint) = &self.hint {
-            eprintln!("  hint: {hint}");
+    }
+
+    /// For programs.
+    fn told(&self) -> Value {
+        let mut members = Object::from([
+            ("code", Value::from(self.code.as_str())),
+            ("message", Value::from(self.message.as_str())),
+            ("hint", Value::from(self.hint.clone())),
+        ]);
+        if let Some(place) = &self.place {
+            place.add_to(&mut members);
         }
+        Value::Object(members)
+    }
+
+    /// For people.
+    fn shown(&self) -> String {
+        let place = self.place.as_deref().map(Place::shown).unwrap_or_default();
+        let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
+        format!("error[{}]: {}\n{place}{hint}", self.code, self.message)
     }
 }
 
 impl From<Refused> for Failure {
     fn from(refused: Refused) -> Self {
         let Refused { code, message, hint, exit_code } = refused;
-        Self { code, message, hint, exit_code }
+        Self { code, message, hint, place: None, exit_code }
     }
 }
 
-impl From<Diagnostic> for Failure {
-    fn from(diagnostic: Diagnostic) -> Self {
-        Self::new(BAD_INPUT, diagnostic.code, diagnostic.to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> Failure {
+        let refusal = envoi_contract::routing::decode_input(bytes).err();
+        refusal.map_or_else(
+            || Failure::store("it was accepted"),
+            |refusal| Failure::in_document(refusal, "stdin", bytes),
+        )
+    }
+
+    #[test]
+    fn a_refused_document_is_said_with_code_place_and_what_to_do() {
+        let shown = refused(b"{\"handoff_text\": 7}").shown();
+        let expected = "error[ROUTING_INVALID]: expected a string, found `7`\n  --> stdin:1:18 at `/handoff_text`\n  |\n\
+                        1 | {\"handoff_text\": 7}\n  |                  ^\n  hint: correct the resolver's input (CONTRACTS 1.2)\n";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn programs_get_the_place_in_members_of_its_own() {
+        let told = refused(b"{\"handoff_text\": 7}").told();
+        let expected = "{\"code\":\"ROUTING_INVALID\",\"message\":\"expected a string, found `7`\",\
+                        \"hint\":\"correct the resolver's input (CONTRACTS 1.2)\",\"file\":\"stdin\",\
+                        \"pointer\":\"/handoff_text\",\"line\":1,\"column\":18}";
+        assert_eq!(told.compact(), expected);
+        assert_eq!(Failure::store("full").told().as_object().map(Object::len), Some(3));
     }
 }

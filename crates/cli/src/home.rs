@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use envoi_engine::{is_allowed, protocol::CallerWire};
-use envoi_journal::{Layout, Reader, Store};
+use envoi_journal::{Layout, OpenError, Reader, Store};
 use envoi_kernel::{Flow, flow::SecretSource, ids::Principal};
 use std::{
     env, fs,
@@ -18,7 +18,16 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new(given: Option<PathBuf>, json: bool) -> Self {
-        Self { given: given.or_else(|| env::var_os("ENVOI_HOME").map(PathBuf::from)), json }
+        Self {
+            given: given
+                .or_else(|| env::var_os("ENVOI_HOME").filter(|home| !home.is_empty()).map(PathBuf::from)),
+            json,
+        }
+    }
+
+    /// The store's folder if one was named.
+    pub(crate) fn given(&self) -> Option<PathBuf> {
+        self.given.clone()
     }
 
     /// The store's folder: as given, else the nearest `.envoi` upward from the current folder, else one to be made in it.
@@ -35,25 +44,39 @@ impl Home {
     /// The store, made where it is missing.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
-        let store = Store::open(Layout::new(&dir)).map_err(|error| {
-            Failure::store(format!("the store `{}`: {error}", dir.display()))
-                .hint("`envoi doctor` looks closer")
-        })?;
+        let store = Store::open(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
         Ok(Arc::new(store))
     }
 
-    /// The store for reading; a store that is not there has no runs, and is not made for that.
-    pub(crate) fn reader(&self) -> Result<(Arc<Store>, Reader), Failure> {
-        let dir = self.dir()?;
-        if !dir.join("envoi.db").is_file() {
-            let message = format!("there is no store at `{}`", dir.display());
-            return Err(Failure::new(crate::failure::BAD_INPUT, "NO_STORE", message)
-                .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"));
-        }
+    /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.
+    pub(crate) fn reader(&self) -> Result<(Store, Reader), Failure> {
+        let dir = self.existing()?;
+        let store = Store::open_read_only(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
+        let reader = store.reader().map_err(Failure::store)?;
+        Ok((store, reader))
+    }
+
+    /// The store to change, which must be there.
+    pub(crate) fn store(&self) -> Result<(Arc<Store>, Reader), Failure> {
+        self.existing()?;
         let store = self.open()?;
         let reader = store.reader().map_err(Failure::store)?;
         Ok((store, reader))
     }
+
+    fn existing(&self) -> Result<PathBuf, Failure> {
+        let dir = self.dir()?;
+        if dir.join("envoi.db").is_file() {
+            return Ok(dir);
+        }
+        let message = format!("there is no store at `{}`", dir.display());
+        Err(Failure::new(crate::failure::BAD_INPUT, "NO_STORE", message)
+            .hint("`envoi run flow.yaml` makes one; or name one with --home or ENVOI_HOME"))
+    }
+}
+
+fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
+    Failure::store(format!("the store `{}`: {error}", dir.display())).hint("`envoi doctor` looks closer")
 }
 
 /// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its
@@ -90,11 +113,11 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
 /// The path of a socket has at most 107 bytes; the engine adds 50.
 const MAX_SOCKET_DIR_BYTES: usize = 56;
 
-/// A folder for the engine's socket whose path is short.
-pub(crate) fn socket_dir() -> PathBuf {
+/// Folders for the engine's socket whose paths are short, the best one first; it may turn out not to be usable.
+pub(crate) fn socket_dirs() -> Vec<PathBuf> {
     let named = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let usable = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES;
-    named.into_iter().chain([env::temp_dir()]).find(usable).unwrap_or_else(|| PathBuf::from("/tmp"))
+    let candidates = named.into_iter().chain([env::temp_dir(), PathBuf::from("/tmp")]);
+    candidates.filter(|dir| dir.is_dir() && dir.as_os_str().len() <= MAX_SOCKET_DIR_BYTES).collect()
 }
 
 /// Attempts at once unless told: twice the cores.

@@ -10,6 +10,7 @@ mod engine_room;
 mod failpoint;
 mod failure;
 mod home;
+mod interrupts;
 mod narrate;
 mod output;
 mod select;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let home = home::Home::new(cli.home, cli.json);
     match cli.command {
-        Command::Init { dir } => command::init::init(&dir, cli.json),
+        Command::Init { dir } => command::init::init(&home, &dir),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
         Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
@@ -58,6 +59,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Repair => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),
         Command::Explain { code } => command::explain::explain(&code, cli.json),
+        Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
         Command::Attempt => Ok(0),

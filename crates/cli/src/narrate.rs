@@ -48,6 +48,12 @@ impl Narrator {
             return;
         }
         self.accepted();
+        if let (false, Event::AttemptSettled(settled)) = (self.json, &record.event) {
+            settled
+                .warnings
+                .iter()
+                .for_each(|warning| eprintln!("  {:<18} warning: {warning}", settled.attempt.to_string()));
+        }
         if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.

@@ -10,6 +10,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use run::OPERATIONS;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -40,7 +40,7 @@ use crate::json::{Members, Object, Value, write_compact};
 pub const ENVELOPE_INVALID: &str = "ENVELOPE_INVALID";
 
 /// The members of [`Envelope::to_dict`], in order; [`Envelope::to_state_dict`] writes all 37.
-const DICT_MEMBERS: [&str; 22] = [
+pub(crate) const DICT_MEMBERS: [&str; 22] = [
     "envelope_id",
     "request_id",
     "user_id",

@@ -32,6 +32,7 @@ use alloc::vec::Vec;
 pub use error::{Error, Position};
 pub use locate::locate;
 pub use members::Members;
+pub(crate) use number::MAX_U53;
 pub use number::Number;
 pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};

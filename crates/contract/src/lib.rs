@@ -12,6 +12,8 @@
 //! | [`skill_report`] | skill or tool to engine: did it really work, whatever the exit code says |
 //! | [`user_envelope`] | person to paused run: an answer with files through a text-only channel |
 //!
+//! [`schema`] says the same in JSON Schema, [`conformance`] in examples.
+//!
 //! Below them stand [`json`] (the strict reader and writer), [`time`], [`digest`] and [`error`].
 #![no_std]
 
@@ -31,6 +33,7 @@ mod labelled;
 pub mod routing;
 #[cfg(feature = "serde")]
 mod row;
+pub mod schema;
 pub mod skill_report;
 pub mod time;
 pub mod user_envelope;

@@ -20,6 +20,7 @@ mod hint;
 mod input;
 mod label;
 mod resolve;
+mod scan;
 mod signal;
 mod text;
 

@@ -161,7 +161,7 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             Refused::new(code, message, None)
         }
         EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
-        EngineError::Stopping { .. } => Refused::new(STOPPING, message, None),
+        EngineError::Stopping { .. } | EngineError::TakenOver => Refused::new(STOPPING, message, None),
         EngineError::Store(_) | EngineError::Stale { .. } | EngineError::NotHeld { .. } => {
             Refused::failure(message)
         }

@@ -1,11 +1,12 @@
 //! Who follows which run, and the files that show a run: both learn of a commit before anything it asks for is started.
 
 use crate::{
+    processes::Point,
     protocol::{Response, Standing},
     runner::Observer,
 };
 use envoi_journal::{Layout, Reader, files};
-use envoi_kernel::{Record, Run, ids::RunId};
+use envoi_kernel::{Event, Record, Run, ids::RunId};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError, mpsc::Sender},
@@ -59,19 +60,42 @@ pub struct Shower {
     layout: Layout,
     reader: Reader,
     followers: Followers,
+    reached: fn(Point),
 }
 
 impl Shower {
     /// Files go below `layout`; contents come from `reader`.
     #[must_use]
     pub fn new(layout: Layout, reader: Reader, followers: Followers) -> Self {
-        Self { layout, reader, followers }
+        Self { layout, reader, followers, reached: |_| {} }
+    }
+
+    /// Calls `reached` at [`Point::BeforeShow`].
+    #[must_use]
+    pub fn with_points(mut self, reached: fn(Point)) -> Self {
+        self.reached = reached;
+        self
+    }
+
+    /// An engine that was stopped after its commit, and overtaken, must not put its old files over newer ones.
+    fn check_newest(&self, run: &RunId, records: &[Record]) -> Result<(), String> {
+        let row = self.reader.run(run).map_err(|error| error.to_string())?;
+        match records.last() {
+            Some(last) if row.next_seq > last.seq.saturating_add(1) => {
+                Err(format!("another engine has gone on with run `{run}`"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Observer for Shower {
     fn committed(&mut self, run: &Run, records: &[Record]) -> Result<(), String> {
         let Some(started) = run.started() else { return Ok(()) };
+        if records.iter().any(|record| matches!(record.event, Event::HandoffWritten(_))) {
+            (self.reached)(Point::BeforeShow);
+        }
+        self.check_newest(&started.run, records)?;
         let flow = &run.flow().id;
         for record in records {
             files::project(&self.layout, &self.reader, &started.run, flow, record)

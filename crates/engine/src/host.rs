@@ -33,8 +33,8 @@ pub struct Settings {
     pub jobs: usize,
     /// How a supervisor is started.
     pub launcher: Launcher,
-    /// Where the socket may be made; a short path.
-    pub socket_dir: PathBuf,
+    /// Where the socket may be made, the first that can be used; short paths.
+    pub socket_dirs: Vec<PathBuf>,
     /// Called at each [`Point`] of each attempt; for tests of the whole binary.
     pub reached: fn(Point),
 }
@@ -79,6 +79,8 @@ impl Host {
     }
 
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
+        // Who finds the store busy with an engine that was stopped while it came up can then end it.
+        lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
         let epoch = store.take_epoch()?;
         store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
@@ -91,7 +93,7 @@ impl Host {
             mailbox: mailbox.clone(),
             followers: followers.clone(),
         };
-        let socket = socket::Listener::bind(&settings.socket_dir, desk.clone())?;
+        let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
         let thread = start_loop(store, epoch, settings, boot_id, channels, followers)?;
@@ -128,8 +130,10 @@ impl Host {
             .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
         socket.close();
         drop(desk);
+        let ours = lease.is_current();
         lease.release();
-        stopped
+        // An engine that was overtaken may first stumble over what the other one has tidied up.
+        stopped.map(|error| if ours { error } else { EngineError::TakenOver })
     }
 }
 
@@ -164,7 +168,12 @@ fn start_loop(
         Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
             .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-    let world_parts = (writer, mailbox, Shower::new(layout, reader, followers.clone()), processes);
+    let world_parts = (
+        writer,
+        mailbox,
+        Shower::new(layout, reader, followers.clone()).with_points(settings.reached),
+        processes,
+    );
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let (writer, mailbox, shower, processes) = world_parts;

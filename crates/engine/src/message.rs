@@ -161,6 +161,9 @@ pub enum EngineError {
         /// Which.
         run: RunId,
     },
+    /// Another engine has taken the store over; whatever failed after that is only a sign of it.
+    #[error("another engine has taken over the store")]
+    TakenOver,
     /// The engine is stopping.
     #[error("the engine is stopping: {reason}")]
     Stopping {

@@ -41,13 +41,15 @@ struct Shared {
     reached: fn(Point),
 }
 
-/// A place where a test may stop an engine, with `attempt_started` durable and nothing started yet.
+/// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// Nobody has looked at the attempt's folder.
+    /// `attempt_started` is committed, and nobody has looked at the attempt's folder.
     BeforeProbe,
     /// The attempt's lock is held, by this engine.
     BeforeSpawn,
+    /// A hand-off is committed, and its file not written.
+    BeforeShow,
 }
 
 impl Processes {

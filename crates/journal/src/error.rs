@@ -33,6 +33,27 @@ pub enum OpenError {
         /// Last migration known here.
         known: u32,
     },
+    /// An older version of this program has used the store, and who only reads does not migrate it.
+    #[error(
+        "the store in `{path}` has schema {found}, this program reads {known}: run any command that starts an engine to migrate it"
+    )]
+    Older {
+        /// The database.
+        path: PathBuf,
+        /// Last migration applied to it; 0 for none.
+        found: u32,
+        /// Last migration known here.
+        known: u32,
+    },
+    /// The last commits wait in the file beside the database, and cannot be read where nothing may be written. Let its
+    /// owner open the store once, or copy the folder to where it may be written.
+    #[error(
+        "the store in `{path}` cannot be read without writing: its last commits wait in `envoi.db-wal`, and its folder is read-only"
+    )]
+    Unfinished {
+        /// The database.
+        path: PathBuf,
+    },
     /// A migration was applied that is not the one known by its number, so nothing about the schema can be relied on.
     #[error("migration {version} of the store in `{path}` is not the one this program knows")]
     Checksum {
@@ -71,7 +92,7 @@ impl OpenError {
     pub fn class(&self) -> Class {
         match self {
             Self::Busy { .. } | Self::Io { .. } => Class::Retry,
-            Self::Newer { .. } => Class::Reject,
+            Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } => Class::Reject,
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }
     }
@@ -258,12 +279,6 @@ impl BlobError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The path would leave the folder of its flow, or lie among the hand-offs. Refused before the event by whoever made it.
-    #[error("`{path}` is no path for an artifact")]
-    Path {
-        /// The path in the event.
-        path: String,
-    },
     /// The content is not there.
     #[error(transparent)]
     Blob(#[from] BlobError),
@@ -285,7 +300,6 @@ impl FileError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
-            Self::Path { .. } => Class::Bug,
             Self::Blob(error) => error.class(),
             Self::Read(error) => error.class(),
             Self::Io { .. } => Class::Retry,

@@ -1,7 +1,8 @@
 //! The files that people and steps read: hand-offs and the newest version of each artifact.
 //!
 //! Owns where they lie and that they equal the events. They are projections: nothing is fsynced, and what is missing or
-//! differs is written again. Nothing is ever read from them to decide anything.
+//! differs is written again. Nothing is ever read from them to decide anything. An artifact that has no place, because of
+//! its name or because another one is in the way, is passed over: its run must go on, and its content stays by digest.
 
 use crate::{
     blobs,
@@ -47,8 +48,27 @@ pub fn project(
 /// # Errors
 /// [`FileError`] of the first file that cannot be had again.
 pub fn restore_run(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Vec<PathBuf>, FileError> {
+    Ok(restore(layout, reader, run)?.written)
+}
+
+/// What a restoration came to.
+#[derive(Default)]
+pub(crate) struct Restored {
+    /// Files that were missing or differed.
+    pub(crate) written: Vec<PathBuf>,
+    /// Artifacts that have no place, as `flow/path`.
+    pub(crate) unplaceable: Vec<String>,
+}
+
+/// As [`restore_run`], and says what was passed over.
+pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Restored, FileError> {
     let files = Files { layout, reader, run };
-    files.restore(reader.handoffs(run)?, reader.places(run)?)
+    let mut restored = Restored::default();
+    for row in reader.handoffs(run)? {
+        files.restore_handoff(&row, &mut restored.written)?;
+    }
+    files.restore_places(reader.places(run)?, &mut restored)?;
+    Ok(restored)
 }
 
 /// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step.
@@ -64,10 +84,10 @@ pub fn restore_visit(
     let files = Files { layout, reader, run };
     let handoff = reader.handoff_row(run, visit)?;
     let places = reader.places(run)?.into_iter().filter(|place| place.visit == *visit).collect();
-    let mut written = Vec::new();
-    files.restore_handoff(&handoff, &mut written)?;
-    files.restore_places(places, &mut written)?;
-    Ok(written)
+    let mut restored = Restored::default();
+    files.restore_handoff(&handoff, &mut restored.written)?;
+    files.restore_places(places, &mut restored)?;
+    Ok(restored.written)
 }
 
 /// What the files of one run are made from, and where they go.
@@ -82,7 +102,11 @@ impl Files<'_> {
         let bytes = reader::bytes(written);
         let [own, newest] = self.handoff_paths(flow, &written.visit);
         self.replace(&own, |file| Ok(file.write_all(&bytes)?))?;
-        self.replace(&newest, |file| Ok(file.write_all(&bytes)?))
+        // An engine that was taken over may come to this long after another one has written later visits.
+        if self.reader.is_newest(self.run, &written.visit)? {
+            self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
+        }
+        Ok(())
     }
 
     fn handoff_paths(&self, flow: &FlowId, visit: &VisitId) -> [PathBuf; 2] {
@@ -102,36 +126,28 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn place(&self, flow: &FlowId, path: &str, digest: Option<&Digest>) -> Result<(), FileError> {
-        let target = self.target(flow, path)?;
-        match digest {
+    /// False if it has no place.
+    fn place(&self, flow: &FlowId, path: &str, digest: Option<&Digest>) -> Result<bool, FileError> {
+        let Some(target) = self.target(flow, path) else { return Ok(false) };
+        let placed = match digest {
             Some(digest) => self.replace(&target, |file| Ok(self.reader.write_blob(digest, file)?)),
             None => remove(&target, &self.layout.flow(self.run, flow)),
+        };
+        match placed {
+            Err(FileError::Io { source, .. }) if is_in_the_way(&source) => Ok(false),
+            placed => placed.map(|()| true),
         }
     }
 
-    fn target(&self, flow: &FlowId, path: &str) -> Result<PathBuf, FileError> {
-        if is_plain(path) {
-            return Ok(self.layout.artifact_place(self.run, flow, path));
-        }
-        Err(FileError::Path { path: path.to_owned() })
-    }
-
-    fn restore(&self, handoffs: Vec<HandoffRow>, places: Vec<Place>) -> Result<Vec<PathBuf>, FileError> {
-        let mut written = Vec::new();
-        for row in handoffs {
-            self.restore_handoff(&row, &mut written)?;
-        }
-        self.restore_places(places, &mut written)?;
-        Ok(written)
+    fn target(&self, flow: &FlowId, path: &str) -> Option<PathBuf> {
+        is_plain(path).then(|| self.layout.artifact_place(self.run, flow, path))
     }
 
     /// The visit's own file; and the newest one, if no later visit of the step has written.
     fn restore_handoff(&self, row: &HandoffRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
         let bytes = self.reader.handoff_at(self.run, row.seq)?;
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
-        let later = VisitId { visit: row.visit.visit.saturating_add(1), ..row.visit.clone() };
-        let is_newest = self.reader.handoff_row(self.run, &later).is_err();
+        let is_newest = self.reader.is_newest(self.run, &row.visit)?;
         for path in std::iter::once(own).chain(is_newest.then_some(newest)) {
             if digest_of(&path) != Some(Digest::of(&bytes)) {
                 self.replace(&path, |file| Ok(file.write_all(&bytes)?))?;
@@ -141,13 +157,14 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn restore_places(&self, mut places: Vec<Place>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    fn restore_places(&self, mut places: Vec<Place>, restored: &mut Restored) -> Result<(), FileError> {
         places.sort_by_key(|place| place.digest.is_some());
         for Place { flow, path, digest, .. } in places {
-            let target = self.target(&flow, &path)?;
-            if digest_of(&target) != digest {
-                self.place(&flow, &path, digest.as_ref())?;
-                written.push(target);
+            let target = self.target(&flow, &path);
+            match target {
+                Some(target) if digest_of(&target) == digest => {}
+                Some(target) if self.place(&flow, &path, digest.as_ref())? => restored.written.push(target),
+                _ => restored.unplaceable.push(format!("{flow}/{path}")),
             }
         }
         Ok(())
@@ -193,6 +210,13 @@ impl From<crate::error::BlobError> for Fill {
     fn from(error: crate::error::BlobError) -> Self {
         Self::Other(error.into())
     }
+}
+
+/// Whether a file cannot be where it should, because of its name or of another that is there; not for want of room or
+/// rights.
+fn is_in_the_way(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, InvalidFilename, IsADirectory, NotADirectory};
+    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | InvalidFilename | IsADirectory | NotADirectory)
 }
 
 /// Removes a file, and the folders above it that are empty then, up to the flow's own.
@@ -335,6 +359,18 @@ mod tests {
     }
 
     #[test]
+    fn an_older_visit_never_replaces_the_newest_handoff() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        let read = |name: &str| fs::read(base.join("handoff").join(name)).unwrap();
+        fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
+        project_all(&place.store, &place.reader, &records[..4]);
+        assert_eq!(read("repair.json"), read("repair.2.json"));
+        assert_ne!(read("repair.json"), read("repair.1.json"));
+    }
+
+    #[test]
     fn a_run_whose_files_are_all_gone_has_them_again() {
         let (place, _writer, records) = lived();
         project_all(&place.store, &place.reader, &records);
@@ -381,6 +417,37 @@ mod tests {
             let present = turn.iter().find(|(_, content)| content.is_some()).unwrap().0;
             assert_eq!(fs::read(place.store.layout().artifact_place(&run, &flow(), present)).unwrap(), b"x");
         }
+    }
+
+    #[test]
+    fn an_artifact_that_has_no_place_does_not_stop_its_run() {
+        let (place, writer, _) = lived();
+        let run = run("a");
+        let blobs = vec![(Digest::of(b"x"), b"x".to_vec())];
+        let (long, none) = ("n/".repeat(3_000) + "n", Some(&b"x"[..]));
+        let strange = [
+            ("back\\slash", none),
+            ("handoff/repair.2.json", none),
+            ("handoff", None),
+            ("../out", none),
+            ("nul\0", none),
+            (long.as_str(), none),
+            // Another step sees only that there is something below: to it, the file of that name is no artifact.
+            ("shop/a.py/below", none),
+            ("good", none),
+        ];
+        let commit = Commit { blobs, ..commit(&run, 7, [settled("critic", 1, &strange)]) };
+        writer.commit(commit.clone()).unwrap();
+        project_all(&place.store, &place.reader, &commit.records);
+        let base = place.store.layout().flow(&run, &flow());
+        assert_eq!(fs::read(base.join("good")).unwrap(), b"x");
+        fs::remove_file(base.join("good")).unwrap();
+        let restored = restore(place.store.layout(), &place.reader, &run).unwrap();
+        assert!(restored.written.contains(&base.join("good")));
+        assert_eq!(restored.unplaceable.len(), 7, "{:?}", restored.unplaceable);
+        let again = restore(place.store.layout(), &place.reader, &run).unwrap();
+        assert_eq!((again.written, again.unplaceable), (Vec::new(), restored.unplaceable));
+        restore_visit(place.store.layout(), &place.reader, &run, &visit("repair", 2)).unwrap();
     }
 
     #[test]

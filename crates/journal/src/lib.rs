@@ -30,7 +30,7 @@ pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
 pub use lease::{Holder, Lease, LeaseError, Taken};
 pub use reader::{Loaded, Reader};
-pub use repair::{RepairError, RepairReport, repair};
+pub use repair::{RepairError, RepairOptions, RepairReport, repair};
 pub use rows::{
     Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
     RunStatus,

@@ -10,7 +10,7 @@ use crate::{
     error::{BlobError, ReadError},
     projection,
     rows::{Found, HandoffRow, InboxFilter, InboxRow, Match, Place, RunFilter, RunRow},
-    schema::{self, cause},
+    schema::{self, Access, cause},
     sql::{RunKey, signed, unsigned},
     writer::{PinnedFlow, Snapshot},
 };
@@ -48,8 +48,8 @@ pub struct Loaded {
 }
 
 impl Reader {
-    pub(crate) fn open(db: &Path, blobs: Blobs) -> Result<Self, ReadError> {
-        let conn = schema::connect(db).map_err(|error| read_error(error, "the store"))?;
+    pub(crate) fn open(db: &Path, access: Access, blobs: Blobs) -> Result<Self, ReadError> {
+        let conn = schema::connect_as(db, access).map_err(|error| read_error(error, "the store"))?;
         conn.pragma_update(None, "query_only", true).map_err(|error| read_error(error, "the store"))?;
         Ok(Self { conn, blobs })
     }
@@ -165,6 +165,13 @@ impl Reader {
             decode::handoff,
         )?;
         row.ok_or_else(|| missing("hand-off", visit))
+    }
+
+    /// Whether no later visit of the same step has left a hand-off.
+    pub(crate) fn is_newest(&self, run: &RunId, visit: &VisitId) -> Result<bool, ReadError> {
+        let sql = "SELECT 1 FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit > ?4 LIMIT 1";
+        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
+        Ok(self.one(sql, values, |_| Ok(()))?.is_none())
     }
 
     /// The newest version of every artifact of a run.

@@ -9,7 +9,7 @@ mod rebuild;
 use crate::{
     error::{CommitError, FileError, ReadError},
     files,
-    store::Store,
+    store::{Epoch, Store},
 };
 use std::{io, path::PathBuf};
 
@@ -32,6 +32,9 @@ pub struct RepairReport {
     pub damaged_content: Vec<String>,
     /// Files that could not be written again, one line each.
     pub lost_files: Vec<String>,
+    /// Artifacts that have no place among the files of their run, as `run/flow/path`: their names are no paths, or another
+    /// is in the way. No damage: their content is in the store.
+    pub unplaceable: Vec<String>,
 
     /// Rows that differed, as `table key`.
     pub mended_rows: Vec<String>,
@@ -39,6 +42,8 @@ pub struct RepairReport {
     pub mended_files: Vec<PathBuf>,
     /// Leftovers of writes that were interrupted.
     pub swept: u64,
+    /// Runs whose snapshot was dropped, because that was asked for.
+    pub dropped_snapshots: Vec<String>,
 }
 
 impl RepairReport {
@@ -64,6 +69,9 @@ pub enum RepairError {
     /// The rows could not be rebuilt; they are as they were.
     #[error("the rows cannot be rebuilt")]
     Rows(#[source] CommitError),
+    /// The rows are rebuilt, but another engine has taken over, or nobody can tell; files were not, or not all, restored.
+    #[error("the files cannot be restored")]
+    Fence(#[source] CommitError),
     /// The store could not be read.
     #[error("the store cannot be read")]
     Read(#[from] ReadError),
@@ -77,17 +85,39 @@ pub enum RepairError {
     },
 }
 
-/// Checks the whole store, rebuilds rows and files from events, and reports. To be called by who holds the lease.
+impl RepairError {
+    /// Whether another engine has taken over.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, Self::Rows(CommitError::Fenced { .. }) | Self::Fence(CommitError::Fenced { .. }))
+    }
+}
+
+/// What [`repair`] is to do beyond what it always does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepairOptions {
+    /// Drop the snapshots of all runs whose events are whole, so that they are loaded from their events: for when a
+    /// snapshot cannot be understood, which only its reader can tell. A run with a gap keeps its snapshot, which may be all
+    /// that is left of its state.
+    pub drop_snapshots: bool,
+}
+
+/// Checks the whole store, rebuilds rows and files from events, and reports. To be called by who holds the lease, with an
+/// epoch of its own: it fences an engine that was taken over, and is fenced by one that takes over.
 ///
 /// Rows are replaced in one transaction, so that readers see the old ones or the new ones.
 ///
 /// # Errors
-/// [`RepairError`]; what it finds wrong in the store is no error but in the report.
-pub fn repair(store: &Store) -> Result<RepairReport, RepairError> {
+/// [`RepairError`]; what it finds wrong in the store is no error but in the report. [`RepairError::is_fenced`] if another
+/// engine has taken over; what was mended before stays mended.
+pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<RepairReport, RepairError> {
     let mut report = RepairReport::default();
-    rebuild::rows(&store.layout().db(), &mut report).map_err(RepairError::Rows)?;
+    rebuild::rows(&store.layout().db(), epoch, options, &mut report).map_err(RepairError::Rows)?;
     content::check(store, &mut report)?;
+    // These are the new engine's files too, if there is one by now.
+    store.check_epoch(epoch).map_err(RepairError::Fence)?;
     restore_files(store, &mut report)?;
+    store.check_epoch(epoch).map_err(RepairError::Fence)?;
     let path = store.layout().temporary();
     report.swept = store.sweep().map_err(|source| RepairError::Sweep { path, source })?;
     Ok(report)
@@ -96,8 +126,12 @@ pub fn repair(store: &Store) -> Result<RepairReport, RepairError> {
 fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairError> {
     let reader = store.reader()?;
     for row in reader.runs(crate::RunFilter::default())? {
-        match files::restore_run(store.layout(), &reader, &row.run) {
-            Ok(written) => report.mended_files.extend(written),
+        match files::restore(store.layout(), &reader, &row.run) {
+            Ok(restored) => {
+                report.mended_files.extend(restored.written);
+                let named = |path| format!("{}/{path}", row.run);
+                report.unplaceable.extend(restored.unplaceable.into_iter().map(named));
+            }
             Err(error) => report.lost_files.push(format!("{}: {}", row.run, chain(&error))),
         }
     }

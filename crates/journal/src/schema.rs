@@ -2,6 +2,8 @@
 //!
 //! Owns the pragmas that durability rests on and the ordered, checksummed migrations. Knows nothing of what the tables mean.
 
+mod read_only;
+
 use crate::{
     durable,
     error::{Cause, OpenError},
@@ -9,6 +11,8 @@ use crate::{
 use envoi_contract::digest::Digest;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 use std::{fs::File, path::Path, sync::Arc, time::Duration};
+
+pub(crate) use read_only::{Access, connect_as, open as open_read_only};
 
 /// How long a connection waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(5);
@@ -44,11 +48,15 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
 /// Opens one more connection to a database that [`open`] has prepared.
 pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(path)?;
-    conn.busy_timeout(BUSY)?;
-    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    prepare(&conn)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     Ok(conn)
+}
+
+fn prepare(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.busy_timeout(BUSY)
 }
 
 /// Turns WAL on, once in the life of a database; two processes that make the same store wait for each other.
@@ -90,6 +98,10 @@ const MIGRATION_TABLE: &str =
 /// How many of the known migrations the database has; an error if it has others.
 fn applied(conn: &Connection, path: &Path, known: &[Migration]) -> Result<usize, OpenError> {
     let rows = applied_rows(conn).map_err(|error| open_error(path, error))?;
+    compare(&rows, path, known)
+}
+
+fn compare(rows: &[(u32, String)], path: &Path, known: &[Migration]) -> Result<usize, OpenError> {
     if rows.len() > known.len() {
         return Err(OpenError::Newer {
             path: path.to_owned(),

@@ -6,7 +6,7 @@ use crate::{
     journal::DiskJournal,
     layout::Layout,
     reader::Reader,
-    schema,
+    schema::{self, Access},
     writer::{self, Writer},
 };
 use rusqlite::Connection;
@@ -25,7 +25,7 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// A store whose schema is up to date. Cheap to clone.
+/// A store whose schema is the one known here. Cheap to clone.
 ///
 /// It keeps a connection, so that the WAL is not written back and removed each time the last other one is closed.
 #[derive(Debug, Clone)]
@@ -33,6 +33,7 @@ pub struct Store {
     layout: Layout,
     blobs: Blobs,
     conn: Arc<Mutex<Connection>>,
+    access: Access,
 }
 
 impl Store {
@@ -46,7 +47,21 @@ impl Store {
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
         let conn = Arc::new(Mutex::new(schema::open(&layout.db())?));
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn })
+        Ok(Self { layout, blobs, conn, access: Access::Full })
+    }
+
+    /// A store to look at: makes and migrates nothing, so that it may be called while any engine runs, and on a folder
+    /// that may not be written. [`Store::reader`] reads; whatever would write fails.
+    ///
+    /// In a folder that may be written SQLite makes `envoi.db-shm` and an empty `-wal` where they are missing. In one that may
+    /// not be, nobody else may change the store meanwhile.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no store, an older or newer one, damage, commits that cannot be read without writing, or the machine.
+    pub fn open_read_only(layout: Layout) -> Result<Self, OpenError> {
+        let (conn, access) = schema::open_read_only(&layout.db())?;
+        let blobs = Blobs::new(layout.clone());
+        Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access })
     }
 
     /// Where everything lies.
@@ -71,23 +86,32 @@ impl Store {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
+        writer::check_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner), ours)
+    }
+
     /// Starts the writer thread of this holder. A process has one.
     ///
     /// # Errors
     /// [`CommitError::Io`] when the database or the thread cannot be had.
     pub fn writer(&self, epoch: Epoch) -> Result<Writer, CommitError> {
-        Writer::start(&self.layout.db(), epoch)
+        let conn = schema::connect_as(&self.layout.db(), self.access).map_err(writer::commit_error)?;
+        Writer::start(conn, epoch)
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.
+    /// A file that is gone meanwhile got its name from an engine that has just been taken over.
     ///
     /// # Errors
     /// Whatever the file system says.
     pub fn sweep(&self) -> io::Result<u64> {
         let mut swept = 0;
         for entry in fs::read_dir(self.layout.temporary())? {
-            fs::remove_file(entry?.path())?;
-            swept += 1;
+            match fs::remove_file(entry?.path()) {
+                Ok(()) => swept += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(swept)
     }
@@ -97,7 +121,7 @@ impl Store {
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        Reader::open(&self.layout.db(), self.blobs())
+        Reader::open(&self.layout.db(), self.access, self.blobs())
     }
 
     /// Writer, reader and content behind the one interface that the engine's loop knows.
@@ -112,7 +136,31 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
+    use std::{
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    #[test]
+    fn a_file_that_gets_its_name_while_it_would_be_swept_is_none_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path().join(".envoi"))).unwrap();
+        let (from, to) = (store.layout().temporary(), store.layout().runs());
+        let over = AtomicBool::new(false);
+        let results: Vec<_> = thread::scope(|scope| {
+            // Another engine, which makes many files and names them.
+            scope.spawn(|| {
+                for round in 0..30 {
+                    let names: Vec<_> = (0..20).map(|n| format!("{round}-{n}")).collect();
+                    names.iter().for_each(|name| drop(fs::write(from.join(name), "")));
+                    names.iter().for_each(|name| drop(fs::rename(from.join(name), to.join(name))));
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            std::iter::from_fn(|| (!over.load(Ordering::Relaxed)).then(|| store.sweep())).collect()
+        });
+        assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
+    }
 
     #[test]
     fn many_may_make_the_same_store_at_once() {

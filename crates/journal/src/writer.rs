@@ -4,21 +4,21 @@
 
 mod batch;
 
-use crate::{error::CommitError, schema, store::Epoch};
+use crate::{error::CommitError, store::Epoch};
 use batch::Transactions;
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     event::Record,
     ids::{RunId, Seq},
 };
+use rusqlite::Connection;
 use std::{
     fmt, io,
-    path::Path,
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
 };
 
-pub(crate) use batch::{commit_error, take_epoch};
+pub(crate) use batch::{check_epoch, commit_error, take_epoch};
 
 /// Events of one run that become durable together, and what belongs to them.
 #[derive(Debug, Clone)]
@@ -87,8 +87,7 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(db: &Path, epoch: Epoch) -> Result<Self, CommitError> {
-        let conn = schema::connect(db).map_err(commit_error)?;
+    pub(crate) fn start(conn: Connection, epoch: Epoch) -> Result<Self, CommitError> {
         let transactions = Transactions::new(conn, epoch);
         let (requests, queue) = mpsc::channel();
         let thread = thread::Builder::new()

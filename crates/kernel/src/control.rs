@@ -68,6 +68,9 @@ pub(crate) struct OpenVisit {
     pub(crate) attempts: u32,
     /// Attempts that failed and count as tries.
     pub(crate) failures: u32,
+    /// Attempts that were in doubt.
+    #[serde(default)]
+    pub(crate) doubts: u32,
     /// Why its last attempt failed, or stayed in doubt.
     pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
@@ -187,7 +190,14 @@ impl Control {
         let id = VisitId { scope: String::new(), step: step.clone(), visit: state.visits };
         self.open.insert(
             id,
-            OpenVisit { state: VisitState::Ready, attempts: 0, failures: 0, error: None, plan: None },
+            OpenVisit {
+                state: VisitState::Ready,
+                attempts: 0,
+                failures: 0,
+                doubts: 0,
+                error: None,
+                plan: None,
+            },
         );
     }
 
@@ -218,6 +228,7 @@ impl Control {
         visit.error.clone_from(&event.error);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
             visit.state = VisitState::Ready;
+            visit.doubts = visit.doubts.saturating_add(1);
             self.abandoned.insert(event.attempt.clone());
         } else {
             visit.state = VisitState::Settled(Arc::new(event.clone()));

@@ -21,8 +21,10 @@ fn closes_a_loop(flow: &Flow, step: &Step) -> bool {
 
 /// Where its text can send the run back to.
 fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
-    let end = flow.position(&step.id);
     let waits = step.routing.declared && !step.routing.success_values.is_empty();
+    // Most steps lead nowhere back: their place is not looked for, so that a long flow does not cost its square.
+    let leads = waits || !step.routing.branches.is_empty();
+    let end = leads.then(|| flow.position(&step.id)).flatten();
     let loop_start = waits.then(|| back_target(step));
     let targets = loop_start.into_iter().chain(&step.routing.branches);
     targets.filter_map(|target| flow.position(target)).filter(move |target| Some(*target) <= end)
@@ -65,11 +67,9 @@ fn start_over(
     loops: &mut BTreeMap<StepId, LoopState>,
     is_entered: impl Fn(&RangeInclusive<usize>) -> bool,
 ) {
-    for step in &flow.steps {
-        if body(flow, step).is_some_and(|body| is_entered(&body)) {
-            loops.remove(&step.id);
-        }
-    }
+    loops.retain(|id, _| {
+        !flow.step(id).and_then(|step| body(flow, step)).is_some_and(|body| is_entered(&body))
+    });
 }
 
 /// The round that `step` is in: how often its innermost loop has gone back, 0 outside a loop.
@@ -97,8 +97,10 @@ fn around<'a>(
 ) -> impl Iterator<Item = (usize, &'a Step)> {
     let position = flow.position(step);
     flow.steps.iter().filter_map(move |closing| {
-        let repeats = closes_a_loop(flow, closing) || loops.contains_key(&closing.id);
-        let body = body(flow, closing).filter(|_| repeats)?;
+        if !closes_a_loop(flow, closing) && !loops.contains_key(&closing.id) {
+            return None;
+        }
+        let body = body(flow, closing)?;
         body.contains(&position?).then(|| (body.end().saturating_sub(*body.start()), closing))
     })
 }

@@ -19,6 +19,10 @@ use envoi_contract::{
     skill_report::{self, Observed, SkillError, Verdict},
 };
 
+/// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
+/// without room, would otherwise be run for ever. Then a person is asked.
+const MAX_RERUNS: u32 = 3;
+
 /// Largest `data` of a report that stands in the journal itself (contract 3).
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
@@ -81,10 +85,20 @@ pub(crate) fn in_doubt<'a>(
         InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }
-        InDoubtPolicy::Rerun => {}
+        InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
+        InDoubtPolicy::Rerun => {
+            let question =
+                format!("{question} It has been run again {MAX_RERUNS} times, and was in doubt each time.");
+            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?;
+        }
         InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
+}
+
+/// Attempts of this visit that have been in doubt.
+fn doubts(draft: &Draft<'_>, attempt: &AttemptId) -> u32 {
+    draft.control.open.get(&attempt.visit).map_or(0, |open| open.doubts)
 }
 
 /// The error of a visit whose attempt stayed in doubt.

@@ -1,9 +1,9 @@
 //! The files of the workspace that match a step's globs: which they are, what they were, what changed.
 //!
 //! Regular files only: a link is neither followed nor an artifact, so that nothing outside the workspace is handed
-//! over. Paths that are not UTF-8 cannot be artifacts.
+//! over. A file whose path could not stand in a hand-off is no artifact either; it is left out, and said to be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -16,8 +16,16 @@ use crate::durable;
 use crate::mask::{Masker, Secrets};
 use crate::record::{Change, FileRef};
 
-/// Digest by path.
-pub(crate) type Digests = BTreeMap<String, String>;
+/// Digest by path; none for a file that is there and cannot be read.
+pub(crate) type Digests = BTreeMap<String, Option<String>>;
+
+/// What matches at one moment.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) digests: Digests,
+    /// What matches too and cannot be handed over: the path, readable, and why not.
+    pub(crate) left_out: BTreeMap<String, String>,
+}
 
 /// Folders whose contents are never artifacts: our own and git's.
 const NEVER: [&str; 2] = [".envoi", ".git"];
@@ -28,6 +36,16 @@ pub(crate) struct Watched<'a> {
     globs: GlobSet,
     /// Where a match can be at all, relative to the workspace.
     roots: Vec<PathBuf>,
+    /// Folders in which nothing matches, whatever they are called.
+    never: BTreeSet<FolderId>,
+}
+
+/// What a folder is known by: device and inode, however its path is spelt.
+type FolderId = (u64, u64);
+
+fn folder_id(path: &Path) -> Option<FolderId> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// A glob that cannot be used.
@@ -39,7 +57,12 @@ pub(crate) struct PatternError {
 }
 
 impl<'a> Watched<'a> {
-    pub(crate) fn new(workspace: &'a Path, patterns: &[String]) -> Result<Self, PatternError> {
+    /// `never` names folders in which nothing matches; one that is not there counts for nothing.
+    pub(crate) fn new(
+        workspace: &'a Path,
+        patterns: &[String],
+        never: &[PathBuf],
+    ) -> Result<Self, PatternError> {
         let mut globs = GlobSetBuilder::new();
         let mut roots = Vec::new();
         for pattern in patterns {
@@ -55,48 +78,92 @@ impl<'a> Watched<'a> {
         let globs = globs
             .build()
             .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
-        Ok(Self { workspace, globs, roots })
+        let never = never.iter().filter_map(|folder| folder_id(folder)).collect();
+        Ok(Self { workspace, globs, roots, never })
     }
 
-    /// The digests of all that matches now.
-    pub(crate) fn digests(&self) -> io::Result<Digests> {
-        let mut digests = Digests::new();
+    /// Looks at all that matches now.
+    pub(crate) fn look(&self) -> Seen {
+        let mut seen = Seen::default();
         for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
-            match durable::measure(&self.workspace.join(&path)) {
-                Ok(measure) => {
-                    digests.insert(path, measure.sha256);
-                }
-                // Gone since it was listed.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(named(&path, &error)),
+            match name(&path) {
+                Ok(name) => self.measure(name, &mut seen),
+                Err(why) => drop(seen.left_out.insert(readable(&path), why.to_owned())),
             }
         }
-        Ok(digests)
+        seen
     }
 
-    /// Whether the way to `root` is made of folders, not of links.
+    fn measure(&self, path: &str, seen: &mut Seen) {
+        match durable::measure(&self.workspace.join(path)) {
+            Ok(measure) => drop(seen.digests.insert(path.to_owned(), Some(measure.sha256))),
+            // Gone since it was listed.
+            Err(_) if !is_there(&self.workspace.join(path)) => {}
+            Err(error) => {
+                seen.digests.insert(path.to_owned(), None);
+                seen.left_out.insert(readable(path.as_ref()), unreadable(&error));
+            }
+        }
+    }
+
+    /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
     fn reaches(&self, root: &Path) -> bool {
-        root.ancestors().filter(|part| !part.as_os_str().is_empty()).all(|part| {
-            fs::symlink_metadata(self.workspace.join(part)).is_ok_and(|metadata| !metadata.is_symlink())
+        root.ancestors().map(|part| self.workspace.join(part)).all(|part| {
+            let no_link = || fs::symlink_metadata(&part).is_ok_and(|metadata| !metadata.is_symlink());
+            (part == self.workspace || no_link()) && !self.is_never(&part)
         })
     }
 
+    fn is_never(&self, folder: &Path) -> bool {
+        !self.never.is_empty() && folder_id(folder).is_some_and(|id| self.never.contains(&id))
+    }
+
+    fn is_open(&self, entry: &DirEntry) -> bool {
+        !entry.file_type().is_dir() || !(is_private(entry) || self.is_never(entry.path()))
+    }
+
     /// Matching files at or below `root`. Folders that cannot be read are as good as empty.
-    fn below(&self, root: &Path) -> impl Iterator<Item = String> {
+    fn below(&self, root: &Path) -> impl Iterator<Item = PathBuf> {
         let walk = WalkDir::new(self.workspace.join(root)).sort_by_file_name();
-        let entries = walk.into_iter().filter_entry(|entry| !is_private(entry)).flatten();
+        let entries = walk.into_iter().filter_entry(|entry| self.is_open(entry)).flatten();
         let files = entries.filter(|entry| entry.file_type().is_file());
-        files
-            .filter_map(|entry| entry.path().strip_prefix(self.workspace).ok()?.to_str().map(str::to_owned))
-            .filter(|path| {
-                self.globs.is_match(path)
-                    && !Path::new(path).iter().any(|part| NEVER.iter().any(|never| part == *never))
-            })
+        files.filter_map(|entry| entry.path().strip_prefix(self.workspace).ok().map(Path::to_owned)).filter(
+            |path| {
+                self.globs.is_match(path) && !path.iter().any(|part| NEVER.iter().any(|never| part == *never))
+            },
+        )
     }
 }
 
+/// The path of a file as hand-offs name it (CONTRACTS §2), or why none can. Hand-offs themselves lie in `handoff`, where
+/// no artifact may be placed.
+fn name(path: &Path) -> Result<&str, &'static str> {
+    let name = path.to_str().ok_or("its name is not UTF-8")?;
+    if name.contains('\\') {
+        return Err("its name has a backslash");
+    }
+    if name.chars().any(char::is_control) {
+        return Err("its name has a control character");
+    }
+    if path.starts_with("handoff") {
+        return Err("`handoff` is the folder of the hand-offs");
+    }
+    Ok(name)
+}
+
+/// A path that may be anything, for a person: one line, and not a long one.
+fn readable(path: &Path) -> String {
+    const LONGEST: usize = 200;
+    let mut text: String = path.to_string_lossy().escape_debug().take(LONGEST + 1).collect();
+    if text.chars().count() > LONGEST {
+        text.pop();
+        text.push('…');
+    }
+    text
+}
+
 fn is_private(entry: &DirEntry) -> bool {
-    entry.depth() > 0 && entry.file_type().is_dir() && NEVER.iter().any(|never| entry.file_name() == *never)
+    entry.depth() > 0 && NEVER.iter().any(|never| entry.file_name() == *never)
 }
 
 fn stays_inside(pattern: &str) -> bool {
@@ -111,15 +178,16 @@ fn fixed_part(pattern: &str) -> PathBuf {
     pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\', '!'])).collect()
 }
 
-fn named(path: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot read the artifact `{path}`: {error}"))
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
 }
 
-/// What is not as it was, in the order of the paths.
+/// What is not as it was, in the order of the paths. A file that cannot be read now is none of it.
 pub(crate) fn changes(before: &Digests, after: &Digests) -> Vec<(String, Change)> {
     let gone =
         before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path.clone(), Change::Deleted));
     let there = after.iter().filter_map(|(path, digest)| match before.get(path) {
+        _ if digest.is_none() => None,
         None => Some((path.clone(), Change::Created)),
         Some(old) if old != digest => Some((path.clone(), Change::Modified)),
         Some(_) => None,
@@ -136,30 +204,115 @@ pub(crate) struct Copied {
     pub(crate) has_secret: bool,
 }
 
+/// Whether there is a regular file: nothing else is an artifact.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Why there is no copy of an artifact.
+#[derive(Debug)]
+pub(crate) enum NoCopy {
+    /// It is gone, by a run that shares the workspace.
+    Gone,
+    /// It cannot be handed over, and why not.
+    LeftOut(String),
+    /// The attempt's folder cannot take it.
+    Machine(io::Error),
+}
+
 /// Copies `path` of the workspace below `files/`, as it is.
-pub(crate) fn copy(dir: &AttemptDir, workspace: &Path, path: &str, secrets: &Secrets) -> io::Result<Copied> {
+pub(crate) fn copy(
+    dir: &AttemptDir,
+    workspace: &Path,
+    path: &str,
+    secrets: &Secrets,
+) -> Result<Copied, NoCopy> {
     use std::io::Write;
+    let from = durable::open_regular(&workspace.join(path)).map_err(|error| {
+        if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
+    })?;
     let target = dir.files().join(path);
-    target.parent().map_or(Ok(()), durable::create_dir_all)?;
-    let mut from = durable::open_regular(&workspace.join(path)).map_err(|error| named(path, &error))?;
-    let mut to = File::create(&target)?;
+    let mut to = create(&target)?;
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
+    let mut from = Source { file: from, failed: false };
     let measure = durable::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
         to.write_all(piece)
+    });
+    let measure = measure.map_err(|error| match from.failed {
+        true => NoCopy::LeftOut(unreadable(&error)),
+        false => NoCopy::Machine(error),
     })?;
     masker.finish(&mut ignored);
-    to.sync_all()?;
-    target.parent().map_or(Ok(()), durable::sync_dir)?;
+    to.sync_all()
+        .and_then(|()| target.parent().map_or(Ok(()), durable::sync_dir))
+        .map_err(NoCopy::Machine)?;
     let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
     Ok(Copied { file, has_secret: masker.hits() > 0 })
 }
 
+fn create(target: &Path) -> Result<File, NoCopy> {
+    let created = target.parent().map_or(Ok(()), durable::create_dir_all).and_then(|()| File::create(target));
+    created.map_err(|error| match error.kind() {
+        // The attempt's folder may have a longer name than the workspace.
+        io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
+        _ => NoCopy::Machine(error),
+    })
+}
+
+/// Remembers that it was the reading that failed.
+struct Source {
+    file: File,
+    failed: bool,
+}
+
+impl io::Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer);
+        self.failed = read.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
+        read
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Watched, changes};
+    use super::{NoCopy, Watched, changes, copy};
+    use crate::{dir::AttemptDir, mask::Secrets};
     use std::fs;
+
+    #[test]
+    fn a_file_that_no_handoff_can_name_is_left_out_and_said_to_be() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("sub/handoff")).unwrap();
+        fs::create_dir(folder.path().join("handoff")).unwrap();
+        let names: [&[u8]; 8] = [
+            b"good.txt",
+            b"sub/handoff/good.txt",
+            b"attempts",
+            b"back\\slash",
+            b"new\nline",
+            b"bad\xff",
+            b"handoff/critic.1.json",
+            &[b'l'; 255],
+        ];
+        for name in names {
+            fs::write(folder.path().join(std::ffi::OsStr::from_bytes(name)), "x").unwrap();
+        }
+        let patterns = ["**/*".to_owned()];
+        let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().look();
+        let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
+        assert_eq!(kept, ["attempts", "good.txt", &"l".repeat(255), "sub/handoff/good.txt"]);
+        let left_out: Vec<_> = seen.left_out.into_iter().collect();
+        let expected = [
+            ("back\\\\slash", "its name has a backslash"),
+            ("bad\u{fffd}", "its name is not UTF-8"),
+            ("handoff/critic.1.json", "`handoff` is the folder of the hand-offs"),
+            ("new\\nline", "its name has a control character"),
+        ];
+        assert_eq!(left_out, expected.map(|(path, why)| (path.to_owned(), why.to_owned())));
+    }
 
     fn matching(patterns: &[&str]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
@@ -181,8 +334,8 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("a.py"), folder.path().join("link.py")).unwrap();
         let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
-        let watched = Watched::new(folder.path(), &patterns).unwrap();
-        watched.digests().unwrap().into_keys().collect()
+        let watched = Watched::new(folder.path(), &patterns, &[]).unwrap();
+        watched.look().digests.into_keys().collect()
     }
 
     #[test]
@@ -203,23 +356,82 @@ mod tests {
         }
     }
 
+    /// Not even root can read the first page of a process.
+    const UNREADABLE: (&str, &str) = ("/proc/self", "mem");
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_out_and_said_to_be() {
+        let (workspace, name) = (std::path::Path::new(UNREADABLE.0), UNREADABLE.1.to_owned());
+        let seen = Watched::new(workspace, std::slice::from_ref(&name), &[]).unwrap().look();
+        assert_eq!(seen.digests.get(&name), Some(&None));
+        assert!(seen.left_out[&name].starts_with("it cannot be read: "), "{:?}", seen.left_out);
+        let folder = tempfile::tempdir().unwrap();
+        let dir = AttemptDir::new(folder.path());
+        let copied = copy(&dir, workspace, &name, &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::LeftOut(why)) if why.starts_with("it cannot be read: ")));
+    }
+
+    #[test]
+    fn an_attempt_whose_folder_has_no_room_is_not_settled_without_its_artifacts() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "x").unwrap();
+        fs::create_dir(folder.path().join("files")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("files/a")).unwrap();
+        let copied = copy(&AttemptDir::new(folder.path()), folder.path(), "a", &Secrets::new(&[]));
+        assert!(matches!(copied, Err(NoCopy::Machine(_))));
+    }
+
+    #[test]
+    fn nothing_matches_in_a_folder_that_is_shut_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["a.db", "store/a.db", "store/runs/r/a.db", "store2/a.db"] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        std::os::unix::fs::symlink("store", folder.path().join("other-name")).unwrap();
+        let rows: &[(&str, &str, &[&str])] = &[
+            ("store", "**/*", &["a.db", "store2/a.db"]),
+            ("store", "store/**", &[]),
+            ("store", "store/a.db", &[]),
+            ("store", "store/runs/r/*.db", &[]),
+            ("other-name", "**/*.db", &["a.db", "store2/a.db"]),
+            ("store2/../store", "**/*.db", &["a.db", "store2/a.db"]),
+            ("", "**/*.db", &[]),
+            ("missing", "s*2/*", &["store2/a.db"]),
+        ];
+        for (never, pattern, expected) in rows {
+            let never = [folder.path().join(never)];
+            let patterns = [(*pattern).to_owned()];
+            let seen = Watched::new(folder.path(), &patterns, &never).unwrap().look();
+            assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), *expected, "{never:?} {pattern}");
+        }
+        // The workspace of a run that has its own lies in the store itself.
+        let (own, never) = (folder.path().join("store/runs/r"), [folder.path().join("store")]);
+        let patterns = ["**/*".to_owned()];
+        let seen = Watched::new(&own, &patterns, &never).unwrap().look();
+        assert_eq!(seen.digests.into_keys().collect::<Vec<_>>(), ["a.db"]);
+    }
+
     #[test]
     fn a_pattern_that_leads_out_is_refused() {
         for pattern in ["../x", "/etc/passwd", "a/../../b", "a[", ""] {
-            let outcome = Watched::new(std::path::Path::new("/"), &[pattern.to_owned()]);
+            let outcome = Watched::new(std::path::Path::new("/"), &[pattern.to_owned()], &[]);
             assert!(outcome.is_err(), "{pattern}");
         }
     }
 
     #[test]
     fn changes_tell_created_modified_and_deleted() {
-        let digests =
-            |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        let digests = |rows: &[(&str, &str)]| {
+            // `-` cannot be read.
+            rows.iter().map(|(a, b)| ((*a).to_owned(), (*b != "-").then(|| (*b).to_owned()))).collect()
+        };
         let found = changes(
-            &digests(&[("a", "1"), ("b", "1"), ("c", "1")]),
-            &digests(&[("a", "1"), ("b", "2"), ("d", "1")]),
+            &digests(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "-"), ("f", "-"), ("g", "-"), ("h", "1")]),
+            &digests(&[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")]),
         );
         let told: Vec<String> = found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
-        assert_eq!(told, ["b Modified", "c Deleted", "d Created"]);
+        assert_eq!(told, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Before {
     version: u32,
     workspace: PathBuf,
     artifacts: Vec<String>,
+    #[serde(default)]
+    never: Vec<PathBuf>,
     pub(crate) files: Digests,
     /// The file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
@@ -27,12 +29,13 @@ pub(crate) struct Before {
 impl Before {
     /// Looks at the workspace. An error is a reason not to start, for a person.
     pub(crate) fn take(spec: &Spec) -> Result<Self, String> {
-        let watched = Watched::new(&spec.workspace, &spec.artifacts).map_err(|error| error.to_string())?;
+        let watched = spec.watched().map_err(|error| error.to_string())?;
         Ok(Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
-            files: watched.digests().map_err(|error| error.to_string())?,
+            never: spec.never.clone(),
+            files: watched.look().digests,
             output_option: report::stamp(spec)
                 .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
         })
@@ -49,8 +52,9 @@ impl Before {
 
     /// How the workspace differs now.
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
-        let watched = Watched::new(&self.workspace, &self.artifacts).map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.digests()?);
+        let watched =
+            Watched::new(&self.workspace, &self.artifacts, &self.never).map_err(io::Error::other)?;
+        let changes = artifacts::changes(&self.files, &watched.look().digests);
         Ok(changes.into_iter().map(|(path, change)| FileChange { path, change, file: None }).collect())
     }
 }

@@ -26,7 +26,7 @@ pub enum Cancelled {
     Lost,
 }
 
-/// Wants the attempt ended. Durable when it returns; safe to repeat.
+/// Wants the attempt ended. Durable when it returns; safe to repeat. Makes the folder if nobody has yet.
 ///
 /// # Errors
 /// The wish cannot be written, or the supervisor not be found out or signalled.
@@ -34,6 +34,7 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     if dir.exit().exists() {
         return Ok(Cancelled::AlreadyOver);
     }
+    dir.create()?;
     File::create(dir.cancel())?.sync_all()?;
     durable::sync_dir(dir.path())?;
     let Some(started) = read_started(dir)? else { return Ok(Cancelled::Noted) };

@@ -1,7 +1,7 @@
 //! Masking of secret values in a flow of bytes, however it is cut into pieces.
 //!
-//! Knows the values only, not where they come from. A value is also found as it stands inside a JSON string. What is
-//! encoded otherwise (base64, split over lines, compressed) is not found.
+//! Knows the values only, not where they come from. A value is also found as it stands inside a JSON string, and each
+//! line of a value by itself, however it is indented. What is encoded otherwise (base64, folded, compressed) is not found.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,13 @@ pub(crate) struct Secrets {
     spellings: Vec<Vec<u8>>,
     /// Which bytes begin a spelling: keeps the common case to one look-up a byte.
     begins: [bool; 256],
+    any_too_short: bool,
 }
 
 impl Secrets {
     pub(crate) fn new(values: &[String]) -> Self {
-        let long_enough = values.iter().filter(|value| value.len() >= MIN_SECRET_BYTES);
-        let all: BTreeSet<Vec<u8>> = long_enough.flat_map(|value| spellings(value)).collect();
+        let long_enough = values.iter().flat_map(|value| parts(value));
+        let all: BTreeSet<Vec<u8>> = long_enough.flat_map(spellings).collect();
         let mut begins = [false; 256];
         for first in all.iter().filter_map(|spelling| spelling.first()) {
             if let Some(flag) = begins.get_mut(usize::from(*first)) {
@@ -32,7 +33,13 @@ impl Secrets {
         }
         let mut spellings: Vec<_> = all.into_iter().collect();
         spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
-        Self { spellings, begins }
+        let any_too_short = values.iter().any(|value| (1..MIN_SECRET_BYTES).contains(&value.len()));
+        Self { spellings, begins, any_too_short }
+    }
+
+    /// Whether there is a secret that is not masked, because it has fewer than [`MIN_SECRET_BYTES`].
+    pub(crate) fn any_too_short(&self) -> bool {
+        self.any_too_short
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -61,6 +68,13 @@ impl Secrets {
     fn undecided(&self, rest: &[u8]) -> bool {
         self.spellings.iter().any(|spelling| spelling.len() > rest.len() && spelling.starts_with(rest))
     }
+}
+
+/// The whole value and, if it has several, its lines without the white space around them: a key is printed line by line,
+/// indented or not. Only parts that are long enough.
+fn parts(value: &str) -> impl Iterator<Item = &str> {
+    let lines = value.split(['\n', '\r']).map(str::trim);
+    std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_SECRET_BYTES)
 }
 
 /// The value itself, and as JSON writers put it into a string: escaped minimally, and with ASCII only.
@@ -183,6 +197,23 @@ mod tests {
             (&["q\"x\ny"], r#"{"a":"q\"x\ny"}"#, r#"{"a":"***"}"#),
             (&["pässwort"], r#"{"a":"p\u00e4sswort"} pässwort"#, r#"{"a":"***"} ***"#),
             (&["abc"], "abc is too short", "abc is too short"),
+            (&["-----BEGIN\n  line1\r\nab\nlast\n"], "-----BEGIN\n  line1\r\nab\nlast\n.", "***."),
+            (
+                &["-----BEGIN\n  line1\r\nab\nlast\n"],
+                "\t-----BEGIN\n\tline1\n\tab\n\tlast",
+                "\t***\n\t***\n\tab\n\t***",
+            ),
+            (
+                &["-----BEGIN\n  line1\r\nab\nlast\n"],
+                "-----BEGIN\n  line1\r\nab\nlost",
+                "***\n  ***\r\nab\nlost",
+            ),
+            (
+                &["li\"ne\nzw\u{e4}i"],
+                r#"{"a":["li\"ne","zw\u00e4i"]} li\"ne\nzwäi"#,
+                r#"{"a":["***","***"]} ***"#,
+            ),
+            (&["one1\n    \ntwo2"], "one1    two2", "***    ***"),
             (&[], "nothing", "nothing"),
         ];
         for (secrets, text, expected) in rows {

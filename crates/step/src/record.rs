@@ -52,7 +52,8 @@ pub struct Exit {
     pub stderr_tail: String,
     /// The step's text.
     pub text: FileRef,
-    /// The report, masked, if the command left a file where one is looked for. Not checked to be a report.
+    /// The report, masked, if the command left a file where one is looked for. Not checked to be a report. One over 16 MiB
+    /// is cut to 16 MiB and one byte, which no reader of the contracts accepts.
     pub report: Option<FileRef>,
     /// Artifacts that differ from before the command, by path.
     pub files: Vec<FileChange>,
@@ -60,6 +61,9 @@ pub struct Exit {
     pub secret_in_files: Vec<String>,
     /// Processes that had to be ended after the command was over.
     pub ended_leftovers: u32,
+    /// What else a person should know, a sentence each, masked; not many.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 impl Exit {

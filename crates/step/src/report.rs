@@ -3,7 +3,7 @@
 //! Does not look inside: whether the file is a report at all is for the reader of contract 4 to say.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,11 @@ use crate::record::FileRef;
 use crate::spec::{Command, Spec};
 use crate::{durable, text};
 
-/// A larger file behind `--output` is some other output: no document of the contracts may be larger (CONTRACTS §0).
-const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;
+/// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
+pub(crate) const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What is read of a report at most.
+const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 
 /// What tells a file that was written anew from one that was left by an earlier visit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,25 +41,34 @@ pub(crate) fn stamp(spec: &Spec) -> io::Result<Option<Stamp>> {
 }
 
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
+///
+/// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
 pub(crate) fn collect(
     dir: &AttemptDir,
     spec: &Spec,
     before: Option<&Stamp>,
     secrets: &Secrets,
 ) -> io::Result<Option<FileRef>> {
-    if let Some(taken) = take_over(&dir.report(), &dir.report(), secrets)? {
+    if let Some(taken) = take_over(&dir.report(), &dir.report(), secrets, CUT_AT_BYTES)? {
         return Ok(Some(taken));
     }
     let written = stamp(spec)?.filter(|now| Some(now) != before);
     match (written, output_option_file(spec)) {
-        (Some(_), Some(path)) => take_over(&path, &dir.report(), secrets),
+        (Some(_), Some(path)) => take_over(&path, &dir.report(), secrets, CUT_AT_BYTES),
         _ => Ok(None),
     }
 }
 
-/// Puts a masked copy of `from`, which may be the same, at `to`; none if `from` is no regular file.
-pub(crate) fn take_over(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Option<FileRef>> {
-    let Some(mut source) = text::open_if_there(from)? else { return Ok(None) };
+/// Puts a masked copy of the beginning of `from`, which may be the same, at `to`; none if `from` is no regular file. The
+/// copy of a file that has `cut_at_bytes` or more has exactly so many, though masking makes it shorter: NULs fill it up.
+pub(crate) fn take_over(
+    from: &Path,
+    to: &Path,
+    secrets: &Secrets,
+    cut_at_bytes: u64,
+) -> io::Result<Option<FileRef>> {
+    let Some(source) = text::open_if_there(from)? else { return Ok(None) };
+    let mut source = source.take(cut_at_bytes);
     let temp = durable::temp_beside(to);
     let mut target = File::create(&temp)?;
     let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
@@ -68,6 +80,9 @@ pub(crate) fn take_over(from: &Path, to: &Path, secrets: &Secrets) -> io::Result
     })?;
     masker.finish(&mut masked);
     target.write_all(&masked)?;
+    if source.limit() == 0 {
+        target.set_len(cut_at_bytes)?;
+    }
     target.sync_all()?;
     fs::rename(&temp, to)?;
     file_ref(to).map(Some)

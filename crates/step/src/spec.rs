@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::artifacts::{PatternError, Watched};
+
 /// The command of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,6 +54,9 @@ pub struct Spec {
     pub workspace: PathBuf,
     /// Globs relative to the workspace; `*` stays within a folder. Nothing below `.envoi` or `.git` ever matches.
     pub artifacts: Vec<String>,
+    /// Absolute folders in which nothing ever matches either, such as the store's own. Compared as folders, not as names.
+    #[serde(default)]
+    pub never: Vec<PathBuf>,
     /// From the start of the command to its TERM; none, no limit.
     pub timeout_ms: Option<u64>,
     /// From TERM to KILL.
@@ -60,7 +65,8 @@ pub struct Spec {
     pub stream_cap_bytes: u64,
     /// What is kept of the step's text: its end.
     pub text_cap_bytes: u64,
-    /// Values to be masked. Those under [`crate::MIN_SECRET_BYTES`] are not: masking them would shred the output.
+    /// Values to be masked, and each line of them. What is under [`crate::MIN_SECRET_BYTES`] is not: masking it would shred
+    /// the output.
     pub secrets: Vec<String>,
     /// The boot in which the attempt is started.
     pub boot_id: String,
@@ -73,6 +79,11 @@ impl Spec {
     pub const STREAM_CAP_BYTES: u64 = 64 * 1024 * 1024;
     /// Default of `text_cap_bytes`.
     pub const TEXT_CAP_BYTES: u64 = 1024 * 1024;
+
+    /// What the globs see.
+    pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
+        Watched::new(&self.workspace, &self.artifacts, &self.never)
+    }
 
     /// A variable of the command's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {

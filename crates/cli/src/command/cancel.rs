@@ -12,7 +12,7 @@ use crate::{
 use envoi_engine::protocol::Request;
 
 pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
-    let (store, reader) = home.reader()?;
+    let (store, reader) = home.store()?;
     let run = select::run(&reader, run)?;
     let request = Request::Cancel { run: run.clone(), by: home::principal(), caller: caller(&reader, &run)? };
     drop(reader);
@@ -20,7 +20,7 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let mut narrator = Narrator::new(run, home.json).quiet();
     // The command did what it was asked: the run's own code is for those who run it.
     match engine_room::ask(&store, request, &args, &mut narrator)? {
-        130 => Ok(0),
-        code => Ok(code),
+        engine_room::STOPPED => Ok(engine_room::STOPPED),
+        _ => Ok(0),
     }
 }

@@ -13,7 +13,9 @@ pub(crate) fn conformance(files: &[PathBuf], json: bool) -> Result<u8, Failure> 
         let name = path.display();
         let bytes = fs::read(path)
             .map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
-        for outcome in conformance::run_file(&bytes)? {
+        let outcomes = conformance::run_file(&bytes)
+            .map_err(|refusal| Failure::in_document(refusal, &name.to_string(), &bytes))?;
+        for outcome in outcomes {
             if outcome.passed {
                 passed = passed.saturating_add(1);
                 continue;

@@ -48,9 +48,9 @@ fn supervisor() -> Finding {
 }
 
 fn socket() -> Finding {
-    let dir = crate::home::socket_dir();
-    let made = tempfile_in(&dir);
-    finding("folder of the socket", made.map(|()| dir.display().to_string()))
+    let dirs = crate::home::socket_dirs();
+    let made = dirs.iter().find(|dir| tempfile_in(dir).is_ok()).map(|dir| dir.display().to_string());
+    finding("folder of the socket", made.ok_or_else(|| format!("none of {dirs:?} can be written to")))
 }
 
 fn tempfile_in(dir: &std::path::Path) -> Result<(), String> {

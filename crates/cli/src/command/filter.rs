@@ -4,7 +4,7 @@ use crate::{
     failure::{BAD_INPUT, Failure},
     output,
 };
-use envoi_contract::{handoff, json::Value, routing};
+use envoi_contract::{error::Diagnostic, handoff, json::Value, routing};
 use std::{
     fs,
     io::{self, Read as _},
@@ -12,24 +12,37 @@ use std::{
 };
 
 pub(crate) fn handoff(file: Option<&Path>, compact: bool) -> Result<u8, Failure> {
-    let draft = handoff::decode_draft(&read(file)?)?;
-    write(&handoff::write(draft)?.to_value(), compact)
+    let written =
+        |bytes: &[u8]| handoff::write(handoff::decode_draft(bytes)?).map(|handoff| handoff.to_value());
+    filter(file, compact, written)
 }
 
 pub(crate) fn route(file: Option<&Path>, compact: bool) -> Result<u8, Failure> {
-    let input = routing::decode_input(&read(file)?)?;
-    write(&routing::resolve(&input)?.signal.resolver(), compact)
+    let resolved = |bytes: &[u8]| {
+        routing::resolve(&routing::decode_input(bytes)?).map(|resolution| resolution.signal.resolver())
+    };
+    filter(file, compact, resolved)
 }
 
-fn read(file: Option<&Path>) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = match file {
-        Some(path) => fs::read(path).map(|read| bytes = read),
-        None => io::stdin().lock().read_to_end(&mut bytes).map(drop),
-    };
+/// From the bytes of a file or of stdin to a value on stdout.
+fn filter(
+    file: Option<&Path>,
+    compact: bool,
+    make: fn(&[u8]) -> Result<Value, Diagnostic>,
+) -> Result<u8, Failure> {
     let name = file.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
-    read.map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
-    Ok(bytes)
+    let bytes =
+        read(file).map_err(|error| Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{name}: {error}")))?;
+    let made = make(&bytes).map_err(|refusal| Failure::in_document(refusal, &name, &bytes))?;
+    write(&made, compact)
+}
+
+fn read(file: Option<&Path>) -> io::Result<Vec<u8>> {
+    let Some(path) = file else {
+        let mut bytes = Vec::new();
+        return io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes);
+    };
+    fs::read(path)
 }
 
 fn write(value: &Value, compact: bool) -> Result<u8, Failure> {

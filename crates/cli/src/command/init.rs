@@ -2,6 +2,7 @@
 
 use crate::{
     failure::{BAD_INPUT, Failure},
+    home::Home,
     output,
 };
 use envoi_journal::Layout;
@@ -13,9 +14,11 @@ use std::{
 
 const FLOW: &str = include_str!("init/flow.yaml");
 
-pub(crate) fn init(dir: &Path, json: bool) -> Result<u8, Failure> {
+pub(crate) fn init(home: &Home, dir: &Path) -> Result<u8, Failure> {
     let failed = |error| Failure::machine(dir.display(), error);
     fs::create_dir_all(dir).map_err(failed)?;
+    let store = home.given().unwrap_or_else(|| dir.join(".envoi"));
+    Layout::new(&store).create().map_err(|error| Failure::machine(store.display(), error))?;
     let flow = dir.join("flow.yaml");
     let mut file = File::create_new(&flow).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -25,9 +28,8 @@ pub(crate) fn init(dir: &Path, json: bool) -> Result<u8, Failure> {
         _ => failed(error),
     })?;
     file.write_all(FLOW.as_bytes()).map_err(failed)?;
-    Layout::new(dir.join(".envoi")).create().map_err(failed)?;
-    let text = if json {
-        format!("{}\n", serde_json::json!({"flow": flow, "store": dir.join(".envoi")}))
+    let text = if home.json {
+        format!("{}\n", serde_json::json!({"flow": flow, "store": store}))
     } else {
         format!("{}\n", flow.display())
     };

@@ -3,7 +3,11 @@
 
 use crate::{failure::Failure, home::Home, output, select};
 use envoi_kernel::Event;
-use std::{fs, io, path::Path};
+use std::{
+    fs,
+    io::{self, IsTerminal as _},
+    path::Path,
+};
 
 pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: bool) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
@@ -17,7 +21,7 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: b
         let dir = store.layout().attempt(&id, attempt);
         let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
         for stream in streams {
-            let (attempt, text) = (attempt.to_string(), read(&dir.join(stream))?);
+            let (attempt, text) = (attempt.to_string(), shown(read(&dir.join(stream))?));
             let lines = text.lines().map(|line| match home.json {
                 true => {
                     format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
@@ -36,6 +40,14 @@ fn read(path: &Path) -> Result<String, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(Failure::machine(path.display(), error)),
     }
+}
+
+/// On a terminal a command's output must not steer it: control characters are left out.
+fn shown(text: String) -> String {
+    if !io::stdout().is_terminal() {
+        return text;
+    }
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn prefixed(attempt: &str, stream: &str, line: &str) -> String {

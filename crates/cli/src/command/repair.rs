@@ -1,10 +1,10 @@
 //! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said.
 
 use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{Lease, RepairReport, Taken};
+use envoi_journal::{Holder, Lease, RepairOptions, RepairReport, Taken};
 
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
-    let (store, reader) = home.reader()?;
+    let (store, reader) = home.store()?;
     drop(reader);
     let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
         Taken::Lease(lease) => lease,
@@ -13,7 +13,17 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
                 .hint("wait for it, or stop it with Ctrl-C; running steps go on"));
         }
     };
-    let report = envoi_journal::repair(&store).map_err(Failure::store)?;
+    lease
+        .announce(&Holder { pid: std::process::id(), socket: std::path::PathBuf::new() })
+        .map_err(Failure::store)?;
+    let epoch = store.take_epoch().map_err(Failure::store)?;
+    let report = envoi_journal::repair(&store, epoch, RepairOptions::default()).map_err(|error| {
+        if error.is_fenced() {
+            return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())
+                .hint("another engine is at work in the store now; repair again when it has ended");
+        }
+        Failure::store(error)
+    })?;
     lease.release();
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
     Ok(if report.is_whole() { 0 } else { crate::failure::MACHINE })

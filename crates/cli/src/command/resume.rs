@@ -6,7 +6,7 @@ use crate::{
     failure::Failure,
     home::{self, Home},
     narrate::Narrator,
-    output, select,
+    select,
 };
 use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
 use envoi_journal::{Reader, Store};
@@ -17,7 +17,7 @@ use envoi_kernel::{
 use std::{path::Path, sync::Arc};
 
 pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
-    let (store, reader) = home.reader()?;
+    let (store, reader) = home.store()?;
     let run = select::run_or_unfinished(&reader, args.run.as_deref())?;
     let choice = choice(args);
     let request = Request::Resume(Box::new(ResumeRequest {
@@ -32,7 +32,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     drop(reader);
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return output::data(&format!("{run}\n")).map(|()| 0);
+        return background::told(&run, home.json);
     }
     let mut narrator = Narrator::new(run, home.json);
     engine_room::ask(&store, request, &args.engine, &mut narrator)

@@ -6,7 +6,6 @@ use crate::{
     failure::{BAD_INPUT, Failure},
     home::{self, Home},
     narrate::Narrator,
-    output,
 };
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
@@ -39,7 +38,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     }));
     if args.engine.detach {
         let run = background::detach(&store, &request, args.engine.jobs)?;
-        return output::data(&format!("{run}\n")).map(|()| 0);
+        return background::told(&run, home.json);
     }
     let mut narrator = Narrator::new(run, home.json);
     engine_room::ask(&store, request, &args.engine, &mut narrator)

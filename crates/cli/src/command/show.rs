@@ -80,6 +80,12 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     say(format_args!("used       {}", used(&run)))?;
     text.push('\n');
     text.push_str(&output::table(&step_rows(&records(reader, id)?)));
+    for record in &records(reader, id)? {
+        let Event::AttemptSettled(settled) = &record.event else { continue };
+        for warning in &settled.warnings {
+            writeln!(text, "\nwarning: {}: {warning}", settled.attempt).map_err(Failure::store)?;
+        }
+    }
     for raised in run.interrupts() {
         write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
             .map_err(Failure::store)?;

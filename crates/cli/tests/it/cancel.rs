@@ -1,6 +1,6 @@
 //! Ending a run on purpose, stopping an engine on purpose, and runs beside each other.
 
-use crate::stage::{Stage, lives, text, wait_until};
+use crate::stage::{Process, Stage, lives, text, wait_until};
 use rustix::process::Signal;
 
 const HANGING: &str = "flow: hanging\nsteps:\n  - id: work\n    run: \"echo $ENVOI_ATTEMPT >> ledger; while [ ! -e go ]; do sleep 0.01; done\"\n  \
@@ -26,12 +26,13 @@ fn a_cancelled_run_ends_with_its_step_whoever_is_the_engine() {
     stage.expect(0, &["cancel", &run]);
     assert_eq!(engine.done().code, Some(130));
     cancelled(&stage, &run);
-    let again = stage.expect(6, &["cancel", &run]);
-    assert!(again.err.contains("RUN_OVER"), "{again:?}");
+    stage.expect(0, &["cancel", &run]);
     // A cancelled run can be reopened.
     stage.write("go", "");
     stage.expect(0, &["resume", &run]);
     assert_eq!(stage.lines("ledger"), ["work.1.1", "work.2.1", "after.1.1"]);
+    let late = stage.expect(6, &["cancel", &run]);
+    assert!(late.err.contains("RUN_OVER"), "{late:?}");
 }
 
 #[test]
@@ -179,4 +180,23 @@ fn a_workspace_is_used_by_one_run_unless_told() {
     assert!(text(&row["workspace"]).ends_with("/workspace"), "{row}");
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_reaches_every_process_of_the_group_and_no_step() {
+    use rustix::process::{Pid, kill_process_group};
+    use std::os::unix::process::CommandExt as _;
+    let stage = Stage::with_flow(HANGING);
+    let engine = Process::spawn(stage.command(&["run", "flow.yaml"]).process_group(0));
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    kill_process_group(Pid::from_raw(i32::try_from(engine.pid()).unwrap()).unwrap(), Signal::INT).unwrap();
+    stage.write("go", "");
+    let done = engine.done();
+    assert_eq!(done.code, Some(7), "{done:?}");
+    let run = stage.run_id();
+    let settled = stage.events(&run).into_iter().find(|event| event["type"] == "attempt_settled");
+    assert_eq!(settled.unwrap()["ok"], true);
+    stage.expect(0, &["resume", &run, "--detach"]);
+    wait_until("its end", || stage.json(&["--json", "show", &run])["status"] == "succeeded");
+    assert_eq!(stage.lines("ledger"), ["work.1.1", "after.1.1"]);
 }

@@ -17,6 +17,8 @@ fn hanging(policy: &str) -> Stage {
 fn killed_both(stage: &Stage) -> String {
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
+    let stdout = stage.attempt("work.1.1").unwrap().join("stdout");
+    wait_until("its output", || std::fs::read(&stdout).is_ok_and(|bytes| bytes.ends_with(b"half done\n")));
     let supervisor = stage.supervisor("work.1.1").unwrap();
     engine.kill();
     signal(supervisor, Signal::KILL);
@@ -128,20 +130,20 @@ fn a_step_that_was_announced_and_never_started_is_started() {
 }
 
 const STEPS: usize = 12;
-const RUNS: usize = 5;
+const KILLS: usize = 50;
 const KILLS_A_RUN: usize = 12;
 
 #[test]
 fn a_line_too_many_belongs_to_an_attempt_that_the_journal_calls_in_doubt() {
     let mut dice = Dice::new();
     let (mut kills, mut doubts) = (0, 0);
-    for _ in 0..RUNS {
+    while kills < KILLS {
         let (killed, doubted) = one_run(&mut dice);
         kills += killed;
         doubts += doubted;
     }
     eprintln!("{kills} kills of all, {doubts} attempts in doubt");
-    assert!(kills >= RUNS * KILLS_A_RUN / 2 && doubts > 0, "{kills} kills, {doubts} in doubt");
+    assert!(doubts > 0, "no kill hit a step at work");
 }
 
 fn one_run(dice: &mut Dice) -> (usize, usize) {
@@ -153,9 +155,12 @@ fn one_run(dice: &mut Dice) -> (usize, usize) {
     let stage =
         Stage::with_flow(&format!("flow: both\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>()));
     let (mut kills, mut run): (_, Option<String>) = (0, None);
+    let mut asked = false;
     loop {
         let arguments: Vec<&str> = match &run {
             None => vec!["run", "flow.yaml"],
+            // After three reruns of a visit a person is asked.
+            Some(run) if asked => vec!["resume", run, "--in-doubt", "rerun"],
             Some(run) => vec!["resume", run],
         };
         let mut engine = stage.start(&arguments);
@@ -164,14 +169,17 @@ fn one_run(dice: &mut Dice) -> (usize, usize) {
             wait_until("the moment", || std::time::Instant::now() >= at);
             if !engine.is_over() {
                 kill_all(&stage, engine);
-                kills += 1;
+                (kills, asked) = (kills + 1, false);
                 run = run.or_else(|| stage.runs().first().map(|row| text(&row["run"])));
                 continue;
             }
         }
         let done = engine.done();
-        assert_eq!(done.code, Some(0), "{done:?}");
-        break;
+        asked = done.code == Some(5);
+        if !asked {
+            assert_eq!(done.code, Some(0), "{done:?}");
+            break;
+        }
     }
     (kills, accounted_for(&stage))
 }

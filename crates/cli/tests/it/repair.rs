@@ -1,7 +1,7 @@
 //! What can be rebuilt is rebuilt, and is right before anybody is given it.
 
 use crate::stage::{Stage, wait_until};
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 const FLOW: &str = "flow: kept
 steps:
@@ -22,6 +22,14 @@ fn overwrite(path: &PathBuf, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Changes the database behind the journal's back, as an outside tool would.
+fn sql(stage: &Stage, statements: &str) {
+    let change = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
+    let database = stage.store().join("envoi.db");
+    let done = Command::new("python3").args(["-c", change]).arg(database).arg(statements).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
 #[test]
 fn damaged_files_and_rows_are_rebuilt_from_the_events() {
     let stage = Stage::with_flow(FLOW);
@@ -39,9 +47,7 @@ fn damaged_files_and_rows_are_rebuilt_from_the_events() {
         }
     }
     overwrite(&artifact, b"forged");
-    let database = rusqlite::Connection::open(stage.store().join("envoi.db")).unwrap();
-    database.execute_batch("DELETE FROM handoffs; UPDATE runs SET live_attempts = 7;").unwrap();
-    drop(database);
+    sql(&stage, "DELETE FROM handoffs; UPDATE runs SET live_attempts = 7;");
     let report = stage.json(&["--json", "repair"]);
     assert_eq!(report["whole"], true, "{report:#}");
     assert!(report["mended_files"].as_array().unwrap().len() > whole.len(), "{report:#}");
@@ -59,9 +65,7 @@ fn a_damaged_event_is_found_and_named_and_not_invented() {
     let stage = Stage::with_flow(FLOW);
     stage.write("go", "");
     stage.expect(0, &["run", "flow.yaml"]);
-    let database = rusqlite::Connection::open(stage.store().join("envoi.db")).unwrap();
-    database.execute_batch("DELETE FROM events WHERE seq = 3;").unwrap();
-    drop(database);
+    sql(&stage, "DELETE FROM events WHERE seq = 3;");
     let done = stage.expect(8, &["repair"]);
     assert!(done.out.contains("gap"), "{done:?}");
 }
@@ -91,11 +95,21 @@ fn a_store_of_a_newer_version_is_refused_and_left_as_it_is() {
     let stage = Stage::with_flow(FLOW);
     stage.write("go", "");
     stage.expect(0, &["run", "flow.yaml"]);
-    let database = rusqlite::Connection::open(stage.store().join("envoi.db")).unwrap();
-    database.execute_batch("INSERT INTO migrations (version, checksum) VALUES (1000, 'future');").unwrap();
-    drop(database);
+    sql(&stage, "INSERT INTO migrations (version, checksum) VALUES (1000, 'future');");
     for command in [vec!["runs"], vec!["run", "flow.yaml"], vec!["show"], vec!["repair"]] {
         let done = stage.expect(8, &command);
         assert!(done.err.contains("use a newer version"), "{command:?}: {done:?}");
     }
+}
+
+#[test]
+fn a_hand_off_that_a_step_deleted_is_there_again_for_its_next_try() {
+    let stage = Stage::with_flow(
+        "flow: tries\nsteps:\n  - id: first\n    run: echo said\n  - id: second\n    retry: { attempts: 2, backoff: 10ms..20ms }\n    \
+         run: \"cat $ENVOI_HANDOFF >> given; rm -f $ENVOI_HANDOFF; test $ENVOI_ATTEMPT = second.1.2\"\n",
+    );
+    stage.expect(0, &["run", "flow.yaml"]);
+    let given = stage.read("given");
+    let (once, again) = given.split_at(given.len() / 2);
+    assert!(once.contains("\"summary\": \"said\"") && once == again, "{given}");
 }

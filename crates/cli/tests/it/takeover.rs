@@ -1,7 +1,11 @@
 //! Two engines on one store: one hands over, or is taken over; never do both start or commit.
 
-use crate::stage::{Process, Stage, lives, state, text, wait_for, wait_until};
+use crate::stage::{Dice, Process, Stage, lives, state, text, wait_for, wait_until};
 use rustix::process::Signal;
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
 const TWO_STEPS: &str = "flow: two\nsteps:\n  - id: first\n    run: \"echo $ENVOI_ATTEMPT >> ledger; while [ ! -e go ]; do sleep 0.01; done\"\n  \
                          - id: second\n    run: echo $ENVOI_ATTEMPT >> ledger\n";
@@ -220,4 +224,93 @@ fn runs_that_were_let_into_one_workspace_all_go_on_after_a_crash() {
         assert_eq!(done.code, Some(0), "{done:?}");
     }
     assert_eq!(stage.lines("ledger").len(), 4);
+}
+
+#[test]
+fn engines_that_are_stopped_anywhere_and_taken_over_do_every_step_once() {
+    const STEPS: usize = 15;
+    let mut dice = Dice::new();
+    let step = |n: usize| format!("  - id: s{n:02}\n    run: \"echo $ENVOI_STEP >> ledger; sleep 0.01\"\n");
+    let stage =
+        Stage::with_flow(&format!("flow: passed-on\nsteps:\n{}", (1..=STEPS).map(step).collect::<String>()));
+    let mut engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the first step", || !stage.lines("ledger").is_empty());
+    let run = stage.run_id();
+    let mut taken_over = 0;
+    for _ in 0..12 {
+        pause(dice.micros(1_000, 60_000));
+        if engine.is_over() {
+            break;
+        }
+        engine.signal(Signal::STOP);
+        wait_until("the stop", || matches!(state(engine.pid()), Some('T' | 'Z')));
+        let next = stage.start(&["resume", &run, "--take-over"]);
+        pause(dice.micros(1_000, 80_000));
+        engine.signal(Signal::CONT);
+        let done = engine.done();
+        // It may have been past its last commit, or was killed because it held the database.
+        let found_out = done.code == Some(8) && done.err.contains("TAKEN_OVER");
+        assert!(found_out || matches!(done.code, Some(0) | None), "{done:?}");
+        taken_over += usize::from(done.code != Some(0));
+        engine = next;
+    }
+    let done = engine.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let expected: Vec<_> = (1..=STEPS).map(|n| format!("s{n:02}")).collect();
+    assert_eq!(stage.lines("ledger"), expected);
+    eprintln!("{taken_over} engines were taken over");
+    assert!(taken_over > 0);
+    stage.assert_nothing_left();
+}
+
+fn pause(long: Duration) {
+    let until = Instant::now() + long;
+    wait_until("the moment", || Instant::now() >= until);
+}
+
+/// Holds the store as a stopped engine does that was in the middle of a transaction.
+const HOLDER: &str = "import fcntl, os, sqlite3, time
+lock = open('.envoi/engine.lock', 'w')
+fcntl.flock(lock, fcntl.LOCK_EX)
+lock.write('%d\\n/nowhere\\n' % os.getpid())
+lock.flush()
+database = sqlite3.connect('.envoi/envoi.db', isolation_level=None)
+database.execute('BEGIN IMMEDIATE')
+open('held', 'w').close()
+time.sleep(600)
+";
+
+#[test]
+fn an_engine_that_keeps_the_database_busy_is_killed_by_who_takes_over() {
+    let stage = Stage::with_flow(TWO_STEPS);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    engine.kill();
+    let mut python = Command::new("python3");
+    python.args(["-c", HOLDER]).current_dir(stage.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut holder = Process::spawn(&mut python);
+    wait_until("the holder", || stage.path("held").exists() || holder.is_over());
+    stage.write("go", "");
+    stage.expect(0, &["resume", "--take-over"]);
+    assert_eq!(holder.done().code, None, "it was killed");
+    assert_eq!(stage.lines("ledger"), ["first.1.1", "second.1.1"]);
+}
+
+#[test]
+fn an_engine_stopped_before_it_shows_a_hand_off_puts_no_old_file_over_a_newer_one() {
+    let stage = Stage::with_flow(
+        "flow: round\nsteps:\n  - id: work\n    artifacts: [out.txt]\n    run: echo $ENVOI_ATTEMPT | tee out.txt\n  - id: critic\n    run: test $ENVOI_VISIT = 2\n    \
+         routing: { kind: microloop, loop_to: work, status_from_exit: { 0: VERIFIED, 1: UNVERIFIED }, success_values: [VERIFIED] }\n",
+    );
+    let old = Process::spawn(stage.command(&["run", "flow.yaml"]).env("ENVOI_FAILPOINT", "before-show:stop"));
+    stopped(&old);
+    let run = stage.run_id();
+    assert!(stage.handoffs().is_empty(), "committed, and not yet shown");
+    stage.expect(0, &["resume", &run, "--take-over"]);
+    let artifact = format!(".envoi/runs/{run}/round/out.txt");
+    let shown = stage.handoffs();
+    assert_eq!((shown.len(), stage.read(&artifact).trim()), (6, "work.2.1"));
+    wakes_up_and_finds_out(&stage, old, &run);
+    assert!(stage.handoffs() == shown, "the hand-offs are as they were");
+    assert_eq!(stage.read(&artifact).trim(), "work.2.1");
 }

@@ -11,6 +11,18 @@ use crate::skill_report::{Observed, SkillError, judge};
 use crate::user_envelope::{AttachmentRef, answer_text, parse};
 use crate::{handoff, routing};
 
+/// What a case can call.
+pub(crate) const OPERATIONS: [&str; 8] = [
+    "route.resolve",
+    "route.convert",
+    "handoff.write",
+    "skill.judge",
+    "user_envelope.parse",
+    "user_envelope.answer_text",
+    "envelope.apply",
+    "envelope.roundtrip",
+];
+
 /// Runs a case; `None` if it is not understood.
 pub(super) fn run(case: &Value) -> Option<Got> {
     match case.get("op")?.as_str()? {

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 /// The largest integer that a contract reads: 2^53 - 1, the last one that every JSON reader holds exactly.
-const MAX_U53: u64 = (1 << 53) - 1;
+pub(crate) const MAX_U53: u64 = (1 << 53) - 1;
 
 /// A JSON number as its token: `1.00`, `-0` and `1e400` come out as they went in.
 ///

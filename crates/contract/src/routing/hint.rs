@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::label::is_word_part;
+use super::scan::has_pair;
 
 /// Where a text asks to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,9 @@ impl Hint {
 
 /// The hints of one line, in order.
 pub(super) fn hints(line: &str) -> impl Iterator<Item = Hint> {
-    let windows = line.as_bytes().windows(3).enumerate().skip(1);
+    // Every hint has the word `step` or `route_to`.
+    let looked_at = if has_pair(line, *b"ep") || has_pair(line, *b"_t") { line.as_bytes() } else { &[] };
+    let windows = looked_at.windows(3).enumerate().skip(1);
     let is_to = |window: &[u8]| {
         matches!(window, [b't' | b'T', b'o' | b'O', b' ' | b'\t' | b':' | b'"' | b'\'' | b'`' | b'*'])
     };

@@ -6,6 +6,8 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
+use super::scan::has;
+
 /// A status as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stated {
@@ -81,6 +83,7 @@ pub(super) fn is_no(word: &str) -> bool {
 
 /// Each colon of a line: what stands before it, what after.
 fn colons(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let line = if has(line, b':') { line } else { "" };
     line.match_indices(':').filter_map(|(at, _)| Some((line.get(..at)?, line.get(at + 1..)?)))
 }
 

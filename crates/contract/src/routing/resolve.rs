@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::hint::Hint;
 use super::input::{Input, Kind, Routing};
 use super::label::{self, Stated};
+use super::scan::has_pair;
 use super::signal::{Decision, Route, Signal};
 use super::text::{Findings, Reading, status};
 use crate::digest::Digest;
@@ -380,7 +381,7 @@ fn is_among(word: &str, values: &[&str]) -> bool {
 /// alternatives is an echoed template and no mention.
 fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
     let mut mentions = Vec::new();
-    for value in expected {
+    for value in expected.iter().filter(|value| may_stand_in(line, value)) {
         for at in places(line, value) {
             let (before, rest) = line.split_at(at);
             let after = rest.get(value.len()..).unwrap_or_default();
@@ -391,6 +392,11 @@ fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
         }
     }
     mentions
+}
+
+/// Whether it is worth looking for `value` in `line`.
+fn may_stand_in(line: &str, value: &str) -> bool {
+    value.as_bytes().first_chunk().is_none_or(|pair| has_pair(line, *pair))
 }
 
 /// Where `value` stands in `line`, ignoring case.

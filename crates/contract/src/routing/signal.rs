@@ -49,20 +49,22 @@ impl Decision {
         }
     }
 
+    /// Every word that is read as this decision: the two forms', then the aliases.
+    pub(crate) const fn words(self) -> &'static [&'static str] {
+        match self {
+            Decision::Advance => &["advance", "proceed", "continue", "next"],
+            Decision::Loop => &["loop", "rerun", "retry", "repeat", "iterate"],
+            Decision::Terminate => &["terminate", "blocked", "stop", "end", "exit"],
+            Decision::Branch => &["branch", "route", "switch", "redirect"],
+        }
+    }
+
     /// Reads either form's word or an alias, whatever the case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Decision> {
-        let aliases: [(Decision, &[&str]); 4] = [
-            (Decision::Advance, &["continue", "next"]),
-            (Decision::Loop, &["retry", "repeat", "iterate"]),
-            (Decision::Terminate, &["stop", "end", "exit"]),
-            (Decision::Branch, &["switch", "redirect"]),
-        ];
-        let means = |(decision, others): &(Decision, &[&str])| {
-            let own = [decision.orchestrator_word(), decision.resolver_word()];
-            own.iter().chain(*others).any(|known| known.eq_ignore_ascii_case(word))
-        };
-        aliases.iter().find(|row| means(row)).map(|(decision, _)| *decision)
+        let means =
+            |decision: &Decision| decision.words().iter().any(|known| known.eq_ignore_ascii_case(word));
+        Decision::ALL.into_iter().find(means)
     }
 }
 

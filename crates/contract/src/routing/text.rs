@@ -23,8 +23,8 @@ pub(super) struct Findings {
 
 /// A text as it is to be read.
 pub(super) enum Reading<'a> {
-    /// Line by line.
-    Lines(&'a str),
+    /// The lines that count, one by one.
+    Lines(Vec<&'a str>),
     /// One JSON object; its members count. Hints only if it was not fenced.
     Json { object: Object, body: &'a str, fenced: bool },
     /// One fenced YAML block; its members at the margin count.
@@ -35,21 +35,23 @@ impl<'a> Reading<'a> {
     pub(super) fn of(text: &'a str) -> Reading<'a> {
         let whole = text.trim_ascii();
         if let Some((info, body)) = only_block(whole) {
-            return fenced(info, body).unwrap_or(Reading::Lines(text));
+            return fenced(info, body).unwrap_or_else(|| Reading::of_lines(text));
         }
         match whole.starts_with('{').then(|| json_object(whole)).flatten() {
             Some(object) => Reading::Json { object, body: whole, fenced: false },
-            None => Reading::Lines(text),
+            None => Reading::of_lines(text),
         }
+    }
+
+    fn of_lines(text: &'a str) -> Reading<'a> {
+        Reading::Lines(counted_lines(text).collect())
     }
 
     /// What the text says; `with_hints` false leaves hints alone.
     pub(super) fn findings(&self, with_hints: bool) -> Findings {
         let mut findings = Findings::default();
         match self {
-            Reading::Lines(text) => {
-                counted_lines(text).for_each(|line| findings.add_line(line, with_hints));
-            }
+            Reading::Lines(lines) => lines.iter().for_each(|line| findings.add_line(line, with_hints)),
             Reading::Yaml(body) => margin_lines(body).for_each(|line| findings.add_line(line, false)),
             Reading::Json { object, fenced, .. } => findings.add_members(object, with_hints && !fenced),
         }
@@ -58,18 +60,18 @@ impl<'a> Reading<'a> {
 
     /// The lines in which an unlabelled status may stand: those that count and are no template.
     pub(super) fn prose(&self) -> impl Iterator<Item = &'a str> {
-        let text = match self {
-            Reading::Lines(text) => text,
-            Reading::Json { body, fenced: false, .. } => body,
-            Reading::Json { .. } | Reading::Yaml(_) => "",
+        let (lines, body) = match self {
+            Reading::Lines(lines) => (lines.as_slice(), ""),
+            Reading::Json { body, fenced: false, .. } => (&[][..], *body),
+            Reading::Json { .. } | Reading::Yaml(_) => (&[][..], ""),
         };
-        counted_lines(text).filter(|line| !has_template(line))
+        lines.iter().copied().chain(counted_lines(body)).filter(|line| !has_template(line))
     }
 
     /// The lines that carry a counted status label or hint.
     fn telling_lines(&self) -> Vec<&'a str> {
         match self {
-            Reading::Lines(text) => counted_lines(text).filter(|line| tells(line, true)).collect(),
+            Reading::Lines(lines) => lines.iter().copied().filter(|line| tells(line, true)).collect(),
             Reading::Yaml(body) => margin_lines(body).filter(|line| tells(line, false)).collect(),
             Reading::Json { object, body, .. } => {
                 let names = object.keys().filter(|name| label::names_status(name));

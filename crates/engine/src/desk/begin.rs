@@ -13,6 +13,9 @@ use std::{
     sync::{Arc, mpsc::Sender},
 };
 
+/// Code of a path that commands could not be told.
+const PATH_NOT_UNICODE: &str = "PATH_NOT_UNICODE";
+
 impl Desk {
     pub(super) fn start(&self, request: StartRequest, client: &Sender<Response>) -> Result<(), Refused> {
         if self.has_begun(&request.run)? {
@@ -80,6 +83,14 @@ impl Desk {
         if !found.is_dir() {
             return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
         }
+        if found.to_str().is_none() || self.layout.root().to_str().is_none() {
+            let message = format!("`{}` or the store's path is not UTF-8", found.display());
+            return Err(Refused::bad_input(
+                PATH_NOT_UNICODE,
+                message,
+                Some("use folders whose names are UTF-8"),
+            ));
+        }
         match request.workspace {
             WorkspaceUse::Shared => Ok(found),
             WorkspaceUse::Alone => {
@@ -88,7 +99,12 @@ impl Desk {
             }
             WorkspaceUse::Copy => {
                 let copy = self.layout.run(&request.run).join("workspace");
-                copy_tree(&found, &copy).map_err(missing)?;
+                let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
+                copy_tree(&found, &copy, &store).map_err(|error| {
+                    // Half a copy is of no use; what cannot be removed is only in the way of nobody.
+                    fs::remove_dir_all(&copy).unwrap_or_default();
+                    Refused::failure(format!("the workspace `{}` cannot be copied: {error}", found.display()))
+                })?;
                 Ok(copy)
             }
         }
@@ -131,17 +147,17 @@ pub(super) fn workspace_busy(run: &RunId, workspace: &str) -> Refused {
 }
 
 /// Copies files, folders and links; the store itself is left out, and so are sockets, pipes and devices.
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_tree(from: &Path, to: &Path, store: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
-        if name == ".envoi" {
+        if name == ".envoi" || entry.path() == store {
             continue;
         }
         let target = to.join(&name);
         if kind.is_dir() {
-            copy_tree(&entry.path(), &target)?;
+            copy_tree(&entry.path(), &target, store)?;
         } else if kind.is_symlink() {
             #[cfg(unix)]
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;

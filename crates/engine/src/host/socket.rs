@@ -4,7 +4,7 @@
 
 use crate::{
     desk::Desk,
-    protocol::{Request, Response},
+    protocol::{Refused, Request, Response},
 };
 use envoi_contract::digest::Digest;
 use std::{
@@ -26,7 +26,7 @@ use std::{
 };
 
 /// Longest request: the text of a flow of the largest size, its inputs and the environment.
-const MAX_REQUEST_BYTES: u64 = 8 * 1024 * 1024;
+const MAX_REQUEST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The engine's end.
 pub(super) struct Listener {
@@ -38,15 +38,23 @@ pub(super) struct Listener {
 impl Listener {
     /// Listens in a folder of this store's below `parent`. Only the holder of the lease does; what earlier holders left
     /// there is removed.
-    pub(super) fn bind(parent: &Path, desk: Desk) -> io::Result<Self> {
-        let folder = own_folder(parent, desk.layout.root())?;
+    pub(super) fn bind(parents: &[PathBuf], desk: &Desk) -> io::Result<Self> {
+        let mut found =
+            Err(io::Error::new(io::ErrorKind::NotFound, "there is no folder for the engine's socket"));
+        for parent in parents {
+            found = own_folder(parent, desk.layout.root());
+            if found.is_ok() {
+                break;
+            }
+        }
+        let folder = found?;
         for stale in fs::read_dir(&folder)? {
             fs::remove_file(stale?.path())?;
         }
         let path = folder.join(std::process::id().to_string());
         let listener = UnixListener::bind(&path)?;
         let closing = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&closing);
+        let (stop, desk) = (Arc::clone(&closing), desk.clone());
         let (tell_asked, asked) = mpsc::sync_channel(1);
         thread::Builder::new().name("envoi-socket".to_owned()).spawn(move || {
             for stream in listener.incoming() {
@@ -108,7 +116,10 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
     if limited.read_line(&mut line).is_err() {
         return;
     }
-    let Ok(request) = serde_json::from_str::<Request>(&line) else { return };
+    let request = match serde_json::from_str::<Request>(&line) {
+        Ok(request) => request,
+        Err(error) => return answer(stream, &not_understood(&line, &error)),
+    };
     let (client, heard) = mpsc::channel();
     let asking = desk.clone();
     let served = thread::Builder::new().name("desk".to_owned()).spawn(move || asking.serve(request, &client));
@@ -128,6 +139,24 @@ fn serve(desk: &Desk, stream: &UnixStream, asked: &dyn Fn()) {
             return;
         }
     }
+}
+
+fn not_understood(line: &str, error: &serde_json::Error) -> Response {
+    let whole = line.ends_with('\n');
+    let message = match whole {
+        true => format!("the engine does not understand the request; it may be of another version: {error}"),
+        false => format!("the request is over {MAX_REQUEST_BYTES} bytes"),
+    };
+    let hint =
+        "end the engine with Ctrl-C (running steps go on) and ask again, so that this process is the engine";
+    Response::Refused(Refused::new("REQUEST_NOT_UNDERSTOOD", message, Some(hint)))
+}
+
+fn answer(mut stream: &UnixStream, response: &Response) {
+    let Ok(mut line) = serde_json::to_vec(response) else { return };
+    line.push(b'\n');
+    // A client that has gone away does not need it.
+    stream.write_all(&line).unwrap_or_default();
 }
 
 /// A command's end.

@@ -26,8 +26,8 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
     let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
     let read =
         |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
-    let warnings =
-        exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret")).collect();
+    let seen = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret"));
+    let warnings = seen.chain(exit.warnings.iter().cloned()).collect();
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),

@@ -1,11 +1,12 @@
 //! Rows from events, in one transaction, compared with what was there.
 
-use super::RepairReport;
+use super::{RepairOptions, RepairReport};
 use crate::{
     error::CommitError,
     projection, schema,
     sql::{RunKey, unsigned},
-    writer::commit_error,
+    store::Epoch,
+    writer::{check_epoch, commit_error},
 };
 use envoi_kernel::event::Record;
 use rusqlite::{Connection, Row, TransactionBehavior, types::Value};
@@ -14,24 +15,43 @@ use std::{collections::BTreeMap, path::Path};
 /// Keys and whole rows of the projections, as text.
 type Rows = BTreeMap<String, String>;
 
-pub(super) fn rows(db: &Path, report: &mut RepairReport) -> Result<(), CommitError> {
+pub(super) fn rows(
+    db: &Path,
+    epoch: Epoch,
+    options: RepairOptions,
+    report: &mut RepairReport,
+) -> Result<(), CommitError> {
     let mut conn = schema::connect(db).map_err(commit_error)?;
-    rebuild(&mut conn, report).map_err(commit_error)
+    report.database = integrity(&conn).map_err(commit_error)?;
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(commit_error)?;
+    check_epoch(&transaction, epoch)?;
+    rebuild(&transaction, options, report).map_err(commit_error)?;
+    transaction.commit().map_err(commit_error)
 }
 
-fn rebuild(conn: &mut Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
-    report.database = integrity(conn)?;
-    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let before = snapshot(&transaction)?;
+fn rebuild(
+    transaction: &Connection,
+    options: RepairOptions,
+    report: &mut RepairReport,
+) -> rusqlite::Result<()> {
+    let before = snapshot(transaction)?;
     for (table, _) in projection::TABLES {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }
-    for (run, id) in runs(&transaction)? {
-        replay(&transaction, run, &id, report)?;
+    for (run, id) in runs(transaction)? {
+        let whole = replay(transaction, run, &id, report)?;
+        if whole && options.drop_snapshots && drop_snapshot(transaction, run)? {
+            report.dropped_snapshots.push(id);
+        }
     }
-    let after = snapshot(&transaction)?;
+    let after = snapshot(transaction)?;
     report.mended_rows = differences(&before, &after);
-    transaction.commit()
+    Ok(())
+}
+
+/// Whether there was one.
+fn drop_snapshot(conn: &Connection, run: RunKey) -> rusqlite::Result<bool> {
+    Ok(conn.execute("DELETE FROM snapshots WHERE run = ?1", [run])? > 0)
 }
 
 fn integrity(conn: &Connection) -> rusqlite::Result<Vec<String>> {
@@ -46,8 +66,11 @@ fn runs(conn: &Connection) -> rusqlite::Result<Vec<(RunKey, String)>> {
         .collect()
 }
 
-/// Folds what can be understood; a place without an event, or with one that cannot be read, is reported.
-fn replay(conn: &Connection, run: RunKey, id: &str, report: &mut RepairReport) -> rusqlite::Result<()> {
+/// Folds what can be understood; a place without an event, or with one that cannot be read, is reported. True if there is
+/// none.
+fn replay(conn: &Connection, run: RunKey, id: &str, report: &mut RepairReport) -> rusqlite::Result<bool> {
+    let broken = |report: &RepairReport| report.gaps.len().saturating_add(report.unreadable.len());
+    let broken_before = broken(report);
     let mut statement =
         conn.prepare_cached("SELECT seq, at_ms, body FROM events WHERE run = ?1 ORDER BY seq")?;
     let mut rows = statement.query([run])?;
@@ -66,7 +89,7 @@ fn replay(conn: &Connection, run: RunKey, id: &str, report: &mut RepairReport) -
         report.gaps.push(format!("{id}#0"));
     }
     report.runs = report.runs.saturating_add(1);
-    Ok(())
+    Ok(broken(report) == broken_before)
 }
 
 fn fold(conn: &Connection, run: RunKey, record: Record) -> rusqlite::Result<()> {

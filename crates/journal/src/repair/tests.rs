@@ -43,6 +43,11 @@ fn lived() -> Place {
     place
 }
 
+/// As `envoi repair` does it.
+fn mend(store: &Store) -> Result<RepairReport, RepairError> {
+    repair(store, store.take_epoch().unwrap(), RepairOptions::default())
+}
+
 fn damage(place: &Place, sql: &str) {
     schema::connect(&place.store.layout().db()).unwrap().execute_batch(sql).unwrap();
 }
@@ -50,7 +55,7 @@ fn damage(place: &Place, sql: &str) {
 #[test]
 fn a_sound_store_is_reported_clean_and_left_alone() {
     let place = lived();
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.runs, report.events, report.contents), (2, 11, 2));
 }
@@ -75,7 +80,7 @@ fn damaged_rows_are_rebuilt_from_events() {
         "UPDATE runs SET live_attempts = 7, ended = NULL WHERE id = 'run_a'; DELETE FROM runs WHERE id = 'run_b'; \
          DELETE FROM handoffs; UPDATE places SET path = 'other' WHERE path = 'big'; UPDATE inbox SET state = 'open';",
     );
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert_eq!(seen(&place), before);
     assert!(report.is_whole() && !report.is_clean());
     let expected = [
@@ -87,7 +92,7 @@ fn damaged_rows_are_rebuilt_from_events() {
         "runs 2: was missing",
     ];
     assert_eq!(report.mended_rows, expected);
-    assert!(repair(&place.store).unwrap().is_clean());
+    assert!(mend(&place.store).unwrap().is_clean());
 }
 
 #[test]
@@ -98,10 +103,10 @@ fn damaged_files_are_written_again() {
     fs::write(leftover, "half").unwrap();
     fs::remove_file(base.join("handoff/repair.1.json")).unwrap();
     fs::remove_file(base.join("big")).unwrap();
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert_eq!(report.mended_files, [base.join("handoff/repair.1.json"), base.join("big")]);
     assert_eq!(report.swept, 1);
-    assert!(repair(&place.store).unwrap().is_clean());
+    assert!(mend(&place.store).unwrap().is_clean());
 }
 
 #[test]
@@ -112,14 +117,14 @@ fn damaged_content_is_named_by_its_digest() {
     fs::remove_file(&path).unwrap();
     fs::write(&path, "flipped").unwrap();
     damage(&place, "UPDATE blobs SET bytes = x'00'");
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert_eq!(report.damaged_content.len(), 2);
     for digest in [large, Digest::of(b"small")] {
         assert!(report.damaged_content.iter().any(|line| line.contains(&digest.to_string())), "{report:?}");
     }
     damage(&place, "DELETE FROM blobs");
     let missing = format!("content `{}` is not in the store", Digest::of(b"small"));
-    assert!(repair(&place.store).unwrap().damaged_content.contains(&missing));
+    assert!(mend(&place.store).unwrap().damaged_content.contains(&missing));
 }
 
 #[test]
@@ -130,7 +135,7 @@ fn content_that_nothing_names_is_looked_at_too() {
     let path = place.store.layout().blob(&file);
     fs::remove_file(&path).unwrap();
     fs::write(&path, "flipped").unwrap();
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert_eq!((report.contents, report.damaged_content.len()), (4, 2), "{report:?}");
 }
 
@@ -141,7 +146,7 @@ fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
         &place,
         "DELETE FROM events WHERE run = 1 AND seq IN (1, 2); UPDATE events SET body = '{}' WHERE run = 2 AND seq = 4",
     );
-    let report = repair(&place.store).unwrap();
+    let report = mend(&place.store).unwrap();
     assert_eq!(report.gaps, ["run_a#1", "run_a#2"]);
     assert_eq!(report.unreadable.len(), 1);
     assert!(report.unreadable[0].starts_with("run_b#4: "), "{report:?}");
@@ -153,9 +158,50 @@ fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
 fn a_repaired_run_goes_on_where_it_stood() {
     let place = lived();
     damage(&place, "DELETE FROM runs; DELETE FROM inbox");
-    repair(&place.store).unwrap();
+    mend(&place.store).unwrap();
     let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
     writer.commit(commit(&run("b"), 6, [timer_set("z")])).unwrap();
     let row = place.reader.run(&run("b")).unwrap();
     assert_eq!((row.next_seq, row.pending_timers, row.open_interrupts), (7, 1, 1));
+}
+
+#[test]
+fn an_artifact_that_has_no_place_is_no_damage() {
+    let place = lived();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let strange = [("back\\slash", Some(&b"small"[..]))];
+    writer.commit(commit(&run("b"), 6, [settled("critic", 1, &strange)])).unwrap();
+    let report = mend(&place.store).unwrap();
+    assert_eq!(report.unplaceable, ["run_b/fix/back\\slash"]);
+    assert!(report.is_clean(), "{report:?}");
+}
+
+#[test]
+fn a_repair_and_an_engine_fence_each_other() {
+    let place = lived();
+    damage(&place, "DELETE FROM handoffs");
+    let mine = place.store.take_epoch().unwrap();
+    let engine = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let error = repair(&place.store, mine, RepairOptions::default()).unwrap_err();
+    assert!(error.is_fenced(), "{error:?}");
+    assert_eq!(place.reader.handoffs(&run("a")).unwrap(), []);
+    mend(&place.store).unwrap();
+    assert_eq!(place.reader.handoffs(&run("a")).unwrap().len(), 1);
+    let error = engine.commit(commit(&run("b"), 6, [timer_set("z")])).unwrap_err();
+    assert!(matches!(error, CommitError::Fenced { .. }), "{error}");
+}
+
+#[test]
+fn snapshots_are_dropped_when_asked_for_where_the_events_are_whole() {
+    let place = lived();
+    let has_snapshot = |name| place.reader.load(&run(name)).unwrap().snapshot.is_some();
+    damage(&place, "INSERT INTO snapshots (run, seq, state) VALUES (1, 3, x'ff'), (2, 3, x'ff')");
+    damage(&place, "DELETE FROM events WHERE run = 1 AND seq = 1");
+    assert_eq!(mend(&place.store).unwrap().dropped_snapshots, Vec::<String>::new());
+    assert!(has_snapshot("a") && has_snapshot("b"));
+    let options = RepairOptions { drop_snapshots: true };
+    let report = repair(&place.store, place.store.take_epoch().unwrap(), options).unwrap();
+    assert_eq!(report.dropped_snapshots, ["run_b"]);
+    assert!(has_snapshot("a") && !has_snapshot("b"));
+    assert_eq!(place.reader.load(&run("b")).unwrap().records.len(), 6);
 }

@@ -28,6 +28,13 @@ pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
     Ok(Epoch(unsigned(epoch)))
 }
 
+/// The fence: whether no later holder has taken over.
+pub(crate) fn check_epoch(conn: &Connection, ours: Epoch) -> Result<(), CommitError> {
+    let mut statement = conn.prepare_cached("SELECT epoch FROM engine").map_err(commit_error)?;
+    let current = unsigned(statement.query_row([], |row| row.get(0)).map_err(commit_error)?);
+    if current == ours.0 { Ok(()) } else { Err(CommitError::Fenced { ours: ours.0, current }) }
+}
+
 /// The writing connection of one holder.
 pub(super) struct Transactions {
     conn: Connection,
@@ -92,21 +99,11 @@ impl Transactions {
 
     fn begin(&self) -> Result<(), CommitError> {
         self.run("BEGIN IMMEDIATE").map_err(commit_error)?;
-        let fence = self.check_epoch();
+        let fence = check_epoch(&self.conn, self.epoch);
         if fence.is_err() {
             self.roll_back();
         }
         fence
-    }
-
-    fn check_epoch(&self) -> Result<(), CommitError> {
-        let mut statement = self.conn.prepare_cached("SELECT epoch FROM engine").map_err(commit_error)?;
-        let current = unsigned(statement.query_row([], |row| row.get(0)).map_err(commit_error)?);
-        if current == self.epoch.0 {
-            Ok(())
-        } else {
-            Err(CommitError::Fenced { ours: self.epoch.0, current })
-        }
     }
 
     /// Nobody is told success before this COMMIT has returned, and nobody if it fails.

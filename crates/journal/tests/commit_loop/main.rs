@@ -3,9 +3,13 @@
 //! Usage: `journal-commit-loop STORE NAME RUNS STEPS`. The child of the tests that kill an engine, and what to count fsyncs of:
 //! `strace -f -y -e trace=fsync,fdatasync journal-commit-loop .envoi a 1 100`. Lines: `leased`, then `RUN LENGTH` for every commit
 //! after which the run has so many events; then `done`, `fenced` or `refused`.
+//!
+//! `journal-commit-loop STORE look` only reads: `RUN LENGTH` for every run, or why it cannot.
 
 use envoi_contract::digest::Digest;
-use envoi_journal::{Commit, CommitError, Holder, Layout, Lease, Store, Taken, Writer, conformance};
+use envoi_journal::{
+    Commit, CommitError, Holder, Layout, Lease, RunFilter, Store, Taken, Writer, conformance,
+};
 use envoi_kernel::ids::RunId;
 use std::{env, error::Error, process, sync::mpsc};
 
@@ -14,7 +18,12 @@ type Outcome = (RunId, u64, Result<(), CommitError>);
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = env::args().skip(1);
     let mut next = || args.next().ok_or("usage: commit_loop STORE NAME RUNS STEPS");
-    let (store, name, runs, steps) = (next()?, next()?, next()?.parse()?, next()?.parse()?);
+    let (store, name) = (next()?, next()?);
+    if name == "look" {
+        say(&look(store).unwrap_or_else(|error| error.to_string()));
+        return Ok(());
+    }
+    let (runs, steps) = (next()?.parse()?, next()?.parse()?);
     let store = Store::open(Layout::new(store))?;
     let Taken::Lease(lease) = Lease::try_take(store.layout())? else {
         return Err("the store has an engine".into());
@@ -26,6 +35,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     writer.close();
     lease.release();
     Ok(())
+}
+
+fn look(store: String) -> Result<String, Box<dyn Error>> {
+    let reader = Store::open_read_only(Layout::new(store))?.reader()?;
+    let runs = reader.runs(RunFilter::default())?;
+    let lengths = runs.iter().map(|row| Ok(format!("{} {}", row.run, reader.load(&row.run)?.records.len())));
+    Ok(lengths.collect::<Result<Vec<_>, Box<dyn Error>>>()?.join(", "))
 }
 
 /// Keeps every run going; returns the word for how it ended.

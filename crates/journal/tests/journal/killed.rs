@@ -1,7 +1,7 @@
 //! An engine that is killed while it commits.
 
 use crate::child::{Committer, check};
-use envoi_journal::{Layout, Lease, RunFilter, Store, Taken, repair};
+use envoi_journal::{Layout, Lease, RepairOptions, RunFilter, Store, Taken, repair};
 use std::collections::BTreeMap;
 
 /// How many engines die. Each time after another number of acknowledgements, so that the blow falls elsewhere.
@@ -23,7 +23,7 @@ fn what_a_killed_engine_acknowledged_is_there_and_nothing_is_half_there() {
     let listed = store.reader().unwrap().runs(RunFilter::default()).unwrap();
     assert!(all.keys().all(|run| listed.iter().any(|row| row.run == *run)));
     check(&layout, &all);
-    let report = repair(&store).unwrap();
+    let report = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     assert!(report.is_clean(), "{report:?}");
 }
 

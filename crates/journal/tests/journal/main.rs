@@ -5,5 +5,6 @@
 mod child;
 mod full;
 mod killed;
+mod looking;
 mod torn;
 mod two_engines;

@@ -1,7 +1,7 @@
 //! Writes that reached the disk in part.
 
 use crate::child::crashed_copy;
-use envoi_journal::{Commit, Layout, Store, conformance};
+use envoi_journal::{Commit, Layout, RepairOptions, Store, conformance};
 use std::{fs, path::Path};
 
 /// The WAL's length after each of these commits of one run.
@@ -31,7 +31,8 @@ fn survivors(layout: &Layout) -> usize {
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
     writer.commit(nth(u64::try_from(found).unwrap())).unwrap();
     assert_eq!(reader.load(&run).unwrap().records.len(), found + 1);
-    assert!(envoi_journal::repair(&store).unwrap().is_clean());
+    let epoch = store.take_epoch().unwrap();
+    assert!(envoi_journal::repair(&store, epoch, RepairOptions::default()).unwrap().is_clean());
     found
 }
 

@@ -7,13 +7,17 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts::{self, Watched};
+use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
 use crate::before::Before;
+use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
 use crate::{durable, report, text};
 
 /// How much of stderr goes into the record.
 const STDERR_TAIL_BYTES: u64 = 4 * 1024;
+
+/// Warnings become part of an event; what comes after these is counted.
+const MOST_WARNINGS: usize = 20;
 
 impl Attempt {
     pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
@@ -30,7 +34,7 @@ impl Attempt {
             }
             None => None,
         };
-        let (files, secret_in_files) = self.files(before)?;
+        let handed = self.files(before)?;
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -43,9 +47,10 @@ impl Attempt {
             stderr: stream(&self.dir.stderr(), ended.stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text: self.text()?,
+            warnings: self.warnings(handed.left_out, report.as_ref()),
             report,
-            files,
-            secret_in_files,
+            files: handed.files,
+            secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
         })
     }
@@ -55,7 +60,7 @@ impl Attempt {
         let said = text::of_file(&self.dir.output(), &self.secrets, self.spec.text_cap_bytes)?;
         let text = match said {
             Some(text) => {
-                report::take_over(&self.dir.output(), &self.dir.output(), &self.secrets)?;
+                report::take_over(&self.dir.output(), &self.dir.output(), &self.secrets, u64::MAX)?;
                 text
             }
             None => text::of_file(&self.dir.stdout(), &self.secrets, self.spec.text_cap_bytes)?
@@ -65,25 +70,79 @@ impl Attempt {
         report::file_ref(&self.dir.text())
     }
 
-    /// Copies what changed; the second list has the paths in which a secret stands.
-    fn files(&self, before: Option<&Before>) -> io::Result<(Vec<FileChange>, Vec<String>)> {
-        let (mut files, mut with_secret) = (Vec::new(), Vec::new());
-        let Some(before) = before else { return Ok((files, with_secret)) };
-        let watched = Watched::new(&self.spec.workspace, &self.spec.artifacts).map_err(io::Error::other)?;
-        for (path, change) in artifacts::changes(&before.files, &watched.digests()?) {
-            let file = match change {
-                Change::Deleted => None,
-                Change::Created | Change::Modified => {
-                    let copied = artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets)?;
-                    if copied.has_secret {
-                        with_secret.push(path.clone());
-                    }
-                    Some(copied.file)
-                }
-            };
-            files.push(FileChange { path, change, file });
+    fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
+        let Some(before) = before else { return Ok(Handed::default()) };
+        let seen = self.spec.watched().map_err(io::Error::other)?.look();
+        self.hand_over(&before.files, &seen)
+    }
+
+    /// Copies what changed.
+    fn hand_over(&self, before: &Digests, seen: &Seen) -> io::Result<Handed> {
+        let mut handed = Handed::default();
+        for (path, why) in &seen.left_out {
+            handed.leave_out(path, why);
         }
-        Ok((files, with_secret))
+        for (path, change) in artifacts::changes(before, &seen.digests) {
+            match change {
+                Change::Deleted => handed.deleted(path),
+                Change::Created | Change::Modified => self.copy(path, change, &mut handed)?,
+            }
+        }
+        Ok(handed)
+    }
+
+    fn copy(&self, path: String, change: Change, handed: &mut Handed) -> io::Result<()> {
+        match artifacts::copy(&self.dir, &self.spec.workspace, &path, &self.secrets) {
+            Ok(copied) => handed.copied(path, change, copied),
+            Err(NoCopy::Gone) if change == Change::Created => {}
+            Err(NoCopy::Gone) => handed.deleted(path),
+            Err(NoCopy::LeftOut(why)) => handed.leave_out(&path, &why),
+            Err(NoCopy::Machine(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// What a person should know, masked and bounded: a command may leave any number of strange files.
+    fn warnings(&self, left_out: Vec<String>, report: Option<&FileRef>) -> Vec<String> {
+        let more = left_out.len().saturating_sub(MOST_WARNINGS);
+        let mut all: Vec<_> = left_out.into_iter().take(MOST_WARNINGS).collect();
+        if more > 0 {
+            all.push(format!("{more} more artifacts are left out"));
+        }
+        if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
+            all.push("the report has more than 16 MiB and is cut".to_owned());
+        }
+        if self.secrets.any_too_short() {
+            all.push(format!("a secret of fewer than {MIN_SECRET_BYTES} bytes is not masked"));
+        }
+        all.iter().map(|warning| self.secrets.mask_str(warning)).collect()
+    }
+}
+
+/// What is handed over of the workspace.
+#[derive(Default)]
+struct Handed {
+    files: Vec<FileChange>,
+    /// Those in which a secret stands.
+    with_secret: Vec<String>,
+    /// Sentences about what is not.
+    left_out: Vec<String>,
+}
+
+impl Handed {
+    fn deleted(&mut self, path: String) {
+        self.files.push(FileChange { path, change: Change::Deleted, file: None });
+    }
+
+    fn copied(&mut self, path: String, change: Change, copied: Copied) {
+        if copied.has_secret {
+            self.with_secret.push(path.clone());
+        }
+        self.files.push(FileChange { path, change, file: Some(copied.file) });
+    }
+
+    fn leave_out(&mut self, path: &str, why: &str) {
+        self.left_out.push(format!("artifact `{path}` is left out: {why}"));
     }
 }
 
@@ -93,4 +152,46 @@ fn stream(path: &Path, total_bytes: u64) -> io::Result<Stream> {
         durable::put(path, &[])?;
     }
     Ok(Stream { total_bytes, file: report::file_ref(path)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AttemptDir, Command, Spec, mask::Secrets};
+
+    fn attempt(root: &Path) -> Attempt {
+        let spec = Spec {
+            run_id: "run_1".to_owned(),
+            attempt: "work.1.1".to_owned(),
+            command: Command::Shell { script: String::new() },
+            cwd: root.to_owned(),
+            env: Vec::new(),
+            workspace: root.to_owned(),
+            artifacts: Vec::new(),
+            never: Vec::new(),
+            timeout_ms: None,
+            grace_ms: 0,
+            stream_cap_bytes: 0,
+            text_cap_bytes: 0,
+            secrets: Vec::new(),
+            boot_id: String::new(),
+        };
+        Attempt { dir: AttemptDir::new(root.join("work.1.1")), spec, secrets: Secrets::new(&[]) }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_when_it_would_be_copied_is_a_deleted_one() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", root.path().join("link")).unwrap();
+        let digest = |name: &str, digest: &str| (name.to_owned(), Some(digest.to_owned()));
+        let names = ["file", "folder", "link", "link/below"];
+        let before: Digests = names.map(|name| digest(name, "before")).into();
+        let mut seen = Seen::default();
+        seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
+        let handed = attempt(root.path()).hand_over(&before, &seen).unwrap();
+        let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+        assert_eq!(told, names.map(|name| (name, Change::Deleted)));
+        assert_eq!(handed.left_out, Vec::<String>::new());
+    }
 }

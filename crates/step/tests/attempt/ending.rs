@@ -89,6 +89,15 @@ pub(crate) fn a_cancel_before_the_start_runs_nothing() {
     assert!(stage.dir.started().exists(), "and nobody else can start it");
 }
 
+pub(crate) fn a_cancel_may_come_before_the_folder() {
+    let stage = Stage::new();
+    std::fs::remove_dir_all(stage.run_base()).unwrap();
+    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Noted);
+    let exit = stage.run(&stage.shell("touch ran"));
+    assert_eq!(exit.outcome, Outcome::Cancelled);
+    assert!(!stage.workspace().join("ran").exists());
+}
+
 pub(crate) fn a_cancel_after_the_end_comes_too_late() {
     let stage = Stage::new();
     stage.run(&stage.shell("true"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use envoi_step::Change;
+use envoi_step::{Change, Outcome};
 
 use crate::stage::{Stage, exec, read};
 
@@ -64,4 +64,83 @@ pub(crate) fn a_report_of_an_earlier_visit_is_none() {
         let exit = stage.run(&stage.spec(exec(&["sh", "-c", script, "sh", "--output", "out.json"])));
         assert_eq!(exit.report.is_some(), found, "{script}");
     }
+}
+
+pub(crate) fn the_store_is_no_artifact_of_the_workspace_that_it_lies_in() {
+    let stage = Stage::new();
+    let mut spec =
+        stage.shell("mkdir -p store/runs; printf x > store/envoi.db; printf x > store/runs/x; printf x > x");
+    fs::create_dir(stage.workspace().join("store")).unwrap();
+    (spec.artifacts, spec.never) = (vec!["**/*".to_owned()], vec![stage.workspace().join("store")]);
+    let exit = stage.run(&spec);
+    assert_eq!(exit.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["x"]);
+}
+
+pub(crate) fn a_report_that_is_too_large_is_cut_and_stays_too_large() {
+    const LARGEST: u64 = 16 * 1024 * 1024;
+    let rows =
+        [(LARGEST, LARGEST, false), (LARGEST + 1, LARGEST + 1, true), (3 * LARGEST, LARGEST + 1, true)];
+    for (written, kept, cut) in rows {
+        let stage = Stage::new();
+        let mut spec = stage.python(&format!(
+            "import os\nreport = '{{\"data\": \"hunter2\", \"ok\": true}}'\n\
+             open(os.environ['ENVOI_REPORT'], 'w').write(report.ljust({written}))"
+        ));
+        spec.secrets = vec!["hunter2".to_owned()];
+        let exit = stage.run(&spec);
+        // What is not cut is four bytes shorter, by its mask.
+        assert_eq!(exit.report.unwrap().bytes, if cut { kept } else { kept - 4 }, "{written}");
+        assert_eq!(
+            exit.warnings.concat(),
+            if cut { "the report has more than 16 MiB and is cut" } else { "" }
+        );
+        assert!(read(&stage.dir.report()).starts_with("{\"data\": \"***\","));
+    }
+}
+
+pub(crate) fn artifacts_that_no_handoff_can_name_are_left_out_with_a_warning() {
+    let stage = Stage::new();
+    let mut spec = stage.python(
+        "import os\n\
+         os.mkdir('handoff')\n\
+         for name in (b'good', b'back\\\\slash', b'new\\nline', b'bad\\xff', b'handoff/x', b'hunter2\\\\'):\n\
+         \x20   open(name, 'w').write('x')\n",
+    );
+    spec.artifacts = vec!["**/*".to_owned()];
+    spec.secrets = vec!["hunter2".to_owned()];
+    let exit = stage.run(&spec);
+    let handed_over: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(handed_over, ["good"]);
+    let expected = [
+        "artifact `back\\\\slash` is left out: its name has a backslash",
+        "artifact `bad\u{fffd}` is left out: its name is not UTF-8",
+        "artifact `handoff/x` is left out: `handoff` is the folder of the hand-offs",
+        "artifact `***\\\\` is left out: its name has a backslash",
+        "artifact `new\\nline` is left out: its name has a control character",
+    ];
+    assert_eq!(exit.warnings, expected);
+}
+
+pub(crate) fn an_artifact_that_cannot_be_read_is_left_out_with_a_warning() {
+    let stage = Stage::new();
+    let mut spec = stage.shell("echo text");
+    // Not even root can read the first page of a process.
+    (spec.workspace, spec.artifacts) = ("/proc/self".into(), vec!["mem".to_owned()]);
+    let exit = stage.run(&spec);
+    assert_eq!((exit.outcome, exit.files.len()), (Outcome::Exited { code: 0 }, 0));
+    assert_eq!(exit.warnings.len(), 1);
+    assert!(
+        exit.warnings[0].starts_with("artifact `mem` is left out: it cannot be read: "),
+        "{:?}",
+        exit.warnings
+    );
+}
+
+pub(crate) fn many_strange_artifacts_are_few_warnings() {
+    let stage = Stage::new();
+    let mut spec = stage.python("for n in range(1000): open(f'{n}\\\\', 'w').close()");
+    spec.artifacts = vec!["*".to_owned()];
+    let exit = stage.run(&spec);
+    assert_eq!(exit.warnings.len(), 21);
+    assert_eq!(exit.warnings[20], "980 more artifacts are left out");
 }

@@ -52,6 +52,7 @@ fn trials() -> Vec<Trial> {
             a_grandchild_that_holds_the_pipes_does_not_hold_the_attempt,
             a_cancel_ends_a_running_command,
             a_cancel_before_the_start_runs_nothing,
+            a_cancel_may_come_before_the_folder,
             a_cancel_after_the_end_comes_too_late,
             a_term_without_a_wish_ends_nothing,
             a_command_that_kills_its_own_group_does_not_kill_its_supervisor;
@@ -63,7 +64,12 @@ fn trials() -> Vec<Trial> {
         files:
             changed_artifacts_are_copied_and_told_apart,
             a_report_is_found_by_variable_and_by_option,
-            a_report_of_an_earlier_visit_is_none;
+            a_report_of_an_earlier_visit_is_none,
+            the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
+            a_report_that_is_too_large_is_cut_and_stays_too_large,
+            artifacts_that_no_handoff_can_name_are_left_out_with_a_warning,
+            an_artifact_that_cannot_be_read_is_left_out_with_a_warning,
+            many_strange_artifacts_are_few_warnings;
         recovery:
             nothing_is_started_twice,
             a_broken_order_runs_nothing,

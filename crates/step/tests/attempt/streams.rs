@@ -68,6 +68,7 @@ pub(crate) fn a_secret_is_never_on_disk() {
     assert_eq!(read(&stage.dir.output()), "out ***");
     assert_eq!(read(&stage.dir.report()), "{\"ok\": true, \"data\": \"***\"}");
     assert_eq!(exit.secret_in_files, ["leak"]);
+    assert_eq!(exit.warnings, ["a secret of fewer than 4 bytes is not masked"]);
     assert_eq!(read(&stage.dir.files().join("leak")), SECRET, "artifacts are handed over as they are");
     for entry in fs::read_dir(stage.dir.path()).unwrap().flatten().filter(|entry| entry.path().is_file()) {
         let text = read(&entry.path());

@@ -1,0 +1,71 @@
+//! `envoi schema`: the JSON Schema of a message or of a flow file; without a name, which there are.
+
+use crate::{
+    failure::{BAD_INPUT, Failure},
+    output,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    schema,
+};
+
+/// The one that is not a contract's: the flow file.
+const FLOW: (&str, &str) = ("flow", "Flow file");
+
+pub(crate) fn schema(name: Option<&str>, json: bool) -> Result<u8, Failure> {
+    let text = match name {
+        Some(name) => text_of(name)?,
+        None if json => list().pretty(),
+        None => output::table(
+            &rows().map(|(name, title)| vec![name.to_owned(), title.to_owned()]).collect::<Vec<_>>(),
+        ),
+    };
+    output::data(&text).map(|()| 0)
+}
+
+fn text_of(name: &str) -> Result<String, Failure> {
+    let wanted = name.strip_suffix(".schema.json").unwrap_or(name);
+    if wanted == FLOW.0 {
+        return Ok(envoi_flow::SCHEMA.to_owned());
+    }
+    let found = schema::Schema::named(wanted);
+    found.map(|schema| schema.to_value().pretty()).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<&str> = rows().map(|(name, _)| name).collect();
+    Failure::new(BAD_INPUT, "UNKNOWN_SCHEMA", format!("no schema is named `{name}`"))
+        .hint(format!("there are: {}", names.join(", ")))
+}
+
+/// Name and title of each.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    schema::ALL.iter().map(|schema| (schema.name, schema.title())).chain([FLOW])
+}
+
+fn list() -> Value {
+    let entry = |(name, title)| Object::from([("name", Value::from(name)), ("title", Value::from(title))]);
+    Value::from(rows().map(entry).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_that_is_listed_is_printed_and_names_itself() {
+        for (name, title) in rows() {
+            let schema = Value::parse_str(&text_of(name).unwrap()).unwrap();
+            assert_eq!(schema.get("$id").and_then(Value::as_str), Some(&*format!("urn:envoi:{name}:v1")));
+            assert!(!title.is_empty());
+        }
+        assert!(rows().any(|row| row == FLOW));
+    }
+
+    #[test]
+    fn a_schema_that_does_not_exist_is_refused_with_those_that_do() {
+        let failure = text_of("hand-off").unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.exit_code), ("UNKNOWN_SCHEMA", BAD_INPUT));
+        assert!(failure.hint.unwrap().contains("handoff, "));
+    }
+}

@@ -1,0 +1,83 @@
+//! What Ctrl-C (or SIGTERM) does: it depends on whether this process is the engine or follows another's.
+//!
+//! The handlers are installed once; what they mean can change, because a follower may become the engine.
+
+use crate::{engine_room::STOPPED, failure::Failure};
+use envoi_kernel::ids::RunId;
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+    iterator::Signals,
+};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
+    thread,
+};
+
+/// What this process is to a run.
+pub(crate) enum Mode {
+    /// Neither: the first signal ends it.
+    Idle,
+    /// Another process is the engine.
+    Following {
+        /// That process.
+        engine: u32,
+        /// The run.
+        run: Option<RunId>,
+    },
+    /// It is the engine; the first signal starts nothing new.
+    Engine(Box<dyn Fn() + Send>),
+}
+
+static MODE: Mutex<Mode> = Mutex::new(Mode::Idle);
+
+/// Set by the first signal; the second one then ends the process in its handler, so that two in quick succession are two.
+static ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on a signal means this.
+pub(crate) fn mean(mode: Mode) -> Result<(), Failure> {
+    *lock() = mode;
+    if ONCE.get().is_none() {
+        install().map_err(|error| Failure::machine("signals", error))?;
+    }
+    Ok(())
+}
+
+fn lock() -> MutexGuard<'static, Mode> {
+    MODE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn install() -> std::io::Result<()> {
+    let once = Arc::clone(ONCE.get_or_init(Arc::default));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&once))?;
+        flag::register(signal, Arc::clone(&once))?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            obey(&lock());
+        }
+    })?;
+    Ok(())
+}
+
+fn obey(mode: &Mode) {
+    match mode {
+        Mode::Idle => std::process::exit(i32::from(STOPPED)),
+        Mode::Following { engine, run } => {
+            let run = run.as_ref().map_or("RUN", RunId::as_str);
+            eprintln!(
+                "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
+            );
+            std::process::exit(i32::from(STOPPED));
+        }
+        Mode::Engine(drain) => {
+            eprintln!(
+                "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
+                 `envoi resume` finds them"
+            );
+            drain();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A message as a table of members, and the schema that follows from it.
+
+use alloc::vec::Vec;
+
+use super::shape::described;
+use crate::json::{Object, Value};
+
+/// One kind of document.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) title: &'static str,
+    pub(super) told: &'static str,
+    pub(super) body: Body,
+    /// What holds between members.
+    pub(super) rules: &'static [fn() -> Object],
+}
+
+/// What a document is made of.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// Members in the order in which they are written, and whether others are kept or refused.
+    Object(&'static [Member], Others),
+    /// Those of the members that are named; others are kept.
+    Chosen(&'static [Member], &'static [&'static str]),
+    /// Elements of one kind.
+    List(fn() -> Object),
+}
+
+/// What becomes of members that are not in the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Others {
+    Kept,
+    Refused,
+}
+
+/// One member.
+#[derive(Debug)]
+pub(super) struct Member {
+    name: &'static str,
+    required: bool,
+    shape: fn() -> Object,
+    told: &'static str,
+}
+
+/// A member that must be there.
+pub(super) const fn must(name: &'static str, shape: fn() -> Object, told: &'static str) -> Member {
+    Member { name, required: true, shape, told }
+}
+
+/// A member that may be missing.
+pub(super) const fn may(name: &'static str, shape: fn() -> Object, told: &'static str) -> Member {
+    Member { name, required: false, shape, told }
+}
+
+impl Message {
+    /// The schema without what only a whole document has.
+    pub(super) fn to_object(&self) -> Object {
+        let mut schema =
+            Object::from([("title", Value::from(self.title)), ("description", Value::from(self.told))]);
+        let body = match self.body {
+            Body::Object(members, others) => object(members.iter(), others),
+            Body::Chosen(members, names) => {
+                object(members.iter().filter(|member| names.contains(&member.name)), Others::Kept)
+            }
+            Body::List(element) => {
+                Object::from([("type", Value::from("array")), ("items", Value::Object(element()))])
+            }
+        };
+        for (keyword, value) in body {
+            schema.insert(keyword, value);
+        }
+        if !self.rules.is_empty() {
+            let rules: Vec<Value> = self.rules.iter().map(|rule| Value::Object(rule())).collect();
+            schema.insert("allOf", Value::from(rules));
+        }
+        schema
+    }
+}
+
+fn object<'a>(members: impl Iterator<Item = &'a Member>, others: Others) -> Object {
+    let (mut required, mut properties) = (Vec::new(), Object::new());
+    for Member { name, required: must, shape, told } in members {
+        required.extend(must.then_some(*name));
+        properties.insert(*name, Value::Object(described(told, shape())));
+    }
+    let mut schema = Object::from([("type", Value::from("object"))]);
+    if !required.is_empty() {
+        schema.insert("required", Value::from(required));
+    }
+    schema.insert("properties", Value::Object(properties));
+    schema.insert("additionalProperties", Value::from(matches!(others, Others::Kept)));
+    schema
+}

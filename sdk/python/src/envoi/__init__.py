@@ -1,0 +1,111 @@
+"""The five contracts of Envoi for tools written in Python: reports, hand-offs, routing, pipeline state, answers.
+
+| contract | names |
+|---|---|
+| routing | `resolve_routing`, `RoutingSignal`, `convert` |
+| hand-off | `write_handoff`, `HandoffEnvelope` |
+| pipeline state | `create_envelope`, `Envelope`, `ProcessingRecord`, `FlowInterrupt`, `TerminalReason` |
+| skill report | `write_skill_report`, `read_skill_report`, `SkillReport`, `judge` |
+| user envelope | `parse_user_envelope`, `wrap_user_envelope`, `answer_text` |
+
+`step` is for commands that Envoi runs. `json` is the reader and writer below all of them. What is refused is refused with a
+`ContractError` that says where, what was expected, what was found.
+"""
+
+from . import json
+from .attempt import Feedback, Step, step
+from .envelope import (
+    Envelope,
+    FlowInterrupt,
+    InterruptKind,
+    InterruptResponse,
+    InterruptStatus,
+    ProcessingRecord,
+    RecordStatus,
+    TerminalReason,
+    create_envelope,
+)
+from .errors import ContractError
+from .fields import ABSENT
+from .handoff import HandoffDraft, HandoffEnvelope, HandoffStatus, Identity, summarize, write_handoff
+from .json import JsonError
+from .moment import parse_time
+from .routing import (
+    Decision,
+    Resolution,
+    Route,
+    Routing,
+    RoutingInput,
+    RoutingKind,
+    RoutingSignal,
+    convert,
+    decode_routing_input,
+    resolve,
+    resolve_routing,
+)
+from .skill_report import SkillError, SkillReport, Verdict, judge, read_skill_report, write_skill_report
+from .user_envelope import (
+    AttachmentRef,
+    BlankAnswerError,
+    OriginKind,
+    UserEnvelope,
+    UserEnvelopeParseError,
+    WrappedAnswer,
+    answer_text,
+    parse_user_envelope,
+    wrap_user_envelope,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ABSENT",
+    "AttachmentRef",
+    "BlankAnswerError",
+    "ContractError",
+    "Decision",
+    "Envelope",
+    "Feedback",
+    "FlowInterrupt",
+    "HandoffDraft",
+    "HandoffEnvelope",
+    "HandoffStatus",
+    "Identity",
+    "InterruptKind",
+    "InterruptResponse",
+    "InterruptStatus",
+    "JsonError",
+    "OriginKind",
+    "ProcessingRecord",
+    "RecordStatus",
+    "Resolution",
+    "Route",
+    "Routing",
+    "RoutingInput",
+    "RoutingKind",
+    "RoutingSignal",
+    "SkillError",
+    "SkillReport",
+    "Step",
+    "TerminalReason",
+    "UserEnvelope",
+    "UserEnvelopeParseError",
+    "Verdict",
+    "WrappedAnswer",
+    "answer_text",
+    "convert",
+    "create_envelope",
+    "decode_routing_input",
+    "json",
+    "judge",
+    "parse_time",
+    "parse_user_envelope",
+    "read_skill_report",
+    "resolve",
+    "resolve_routing",
+    "step",
+    "summarize",
+    "wrap_user_envelope",
+    "write_handoff",
+    "write_skill_report",
+]

@@ -1,0 +1,219 @@
+"""A command that Envoi runs: what it is given in `ENVOI_*`, and what it leaves behind.
+
+    import envoi
+
+    with envoi.step() as step:
+        step.text(f"Read {step.handoff.summary!r}")
+        step.data = {"items": 3}
+        step.metrics["llm_calls"] = 1
+
+On the way out a skill report is written, `ok: false` if there was an exception, which goes on its way. Without Envoi the
+same command runs too: its text goes to stdout and its report nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Type, Union
+
+from . import json
+from .atomic import write_whole
+from .envelope import Envelope
+from .errors import INVALID_USER_ENVELOPE
+from .fields import Fields
+from .handoff import HandoffEnvelope
+from .skill_report import SkillError, SkillReport, write_skill_report
+from .user_envelope import AttachmentRef
+
+SKILL_EXCEPTION = "SKILL_EXCEPTION"
+"""Code of a report when an exception without a code of its own ended the command."""
+
+SKILL_EXIT = "SKILL_EXIT"
+"""Code of a report when the command left with an exit code other than 0."""
+
+_MARK = "--- stderr\n"
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What the critic of a loop said: its text, and the end of its stderr."""
+
+    text: str
+    stderr: str
+
+    @classmethod
+    def read(cls, content: str) -> "Feedback":
+        """Takes the file apart at the first line `--- stderr`."""
+        before, mark, after = ("\n" + content).partition("\n" + _MARK)
+        return cls(before[1:] + ("\n" if mark and before[1:] else ""), after)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person answered: the words, the files that came with them, and every member of the answer."""
+
+    text: str
+    attachments: List[AttachmentRef] = field(default_factory=list)
+    members: Dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, content: bytes) -> "Answer":
+        """Reads `{text?, attachments?, …}`. Raises JsonError, or ContractError `INVALID_USER_ENVELOPE`."""
+        fields = Fields(json.loads(content), INVALID_USER_ENVELOPE)
+        members = dict(fields.rest())
+        text = fields.text_or_none("text") or ""
+        refs = fields.each("attachments", "references", lambda each, at: AttachmentRef.from_dict(each, place=at))
+        return cls(text, refs, members)
+
+
+class Step:
+    """One attempt of a step, seen from its command. Made by `step()`."""
+
+    def __init__(self, skill_name: Optional[str], environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._lines: List[str] = []
+        self.run_id: str = environ.get("ENVOI_RUN_ID", "")
+        self.flow: str = environ.get("ENVOI_FLOW", "")
+        self.id: str = environ.get("ENVOI_STEP", "")
+        self.visit: int = _number(environ, "ENVOI_VISIT", 1)
+        """Which visit of the step this is, from 1."""
+        self.attempt: str = environ.get("ENVOI_ATTEMPT", "")
+        self.iteration: int = _number(environ, "ENVOI_ITERATION", 0)
+        """How often the loop has gone back so far."""
+        self.key: str = environ.get("ENVOI_KEY", "")
+        """The same for all attempts of a visit: what must be done once is done under this key."""
+        self.skill_name: str = skill_name or self.id or Path(sys.argv[0] or "python").stem
+        self.data: Any = None
+        """The payload of the report."""
+        self.metrics: Dict[str, Any] = {}
+        """Diagnostics; the engine understands `llm_calls`, `tokens_in`, `tokens_out`, `cost_usd`."""
+        self.error: Optional[SkillError] = None
+        """Why it did not work, if it did not."""
+        self.report: Optional[SkillReport] = None
+        """What was written on the way out."""
+
+    @cached_property
+    def run_base(self) -> Optional[Path]:
+        """The run's folder, to which the paths of artifacts are relative."""
+        return self._path("ENVOI_RUN_BASE")
+
+    @cached_property
+    def handoff(self) -> Optional[HandoffEnvelope]:
+        """The last hand-off; None in the first step. Raises ContractError `HANDOFF_INVALID`."""
+        content = self._content("ENVOI_HANDOFF")
+        return None if content is None else HandoffEnvelope.from_json(content)
+
+    @cached_property
+    def feedback(self) -> Optional[Feedback]:
+        """In a loop that has gone back: what the critic said."""
+        content = self._content("ENVOI_FEEDBACK")
+        return None if content is None else Feedback.read(content.decode("utf-8", errors="replace"))
+
+    @cached_property
+    def answer(self) -> Optional[Answer]:
+        """The last answer of a person; a file that is no `.json` is its text. Raises as `Answer.read`."""
+        path, content = self._path("ENVOI_ANSWER"), self._content("ENVOI_ANSWER")
+        if path is None or content is None:
+            return None
+        return Answer.read(content) if path.suffix == ".json" else Answer(content.decode("utf-8"))
+
+    @cached_property
+    def envelope(self) -> Optional[Envelope]:
+        """The state of the run, for a step that says `envelope: true`. Raises ContractError `ENVELOPE_INVALID`."""
+        content = self._content("ENVOI_ENVELOPE")
+        return None if content is None else Envelope.from_json(content)
+
+    def text(self, *parts: Any) -> None:
+        """Adds a line to the step's text, which routing reads and the next step sees. Once used, stdout is no part of it."""
+        self._lines.append(" ".join(str(part) for part in parts))
+
+    def fail(self, message: str, code: str = "SKILL_ERROR") -> None:
+        """Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays 0."""
+        self.error = SkillError(code, message)
+
+    def __enter__(self) -> "Step":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if error is not None:
+            self.error = _explained(error) or self.error
+        self._leave_text()
+        try:
+            self._leave_report()
+        except json.JsonError as unsayable:
+            self.data, self.metrics = None, {}
+            self.error = self.error or SkillError("SKILL_REPORT_INVALID", f"data or metrics: {unsayable}")
+            self._leave_report()
+            raise
+
+    def _leave_text(self) -> None:
+        """The text goes as a whole to where the engine looks for it; without one, to stdout."""
+        if not self._lines:
+            return
+        text = "".join(f"{line}\n" for line in self._lines)
+        path = self._path("ENVOI_OUTPUT")
+        if path is None:
+            print(text, end="")
+        else:
+            write_whole(path, text.encode("utf-8", errors="replace"))
+
+    def _leave_report(self) -> None:
+        path = self._path("ENVOI_REPORT")
+        if path is None:
+            return
+        self.report = write_skill_report(
+            path,
+            self.skill_name,
+            self.data,
+            metrics=self.metrics or None,
+            error=None if self.error is None else self.error.to_dict(),
+            quiet=True,
+        )
+
+    def _path(self, variable: str) -> Optional[Path]:
+        value = self._environ.get(variable)
+        return Path(value) if value else None
+
+    def _content(self, variable: str) -> Optional[bytes]:
+        path = self._path(variable)
+        return None if path is None else path.read_bytes()
+
+
+def step(skill_name: Optional[str] = None, *, environ: Optional[Mapping[str, str]] = None) -> Step:
+    """What Envoi gave to this command; used with `with`, it leaves text and report on the way out.
+
+    `skill_name` stands in the report; without one it is the step's id.
+    """
+    return Step(skill_name, os.environ if environ is None else environ)
+
+
+def _number(environ: Mapping[str, str], name: str, default: int) -> int:
+    value = environ.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() else default
+
+
+def _explained(error: BaseException) -> Optional[SkillError]:
+    """An exception as the error of a report; leaving with exit code 0 is none."""
+    if isinstance(error, SystemExit):
+        return _explained_exit(error.code)
+    code = getattr(error, "code", None)
+    known = isinstance(code, str) and code.isupper()
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    clean = message.encode("utf-8", errors="replace").decode("utf-8")
+    return SkillError(str(code) if known else SKILL_EXCEPTION, clean)
+
+
+def _explained_exit(code: Union[str, int, None]) -> Optional[SkillError]:
+    if code is None or code == 0:
+        return None
+    return SkillError(SKILL_EXIT, f"exit code {code}" if isinstance(code, int) else str(code))

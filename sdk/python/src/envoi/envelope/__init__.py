@@ -1,0 +1,28 @@
+"""The state of a whole pipeline (contract 3): 37 members that every language reads and writes without losing a digit.
+
+    >>> from envoi import Envelope
+    >>> read = Envelope.from_json('{"envelope_id": "env-1", "metadata": {"price": 1.00}, "request_context": {}}')
+    >>> read.current_stage
+    'start'
+    >>> Envelope.from_dict(read.to_state_dict()) == read
+    True
+
+Bounds are numbers here; they are enforced where something is started.
+"""
+
+from .create import create_envelope
+from .interrupt import FlowInterrupt, InterruptKind, InterruptResponse, InterruptStatus
+from .record import ProcessingRecord, RecordStatus
+from .state import Envelope, TerminalReason
+
+__all__ = [
+    "Envelope",
+    "FlowInterrupt",
+    "InterruptKind",
+    "InterruptResponse",
+    "InterruptStatus",
+    "ProcessingRecord",
+    "RecordStatus",
+    "TerminalReason",
+    "create_envelope",
+]

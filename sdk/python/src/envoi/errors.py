@@ -1,0 +1,94 @@
+"""The refusal that every reader and writer of the contracts gives: a code, a place, what to do."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from . import json
+
+ENVELOPE_INVALID = "ENVELOPE_INVALID"
+HANDOFF_INVALID = "HANDOFF_INVALID"
+ROUTING_INVALID = "ROUTING_INVALID"
+ROUTING_SIGNAL_INVALID = "ROUTING_SIGNAL_INVALID"
+SKILL_REPORT_INVALID = "SKILL_REPORT_INVALID"
+INVALID_USER_ENVELOPE = "INVALID_USER_ENVELOPE"
+
+_ADVICE = {
+    ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
+    ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
+    HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
+    ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
+    SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
+    INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
+}
+"""What to do when a refusal has nothing more precise to say."""
+
+_SHOWN = 60
+"""How many scalars of a found value a message shows."""
+
+
+class ContractError(ValueError):
+    """A value that a contract refuses.
+
+    `code` is for programs. `pointer` is the JSON Pointer of the value, or of the object that lacks a member; `line` and
+    `column` are there when the text is known.
+    """
+
+    def __init__(self, code: str, pointer: str, expected: str, found: str, hint: str = "") -> None:
+        super().__init__(code, pointer, expected, found, hint)
+        self.code = code
+        self.pointer = pointer
+        self.expected = expected
+        self.found = found
+        self.hint = hint or _ADVICE.get(code, "")
+        self.line: Optional[int] = None
+        self.column: Optional[int] = None
+
+    @classmethod
+    def of_json(cls, code: str, error: json.JsonError) -> "ContractError":
+        """The refusal of what is no JSON at all."""
+        refusal = cls(code, error.pointer, error.expected, error.found)
+        refusal.line, refusal.column = error.line, error.column
+        if error.line is not None:
+            refusal.hint = "the input is one JSON document in UTF-8 with each member name once"
+        return refusal
+
+    def under(self, code: str, prefix: str) -> "ContractError":
+        """The same, seen from the document in which the refused one stands at `prefix`."""
+        hint = "" if self.hint == _ADVICE.get(self.code) else self.hint
+        return ContractError(code, prefix + self.pointer, self.expected, self.found, hint)
+
+    def located(self, text: str) -> "ContractError":
+        """The same with line and column, if they can be found in the text."""
+        place = json.locate(text, self.pointer)
+        if place is not None:
+            self.line, self.column = place
+        return self
+
+    @property
+    def reason(self) -> str:
+        """The whole message."""
+        return str(self)
+
+    def __str__(self) -> str:
+        pointer = f" at `{self.pointer}`" if self.pointer else ""
+        place = "" if self.line is None else f" (line {self.line}, column {self.column})"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.code}{pointer}{place}: expected {self.expected}, found {self.found}{hint}"
+
+
+def describe(value: Any) -> str:
+    """A value, short enough for a message."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return "an array"
+    try:
+        return shorten(json.dumps(value, compact=True), _SHOWN)
+    except json.JsonError as error:
+        return error.found
+
+
+def shorten(text: str, limit: int = _SHOWN) -> str:
+    """The text in backticks, cut after `limit` scalars."""
+    return f"`{text[:limit]}…`" if len(text) > limit else f"`{text}`"

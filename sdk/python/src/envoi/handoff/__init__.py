@@ -1,0 +1,26 @@
+"""What one step tells the next (contract 2): what happened, where the files are, where to go.
+
+    >>> from envoi import write_handoff
+    >>> handoff = write_handoff(step_id="s", flow_key="f", run_id="r", status="succeeded", output="done", artifacts=["a.md"])
+    >>> handoff.artifacts
+    {'a.md': 'f/a.md'}
+
+Does not decide where to go, places no file, and never asks what time it is.
+"""
+
+from .draft import HandoffDraft, Identity, decode_draft
+from .envelope import HandoffEnvelope, HandoffStatus
+from .summary import MAX_SUMMARY_SCALARS, summarize
+from .write import write, write_handoff
+
+__all__ = [
+    "MAX_SUMMARY_SCALARS",
+    "HandoffDraft",
+    "HandoffEnvelope",
+    "HandoffStatus",
+    "Identity",
+    "decode_draft",
+    "summarize",
+    "write",
+    "write_handoff",
+]

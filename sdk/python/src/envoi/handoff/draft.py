@@ -1,0 +1,167 @@
+"""The writer's input: JSON with the members of a hand-off plus `output`, or the seed's labelled text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+from .. import json, labelled, moment
+from ..ascii import SPACE, same
+from ..errors import HANDOFF_INVALID, ContractError
+from ..fields import ABSENT, Fields
+from ..routing import RoutingSignal
+from .envelope import HandoffStatus, read_signal, read_status, take_extras
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The engine's word on which step this is."""
+
+    step_id: str
+    flow_key: str
+    run_id: str
+
+
+@dataclass
+class HandoffDraft:
+    """Everything the writer may be told; all but the identity and the status can be left out.
+
+    `artifacts` are names (each stands in the flow's folder then) or a map of names to paths relative to the run's
+    directory. `identity` overrules the three members that follow it, and a difference is recorded.
+    """
+
+    identity: Optional[Identity] = None
+    step_id: Optional[str] = None
+    flow_key: Optional[str] = None
+    run_id: Optional[str] = None
+    routing_signal: Optional[RoutingSignal] = None
+    summary: Optional[str] = None
+    output: Optional[str] = None
+    artifacts: Union[List[str], Dict[str, str]] = field(default_factory=dict)
+    status: Optional[HandoffStatus] = None
+    error: Optional[str] = None
+    duration_ms: int = 0
+    timestamp: Optional[str] = None
+    started_at: Optional[str] = None
+    file_changes: Any = None
+    prompt_hash: Optional[str] = None
+    verification_passed: Optional[bool] = None
+    verification_details: Any = None
+    routing_audit: Any = None
+    assumptions_made: Any = None
+    decisions_made: Any = None
+    unknown: Dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "HandoffDraft":
+        """Reads a draft in its JSON form. Raises ContractError `HANDOFF_INVALID`: wrong types, unknown words."""
+        fields = Fields(data, HANDOFF_INVALID)
+        return cls(
+            step_id=fields.text_or_none("step_id"),
+            flow_key=fields.text_or_none("flow_key"),
+            run_id=fields.text_or_none("run_id"),
+            routing_signal=read_signal(fields),
+            summary=fields.text_or_none("summary"),
+            output=fields.text_or_none("output"),
+            artifacts=_read_artifacts(fields),
+            status=read_status(fields),
+            error=fields.text_or_none("error"),
+            duration_ms=fields.count("duration_ms", 0),
+            timestamp=fields.text_or_none("timestamp"),
+            started_at=fields.text_or_none("started_at"),
+            **take_extras(fields),
+            unknown=fields.rest(),
+        )
+
+
+def _read_artifacts(fields: Fields) -> Union[List[str], Dict[str, str]]:
+    value = fields.take("artifacts")
+    if value is ABSENT or value is None:
+        return {}
+    only = Fields({"artifacts": value}, HANDOFF_INVALID)
+    if isinstance(value, list):
+        return only.texts("artifacts")
+    if isinstance(value, dict):
+        return only.map_of("artifacts", str, "a path")
+    raise fields.wrong("artifacts", "a map of names to paths, or a list of names", value)
+
+
+_LABELS = labelled.Labels(
+    code=HANDOFF_INVALID,
+    names=(
+        "Step ID",
+        "Flow key",
+        "Run ID",
+        "Output",
+        "Summary",
+        "Status",
+        "Error",
+        "Duration",
+        "Artifacts",
+        "Routing",
+        "Timestamp",
+        "Started at",
+    ),
+    free_text=("Output", "Summary", "Error"),
+)
+
+
+def decode_draft(document: Union[bytes, str]) -> HandoffDraft:
+    """Reads a draft from JSON, or from labels such as `Step ID: "…"`, `Output: "…"`, `Duration: 45000 ms`.
+
+    Raises ContractError `HANDOFF_INVALID` with the place. What a hand-off must have is checked when it is written.
+    """
+    text = labelled.text_of(document, HANDOFF_INVALID)
+    try:
+        value = json.loads(text) if labelled.is_json(text) else _from_labels(text)
+    except json.JsonError as error:
+        raise ContractError.of_json(HANDOFF_INVALID, error) from None
+    try:
+        return HandoffDraft.from_dict(value)
+    except ContractError as refusal:
+        raise refusal.located(text) from None
+
+
+def _from_labels(text: str) -> Dict[str, Any]:
+    read: Dict[str, Any] = {
+        "Error": ("error", labelled.word),
+        "Duration": ("duration_ms", _duration),
+        "Artifacts": ("artifacts", labelled.items),
+        "Routing": ("routing_signal", _routing_from),
+        "Timestamp": ("timestamp", labelled.word),
+        "Started at": ("started_at", labelled.word),
+    }
+    draft: Dict[str, Any] = {}
+    for label, value in _LABELS.read(text).items():
+        name, convert = read.get(label, (label.lower().replace(" ", "_"), str))
+        draft[name] = convert(value)
+    return draft
+
+
+def _duration(text: str) -> Any:
+    """`45000 ms` or `45000`."""
+    return labelled.scalar(text[:-2].rstrip(SPACE) if text.endswith("ms") else text)
+
+
+def _routing_from(text: str) -> Optional[Dict[str, Any]]:
+    if labelled.word(text) is None or same(text, "none"):
+        return None
+    numbers = ("confidence", "needs_human")
+    return {
+        name: labelled.scalar(value) if name in numbers else labelled.word(value)
+        for name, value in labelled.pairs(text).items()
+    }
+
+
+def draft_of(members: Mapping[str, Any]) -> HandoffDraft:
+    """A draft from Python values: `datetime`s and the classes of this library are accepted beside their JSON form."""
+    plain: Dict[str, Any] = dict(members)
+    signal = plain.pop("routing_signal", None)
+    for name in ("timestamp", "started_at"):
+        if name in plain:
+            plain[name] = moment.text_of(plain[name])
+    if not isinstance(signal, RoutingSignal):
+        return HandoffDraft.from_dict(plain if signal is None else {**plain, "routing_signal": signal})
+    draft = HandoffDraft.from_dict(plain)
+    draft.routing_signal = signal
+    return draft

@@ -1,0 +1,27 @@
+"""From a step's text to one decision about what happens next (contract 1).
+
+    >>> from envoi import resolve_routing
+    >>> signal = resolve_routing("Review done. Status: UNVERIFIED", {"routing_kind": "microloop", "loop_target": "VERIFIED"})
+    >>> signal.decision.value, signal.reason
+    ('loop', 'Loop target not reached (iteration 0 of 3)')
+
+Does not obey: bounds, retries and people are the business of whoever runs the steps.
+"""
+
+from .input import Routing, RoutingInput, RoutingKind, decode_routing_input
+from .resolve import Resolution, resolve, resolve_routing
+from .signal import Decision, Route, RoutingSignal, convert
+
+__all__ = [
+    "Decision",
+    "Resolution",
+    "Route",
+    "Routing",
+    "RoutingInput",
+    "RoutingKind",
+    "RoutingSignal",
+    "convert",
+    "decode_routing_input",
+    "resolve",
+    "resolve_routing",
+]

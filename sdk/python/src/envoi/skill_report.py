@@ -1,0 +1,224 @@
+"""Did it really work, whatever the exit code says (contract 4): the report that a skill leaves, and the verdict over it.
+
+    >>> from envoi import judge
+    >>> report = '{"ok": false, "generatedAt": "2026-02-20T05:30:00Z", "skillName": "triage"}'
+    >>> judge(exit=0, report_text=report).error.code
+    'SKILL_REPORTED_FAILURE'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Union
+
+from . import json, moment
+from .ascii import SPACE
+from .atomic import write_whole
+from .errors import SKILL_REPORT_INVALID, ContractError
+from .fields import ABSENT, Fields, with_unknown
+from .handoff.envelope import read_document
+
+_STDERR = 2000
+"""How many characters of the end of stderr an error shows."""
+
+
+@dataclass(frozen=True)
+class SkillError:
+    """Why something counts as failed: `code` for programs, `message` for people."""
+
+    code: str
+    message: str
+
+    @classmethod
+    def read(cls, error: Any) -> "SkillError":
+        """The error of a report; what is not `{code, message}` keeps its words under the code `SKILL_ERROR`."""
+        members = error if isinstance(error, dict) else {}
+        code, message = members.get("code"), members.get("message")
+        if not isinstance(message, str):
+            message = error if isinstance(error, str) else json.dumps(error, compact=True)
+        return cls(code if isinstance(code, str) and code else "SKILL_ERROR", message)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """`{code, message}`."""
+        return {"code": self.code, "message": self.message}
+
+
+@dataclass
+class SkillReport:
+    """What a skill says about its own run. `data` and `error` that are absent (`ABSENT`) differ from null."""
+
+    ok: bool
+    generated_at: str
+    skill_name: str
+    data: Any = None
+    metrics: Optional[Dict[str, Any]] = None
+    error: Any = ABSENT
+    unknown: Dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "SkillReport":
+        """Reads a report. Raises ContractError `SKILL_REPORT_INVALID` unless `ok` is a boolean and `generatedAt` and
+        `skillName` are strings.
+        """
+        fields = Fields(data, SKILL_REPORT_INVALID)
+        ok = fields.take("ok")
+        if ok is ABSENT:
+            raise fields.missing("ok")
+        if not isinstance(ok, bool):
+            raise fields.wrong("ok", "true or false", ok)
+        return cls(
+            ok=ok,
+            generated_at=fields.required_text("generatedAt"),
+            skill_name=fields.required_text("skillName"),
+            data=fields.take("data"),
+            # Of another shape it is kept among the unknown members.
+            metrics=fields.object("metrics") if isinstance(data.get("metrics"), dict) else None,
+            error=fields.take("error"),
+            unknown=fields.rest(),
+        )
+
+    @classmethod
+    def from_json(cls, document: Union[bytes, str]) -> "SkillReport":
+        """Reads a report from text. Raises ContractError `SKILL_REPORT_INVALID` with line and column."""
+        report: SkillReport = read_document(document, SKILL_REPORT_INVALID, cls.from_dict)
+        return report
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The report, members in the order of the contract."""
+        optional = {
+            "data": self.data,
+            "metrics": ABSENT if self.metrics is None else self.metrics,
+            "error": self.error.to_dict() if isinstance(self.error, SkillError) else self.error,
+        }
+        known: Dict[str, Any] = {
+            "ok": self.ok,
+            "generatedAt": self.generated_at,
+            "skillName": self.skill_name,
+            **{name: json.plain(value) for name, value in optional.items() if value is not ABSENT},
+        }
+        return with_unknown(known, self.unknown)
+
+    def to_json(self, *, compact: bool = False) -> str:
+        """The report as text: indented with a newline at its end, or on one line without."""
+        return json.dumps(self.to_dict(), compact=compact)
+
+    @property
+    def stated_error(self) -> Optional[SkillError]:
+        """The failure that the report states, whatever its shape; null is none."""
+        return None if self.error is ABSENT or self.error is None else SkillError.read(self.error)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an execution worked; `error` says why not. `report` is there whenever what was left is one."""
+
+    ok: bool
+    error: Optional[SkillError]
+    report: Optional[SkillReport]
+
+
+def judge(
+    *,
+    exit: Optional[int] = None,
+    signal: Optional[int] = None,
+    timed_out: bool = False,
+    cancelled: bool = False,
+    stderr: str = "",
+    report_text: Union[bytes, str, None] = None,
+    declared: bool = False,
+) -> Verdict:
+    """Judges one execution: time limit and cancellation first, then exit and signal, then what the report says.
+
+    `declared` says that a report had to be left.
+    """
+    report: Optional[SkillReport] = None
+    refusal: Optional[ContractError] = None
+    try:
+        report = None if report_text is None else SkillReport.from_json(report_text)
+    except ContractError as error:
+        refusal = error
+    failure = _fate(exit, signal, timed_out, cancelled, stderr, report)
+    if failure is None and report is not None:
+        failure = _reported_failure(report)
+    elif failure is None and declared:
+        missing = SkillError("SKILL_REPORT_MISSING", "the skill left no report")
+        failure = SkillError(SKILL_REPORT_INVALID, str(refusal)) if refusal else missing
+    return Verdict(failure is None, failure, report)
+
+
+def _fate(
+    exit: Optional[int],
+    signal: Optional[int],
+    timed_out: bool,
+    cancelled: bool,
+    stderr: str,
+    report: Optional[SkillReport],
+) -> Optional[SkillError]:
+    """The failure of the execution itself, before its report is asked."""
+    if timed_out:
+        return SkillError("TOOL_TIMEOUT", "the timeout ended it")
+    if cancelled:
+        return SkillError("TOOL_CANCELLED", "it was cancelled")
+    if exit == 0 and signal is None:
+        return None
+    stated = None if report is None else report.stated_error
+    return stated or SkillError("TOOL_EXIT_NON_ZERO", _last_words(exit, signal, stderr))
+
+
+def _reported_failure(report: SkillReport) -> Optional[SkillError]:
+    unexplained = None if report.ok else SkillError("SKILL_REPORTED_FAILURE", "Skill reported ok:false")
+    return report.stated_error or unexplained
+
+
+def _last_words(exit: Optional[int], signal: Optional[int], stderr: str) -> str:
+    """The end of stderr, or how it ended if it wrote nothing there."""
+    written = stderr.strip(SPACE)
+    if written:
+        return written[-_STDERR:]
+    if signal is not None:
+        return f"signal {signal}"
+    return "no exit code" if exit is None else f"exit code {exit}"
+
+
+def write_skill_report(
+    output_path: Union[str, "PathLike[str]"],
+    skill_name: str,
+    data: Any,
+    *,
+    ok: Optional[bool] = None,
+    metrics: Optional[Mapping[str, Any]] = None,
+    error: Union[SkillError, Mapping[str, Any], str, None] = None,
+    generated_at: Optional[str] = None,
+    quiet: bool = False,
+) -> SkillReport:
+    """Writes a report where the engine looks for it, makes its folder, and prints one line (unless `quiet`).
+
+    Unless `ok` says otherwise, it worked if there is no `error`. The file appears as a whole or not at all.
+
+    Raises JsonError if `data` or `metrics` cannot be said in JSON, OSError if the file cannot be written.
+    """
+    if isinstance(error, str):
+        error = SkillError.read(error)
+    report = SkillReport(
+        ok=error is None if ok is None else ok,
+        generated_at=moment.now() if generated_at is None else generated_at,
+        skill_name=skill_name,
+        data=data,
+        metrics=None if metrics is None else dict(metrics),
+        error=ABSENT if error is None else error,
+    )
+    path = Path(output_path)
+    write_whole(path, report.to_json().encode("utf-8"))
+    if not quiet:
+        print(f"{skill_name}: {'ok' if report.ok else 'failed'}, report written to {path}")
+    return report
+
+
+def read_skill_report(path: Union[str, "PathLike[str]"]) -> Optional[SkillReport]:
+    """The report in a file; None if there is no file, or if it is no report."""
+    try:
+        return SkillReport.from_json(Path(path).read_bytes())
+    except (FileNotFoundError, ContractError):
+        return None

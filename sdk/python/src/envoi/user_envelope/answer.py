@@ -1,0 +1,36 @@
+"""The text of an answer: what a person's submission says in words."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional
+
+from ..ascii import SPACE, is_blank
+from ..envelope import InterruptKind
+
+
+class BlankAnswerError(ValueError):
+    """A question was answered with nothing. The question stands."""
+
+    def __init__(self) -> None:
+        super().__init__("a question needs an answer that is not blank")
+
+
+def answer_text(values: Mapping[str, Any], asked: InterruptKind = InterruptKind.CONFIRMATION) -> str:
+    """The text to send: `userResponse` as it is, else `approvalNote` trimmed, else the words for an approval or a denial.
+
+    What is blank or no string is passed over. Raises BlankAnswerError if a clarification was asked for and no words came.
+    """
+    response = _words(values, "userResponse")
+    if response is not None:
+        return response
+    note = _words(values, "approvalNote")
+    if note is not None:
+        return note.strip(SPACE)
+    if InterruptKind(asked) is InterruptKind.CLARIFICATION:
+        raise BlankAnswerError
+    return "[Denied by operator]" if values.get("approved") is False else "[Approved by operator]"
+
+
+def _words(values: Mapping[str, Any], name: str) -> Optional[str]:
+    text = values.get(name)
+    return text if isinstance(text, str) and not is_blank(text) else None

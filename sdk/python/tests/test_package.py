@@ -1,0 +1,78 @@
+"""The wheel: built without the network, installed from the file, and the README's examples run with it."""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+VECTORS = ROOT.parent.parent / "spec" / "vectors"
+
+
+def examples() -> str:
+    """The Python blocks of the README, as one program."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+
+
+class TheWheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", cls.folder, ROOT])
+        (cls.wheel,) = cls.folder.glob("envoi-*.whl")
+        venv.create(cls.folder / "venv", with_pip=False)
+        cls.python = cls.folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+        cls.run_command([*PIP, "--python", cls.python, "install", "--no-deps", "--no-index", cls.wheel])
+
+    @classmethod
+    def run_command(cls, command: list) -> "subprocess.CompletedProcess[str]":
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(cls.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        run = subprocess.run(
+            list(map(str, command)), cwd=cls.folder, env=environment, capture_output=True, text=True, encoding="utf-8"
+        )
+        if run.returncode != 0:
+            raise AssertionError(f"{command}: {run.stdout}{run.stderr}")
+        return run
+
+    def test_the_wheel_is_pure_and_typed_and_has_every_module(self) -> None:
+        names = set(zipfile.ZipFile(self.wheel).namelist())
+        modules = {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src").rglob("*.py")}
+        self.assertLessEqual(modules | {"envoi/py.typed"}, names)
+        self.assertTrue(self.wheel.name.endswith("-py3-none-any.whl"), self.wheel.name)
+        metadata = next(name for name in names if name.endswith("/METADATA"))
+        self.assertNotIn("Requires-Dist", zipfile.ZipFile(self.wheel).read(metadata).decode())
+
+    def test_the_same_sources_give_the_same_wheel(self) -> None:
+        again = self.folder / "again"
+        self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, ROOT])
+        self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_the_source_archive_gives_the_same_wheel(self) -> None:
+        again = self.folder / "from-archive"
+        make = "import sys; sys.path.insert(0, sys.argv[1]); import pure_wheel; print(pure_wheel.build_sdist(sys.argv[2]))"
+        made = self.run_command([self.python, "-c", make, ROOT / "build_backend", self.folder])
+        archive = self.folder / made.stdout.strip()
+        self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, archive])
+        self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_the_examples_of_the_readme_run_as_installed(self) -> None:
+        program = self.folder / "readme.py"
+        program.write_text(examples(), encoding="utf-8")
+        run = self.run_command([self.python, "-W", "error", program])
+        self.assertIn("mail-triage: ok", run.stdout)
+
+    def test_the_installed_package_passes_the_vectors(self) -> None:
+        run = self.run_command([self.python, "-m", "envoi.conformance", *sorted(VECTORS.glob("*.json"))])
+        self.assertRegex(run.stdout, r"\A[1-9]\d* passed, 0 failed\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+"""Reports on disk: written as a whole or not at all, read back, and what is no report."""
+
+import contextlib
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import envoi
+
+KILLED_WHILE_WRITING = """
+import os, signal, sys
+import envoi
+real = os.fsync
+def die(descriptor):
+    os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = die
+envoi.write_skill_report(sys.argv[1], "s", {"half": "x" * 100000})
+"""
+
+
+class Reports(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "deep", "er", "report.json")
+
+    def write(self, *arguments, **named) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            envoi.write_skill_report(self.path, *arguments, **named)
+        return printed.getvalue()
+
+    def test_a_report_is_two_space_json_and_says_one_line(self) -> None:
+        said = self.write("mail-triage", {"n": envoi.json.loads("1.00")}, metrics={"emailCount": 4}, generated_at="2026-02-20T05:30:00.000Z")
+        self.assertEqual(said, f"mail-triage: ok, report written to {self.path}\n")
+        self.assertEqual(
+            self.path.read_text(encoding="utf-8"),
+            '{\n  "ok": true,\n  "generatedAt": "2026-02-20T05:30:00.000Z",\n  "skillName": "mail-triage",\n'
+            '  "data": {\n    "n": 1.00\n  },\n  "metrics": {\n    "emailCount": 4\n  }\n}\n',
+        )
+
+    def test_data_is_written_even_if_it_is_null(self) -> None:
+        self.write("s", None)
+        self.assertIn('"data": null', self.path.read_text(encoding="utf-8"))
+
+    def test_an_error_means_not_ok_unless_said_otherwise(self) -> None:
+        rows = (
+            ({"error": "no rates"}, False, {"code": "SKILL_ERROR", "message": "no rates"}),
+            ({"error": {"code": "X", "message": "m", "more": 1}}, False, {"code": "X", "message": "m", "more": 1}),
+            ({"error": envoi.SkillError("X", "m"), "ok": True}, True, {"code": "X", "message": "m"}),
+            ({"ok": False}, False, envoi.ABSENT),
+        )
+        for named, ok, error in rows:
+            self.write("s", None, **named)
+            report = envoi.read_skill_report(self.path)
+            self.assertEqual((report.ok, report.error), (ok, error))
+
+    def test_what_json_cannot_say_leaves_no_file_and_spares_the_old_one(self) -> None:
+        self.assertRaises(envoi.JsonError, self.write, "s", {"x": float("nan")})
+        self.assertFalse(self.path.exists())
+        self.write("s", "old")
+        self.assertRaises(envoi.JsonError, self.write, "s", {"x": object()})
+        self.assertEqual(envoi.read_skill_report(self.path).data, "old")
+
+    def test_a_failure_while_writing_spares_the_old_file_and_leaves_nothing_beside_it(self) -> None:
+        self.write("s", "old")
+        with mock.patch("os.replace", side_effect=OSError("no space left")):
+            self.assertRaises(OSError, self.write, "s", "new")
+        self.assertEqual(envoi.read_skill_report(self.path).data, "old")
+        self.assertEqual(os.listdir(self.path.parent), ["report.json"])
+
+    @unittest.skipUnless(hasattr(signal, "SIGKILL"), "needs signals")
+    def test_a_kill_while_writing_spares_the_old_file(self) -> None:
+        self.write("s", "old")
+        run = subprocess.run([sys.executable, "-B", "-c", KILLED_WHILE_WRITING, self.path])
+        self.assertEqual(run.returncode, -signal.SIGKILL)
+        self.assertEqual(envoi.read_skill_report(self.path).data, "old")
+
+    @unittest.skipUnless(os.name == "posix", "needs permissions")
+    def test_a_report_has_the_permissions_of_any_new_file(self) -> None:
+        self.write("s", None)
+        other = self.path.with_name("other")
+        other.touch()
+        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), stat.S_IMODE(other.stat().st_mode))
+
+    def test_the_end_of_stderr_explains_an_exit(self) -> None:
+        error = envoi.judge(exit=1, stderr="first words " + "x" * 1990 + " last words\n").error
+        self.assertEqual((error.code, len(error.message)), ("TOOL_EXIT_NON_ZERO", 2000))
+        self.assertTrue(error.message.endswith("x last words"))
+        self.assertEqual(envoi.judge(signal=9).error.message, "signal 9")
+        self.assertEqual(envoi.judge(exit=3, stderr=" \n").error.message, "exit code 3")
+
+    def test_no_file_and_no_report_are_none(self) -> None:
+        self.assertIsNone(envoi.read_skill_report(self.path))
+        self.path.parent.mkdir(parents=True)
+        for text in ("", "{}", '{"ok": 1, "generatedAt": "t", "skillName": "s"}', '{"ok": true, "ok": true}', "\xff"):
+            self.path.write_bytes(text.encode("latin-1"))
+            self.assertIsNone(envoi.read_skill_report(self.path), text)
+        self.path.write_text('{"skillName": "s", "ok": false, "generatedAt": "any"}')
+        self.assertIs(envoi.read_skill_report(self.path).data, envoi.ABSENT)
+
+
+if __name__ == "__main__":
+    unittest.main()
