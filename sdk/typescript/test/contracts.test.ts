@@ -201,6 +201,31 @@ test("a word ends where its letters end, those beyond the first plane too", () =
   assert.equal(resolveRouting({ handoff_text: "🧪VERIFIED🧪", routing }).reason, "Loop target reached");
 });
 
+test("a full stop ends a denial, other marks do not", () => {
+  const routing = { routing_kind: "microloop", loop_target: "VERIFIED" } as const;
+  assert.equal(resolveRouting({ handoff_text: "Better not. VERIFIED", routing }).decision, "advance");
+  assert.equal(resolveRouting({ handoff_text: "It is not yet: «VERIFIED»", routing }).decision, "loop");
+});
+
+test("a text of megabytes on one line is read in one go", () => {
+  const routing = { routing_kind: "microloop", loop_target: "VERIFIED" } as const;
+  const rows: [string, string][] = [
+    ["Status: VERIFIED. ", "Loop target reached"],
+    ["x go to y ", "Handoff does not state a status"],
+    ["Go to step 'a' ", "Explicit routing hint: step 'a'"],
+  ];
+  for (const [piece, reason] of rows) {
+    assert.equal(resolveRouting({ handoff_text: piece.repeat(130_000), routing }).reason, reason);
+  }
+});
+
+test("a hint into another flow leads only where that flow's step is listed", () => {
+  const given = { handoff_text: "Go to flow 'g' step 'x'", flow: "f" };
+  assert.equal(resolveRouting({ ...given, steps: ["x"] }).reason, "No routing configuration; unknown step 'g/x'");
+  assert.deepEqual(resolveRouting({ ...given, steps: ["g/x"] }).route, { flow: "g", step_id: "x" });
+  assert.deepEqual(resolveRouting({ ...given, flow: "g", steps: ["x"] }).route, { flow: null, step_id: "x" });
+});
+
 test("a branch names its flow only where it is another one", () => {
   const signal = RoutingSignal.from({ decision: "route", route: { flow: "g", step_id: "x" } });
   assert.equal(signal.toOrchestrator("g").get("route"), "x");

@@ -1,6 +1,6 @@
 /** Routing hints: `Go to step 'X'`, `Route to step X`, `route_to: X`, `Go to flow 'F' step 'X'`. */
 
-import { dropStart, endsIgnoringCase, lastScalar, sameIgnoringCase, trim, trimEnd, trimStart } from "../scalars.js";
+import { dropEndWhile, dropStart, endsIgnoringCase, lastScalar, sameIgnoringCase, trim, trimEnd, trimStart } from "../scalars.js";
 import { isWordPart, takeWord } from "./label.js";
 import type { Route } from "./signal.js";
 
@@ -13,41 +13,40 @@ export function hintName({ flow, step_id }: Route): string {
 export function hintsOf(line: string): Route[] {
   const hints: Route[] = [];
   for (const { index } of line.matchAll(/to(?=[ \t:"'`*])/gi)) {
-    const hint = index > 0 ? hintAt(line.slice(0, index), line.slice(index + 2)) : undefined;
-    if (hint !== undefined) hints.push(hint);
+    if (index > 0) hints.push(...hintAt(line.slice(0, index), line.slice(index + 2)));
   }
   return hints;
 }
 
-/** A hint to a step of the same flow, if `text` begins with what can be its name. */
-export function hintToStep(text: string): Route | undefined {
+/** The hint to a step of the same flow, if `text` begins with what can be its name. */
+export function hintToStep(text: string): Route[] {
   const named = nameOf(text);
-  return named && { flow: null, step_id: named.name };
+  return named === undefined ? [] : [{ flow: null, step_id: named.name }];
 }
 
-/** The hint whose word `to` stands between `before` and `after`. */
-function hintAt(before: string, after: string): Route | undefined {
+/** The hint, if it is one, whose word `to` stands between `before` and `after`. */
+function hintAt(before: string, after: string): Route[] {
   if (endsIgnoringCase(before, "route_")) {
     const colon = trimStart(dropStart(after, "\"'`*"));
-    if (!standsAlone(before.slice(0, -6)) || !colon.startsWith(":")) return undefined;
+    if (!standsAlone(before.slice(0, -6)) || !colon.startsWith(":")) return [];
     return hintToStep(dropStart(colon.slice(1), "* \t"));
   }
   const spoken = trimEnd(before);
   const verb = ["go", "route"].find((known) => endsIgnoringCase(spoken, known));
-  if (spoken.length === before.length || verb === undefined) return undefined;
+  if (spoken.length === before.length || verb === undefined) return [];
   const prefix = spoken.slice(0, spoken.length - verb.length);
-  return standsAlone(prefix) && !isDenied(prefix) ? destination(after) : undefined;
+  return standsAlone(prefix) && !isDenied(prefix) ? destination(after) : [];
 }
 
 /** `step X` or `flow F step X`. */
-function destination(text: string): Route | undefined {
+function destination(text: string): Route[] {
   const named = afterWord(text, "step");
   if (named !== undefined) return hintToStep(named);
   const inFlow = afterWord(text, "flow");
   const flow = inFlow === undefined ? undefined : nameOf(inFlow);
   const inStep = flow && afterWord(dropStart(flow.after, ","), "step");
   const step = inStep === undefined ? undefined : nameOf(inStep);
-  return flow && step && { flow: flow.name, step_id: step.name };
+  return flow === undefined || step === undefined ? [] : [{ flow: flow.name, step_id: step.name }];
 }
 
 /** What follows `word` and white space, ignoring case. */
@@ -78,7 +77,7 @@ function standsAlone(prefix: string): boolean {
 /** Whether the words before say not to: `do not go to step …` is no hint. */
 function isDenied(prefix: string): boolean {
   const before = trimEnd(prefix);
-  const last = before.slice(Math.max(before.lastIndexOf(" "), before.lastIndexOf("\t")) + 1);
+  const last = before.slice(dropEndWhile(before, (scalar) => scalar !== " " && scalar !== "\t").length);
   const denials = ["not", "never", "cannot"];
   return denials.some((denial) => sameIgnoringCase(last, denial)) || last.endsWith("n't") || last.endsWith("n’t");
 }

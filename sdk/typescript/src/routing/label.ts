@@ -28,7 +28,7 @@ export function shown({ negated, word }: Stated): string {
 
 /** Whether the scalar that a text begins with can stand inside a word: a letter of any script, a digit, `_` or `-`. */
 export function isWordPart(scalar: string): boolean {
-  return /^[A-Za-z0-9_-]/.test(scalar) || beginsWithLetter(scalar);
+  return scalar.startsWith("_") || scalar.startsWith("-") || beginsWithLetter(scalar);
 }
 
 /** Whether the value of a status label is a status. */

@@ -116,8 +116,9 @@ function outcomeOf(text: string, { statuses }: Findings, expected: readonly stri
     const success = !last.negated && expected.some((value) => sameIgnoringCase(value, last.word));
     return { success, inferred: false };
   }
-  const distinct = statuses.filter((status, index) => statuses.findIndex((each) => agree(each, status)) === index);
-  return { unclear: `Conflicting statuses: ${distinct.map(shown).join(", ")}` };
+  const distinct = new Map<string, string>();
+  for (const name of statuses.map(shown)) if (!distinct.has(lower(name))) distinct.set(lower(name), name);
+  return { unclear: `Conflicting statuses: ${Array.from(distinct.values()).join(", ")}` };
 }
 
 /** Reads a status from unlabelled words: exactly one expected value, always affirmed or always denied. */

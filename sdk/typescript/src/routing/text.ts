@@ -11,7 +11,7 @@ import { parseJson } from "../json/read.js";
 import type { JsonObject } from "../json/value.js";
 import { dropStart, lower, trim, trimStart } from "../scalars.js";
 import { hintToStep, hintsOf } from "./hint.js";
-import { deniesHelp, isNo, isStated, namesHelp, namesStatus, statusesOf, valueOf, type Stated } from "./label.js";
+import { deniesHelp, isNo, isStated, namesHelp, namesStatus, statusesOf, valueOf, type Stated, type Value } from "./label.js";
 import type { Route } from "./signal.js";
 
 /** What a text says. */
@@ -66,18 +66,22 @@ export function summaryLines(text: string): string[] {
 }
 
 function addLine(findings: Findings, line: string, withHints: boolean): void {
-  findings.statuses.push(...statusesOf(line).filter(isStated));
+  for (const value of statusesOf(line)) addStatus(findings, value);
   findings.deniesHelp ||= deniesHelp(line);
-  if (withHints) findings.hints.push(...hintsOf(line));
+  if (withHints) for (const hint of hintsOf(line)) findings.hints.push(hint);
 }
 
 function addMembers(findings: Findings, object: JsonObject, withHints: boolean): void {
   for (const [name, value] of object) {
     const text = typeof value === "string" ? value : "";
-    if (namesStatus(name)) findings.statuses.push(...[valueOf(text)].filter(isStated));
+    if (namesStatus(name)) addStatus(findings, valueOf(text));
     else if (namesHelp(name)) findings.deniesHelp ||= value === false || isNo(text);
-    else if (withHints && lower(name) === "route_to") findings.hints.push(...[hintToStep(text) ?? []].flat());
+    else if (withHints && lower(name) === "route_to") findings.hints.push(...hintToStep(text));
   }
+}
+
+function addStatus(findings: Findings, value: Value): void {
+  if (isStated(value)) findings.statuses.push(value);
 }
 
 function tells(line: string, withHints: boolean): boolean {
