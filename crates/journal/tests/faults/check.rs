@@ -2,7 +2,7 @@
 
 use crate::life::{RUNS, Told, content};
 use envoi_contract::digest::Digest;
-use envoi_journal::{Layout, ReadError, Reader, Store, conformance, repair};
+use envoi_journal::{Layout, ReadError, Reader, RepairOptions, Store, conformance, repair};
 use envoi_kernel::{event::Event, event::Record, ids::RunId};
 use envoi_testkit::Moment;
 
@@ -32,7 +32,8 @@ pub(crate) fn check(layout: &Layout, told: &[Told], at: Moment) -> Result<(), St
             .commit(conformance::commit(&run, next, [event.unwrap()]))
             .map_err(|error| format!("{error:?}"))?;
     }
-    let report = repair(&store).map_err(|error| format!("{error:?}"))?;
+    let epoch = store.take_epoch().map_err(|error| format!("{error:?}"))?;
+    let report = repair(&store, epoch, RepairOptions::default()).map_err(|error| format!("{error:?}"))?;
     if report.is_clean() { Ok(()) } else { Err(format!("{report:?}")) }
 }
 
