@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
-# Needs Rust, a C compiler, python3, and strace, which it installs where it may (root, apt-get). Ends with how long each
+# Needs Rust, a C compiler, python3, Node 20 with npm, and strace, which it installs where it may (root, apt-get). Ends with how long each
 # step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -48,6 +48,9 @@ step "build" cargo build --locked --quiet --workspace --bins
 step "tests" cargo test --locked --workspace --no-fail-fast
 step "conformance" "$ENVOI" conformance spec/vectors/*.json
 step "examples" examples/check.sh
+step "python library" sdk/python/check.sh
+step "typescript library" sdk/typescript/check.sh
+step "example of the typescript library" examples/node-skill/check.sh
 
 echo
 echo "== figures"

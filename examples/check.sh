@@ -22,7 +22,7 @@ fresh() {
     export ENVOI_HOME="$PWD/.envoi"
 }
 
-for example in fix-until-green branch retry-soft-failure; do
+for example in fix-until-green branch retry-soft-failure python-skill; do
     echo "-- tests of $example" >&2
     (cd "$here/$example" && python3 -B -m unittest discover -s tests_of_the_example -t .)
 done
@@ -44,3 +44,8 @@ fresh retry-soft-failure once
 "$ENVOI" run flow.yaml
 [ "$(cat .upstream/asked)" = 3 ] || fail "the service was asked $(cat .upstream/asked) times, not 3"
 grep -q '4.65 CHF' prices.CHF.txt || fail "the price list is wrong: $(cat prices.CHF.txt)"
+
+echo "-- python-skill" >&2
+fresh python-skill once
+"$ENVOI" run flow.yaml --input "sdk=$here/../sdk/python/src"
+[ "$(wc -m < NOTES.md)" -le 260 ] || fail "the notes are too long: $(wc -m < NOTES.md) characters"

@@ -1,5 +1,10 @@
 //! Work to be counted or timed: `instructions WORK TIMES` does it so often and says nothing; `instructions` alone lists the
 //! names; `instructions time` takes the time of each. `bench/instructions.sh` counts instructions with it.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it measures the crate from outside: the crate itself reads neither clock nor arguments"
+)]
 
 use envoi_contract::envelope::{Envelope, ProcessingRecord};
 use envoi_contract::json::{Object, Value};

@@ -1,7 +1,17 @@
 //! Runs the conformance vectors: the executable examples that every language's library and the binary share.
 //!
 //! Owns the meaning of a case (what is called, how results are compared). It does not read files; who calls it has the
-//! bytes.
+//! bytes. The shape of a file is the schema `conformance-vectors`.
+//!
+//! ```
+//! use envoi_contract::conformance::run_file;
+//!
+//! let file = br#"[{"op": "user_envelope.answer_text", "name": "a denial", "input": {"approved": false},
+//!                  "expect": "[Denied by operator]"}]"#;
+//! let outcomes = run_file(file)?;
+//! assert!(outcomes.iter().all(|outcome| outcome.passed));
+//! # Ok::<(), envoi_contract::error::Diagnostic>(())
+//! ```
 
 mod compare;
 mod run;

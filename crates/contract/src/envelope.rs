@@ -65,7 +65,11 @@ pub(crate) const DICT_MEMBERS: [&str; 22] = [
     "metadata",
 ];
 
-/// The state of one pipeline. Counters are at most 2^53 - 1; times are RFC 3339 as they were read, maybe without offset.
+/// The state of one pipeline, in two written forms: [`Envelope::to_state_dict`] with all 37 members, [`Envelope::to_dict`] with
+/// the 22 that are exchanged. [`Envelope::from_dict`] reads either, any subset, and what relatives write; the default has the
+/// seed's. Source: seed 2, CONTRACTS 3; schemas `envelope` and `envelope-dict`.
+///
+/// Counters are at most 2^53 - 1; times are RFC 3339 as they were read, maybe without offset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
     /// The envelope itself.

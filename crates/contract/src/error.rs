@@ -12,7 +12,17 @@ use crate::json::{self, Value};
 /// How many Unicode scalars of a found value a diagnostic shows.
 const FOUND_LIMIT: usize = 60;
 
-/// A value that a contract refuses: where it stands, what was expected, what was found, and what to do.
+/// A value that a contract refuses: where it stands, what was expected, what was found, and what to do. Each code has a page
+/// in `spec/errors/`. Source: CONTRACTS 0.
+///
+/// ```
+/// use envoi_contract::routing::decode_input;
+///
+/// let refused = decode_input(b"{\"handoff_text\": \"\",\n \"iteration\": -1}").unwrap_err();
+/// assert_eq!((refused.code, refused.pointer.as_str()), ("ROUTING_INVALID", "/iteration"));
+/// assert_eq!((refused.line, refused.column), (Some(2), Some(15)));
+/// assert_eq!(refused.found, "`-1`");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The contract's code, such as `ROUTING_INVALID`; stable, for programs.

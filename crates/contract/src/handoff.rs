@@ -75,7 +75,23 @@ impl Status {
 
 /// What happened in a step, where its files are, and where to go.
 ///
-/// [`write()`] makes one that keeps every rule; [`Handoff::decode`] reads one from elsewhere and keeps its text.
+/// [`write()`] makes one that keeps every rule; [`Handoff::decode`] reads one from elsewhere and keeps its text. A `succeeded`
+/// one has no error. Source: seed 0, CONTRACTS 2; schema `handoff`.
+///
+/// ```
+/// use envoi_contract::handoff::{Handoff, Status};
+///
+/// let read = Handoff::decode(
+///     br#"{"step_id": "s", "flow_key": "f", "run_id": "r", "routing_signal": {"decision": "advance"}, "summary": "done",
+///          "status": "succeeded", "x_from_a_relative": 1.00}"#,
+/// )?;
+/// assert_eq!(read.status, Status::Succeeded);
+/// assert!(read.to_value().compact().ends_with(r#""x_from_a_relative":1.00}"#));
+///
+/// let refused = Handoff::decode(b"{\"step_id\": \"\"}").unwrap_err();
+/// assert_eq!((refused.pointer.as_str(), refused.line, refused.column), ("/step_id", Some(1), Some(13)));
+/// # Ok::<(), envoi_contract::error::Diagnostic>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handoff {
     /// The step. Not empty.

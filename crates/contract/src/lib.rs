@@ -14,6 +14,11 @@
 //!
 //! [`schema`] says the same in JSON Schema, [`conformance`] in examples.
 //!
+//! What holds for all five (CONTRACTS 0): documents are UTF-8 JSON of at most 16 MiB and 127 levels, with each member name
+//! once; integers that a contract reads lie in 0 to 2^53 - 1; free-form values keep member order, string values and number
+//! tokens; members that a contract does not know are kept and written after the known ones (the user envelope refuses
+//! them); a word outside a closed vocabulary is refused and never a default. A refusal is an [`error::Diagnostic`].
+//!
 //! Below them stand [`json`] (the strict reader and writer), [`time`], [`digest`] and [`error`].
 #![no_std]
 

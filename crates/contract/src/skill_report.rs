@@ -25,7 +25,7 @@ pub const SKILL_REPORT_INVALID: &str = "SKILL_REPORT_INVALID";
 /// How many Unicode scalars of stderr's end an error shows.
 const STDERR_SCALARS: usize = 2000;
 
-/// What a skill says about its own run.
+/// What a skill says about its own run. Source: seed 3, CONTRACTS 4; schema `skill-report`.
 ///
 /// `data` and `error` distinguish absent (`None`) from `null` (`Some(Value::Null)`), so that a report comes out as it went in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl SkillError {
     }
 }
 
-/// Whether an execution worked, why not, and what it reported.
+/// Whether an execution worked, why not, and what it reported. Source: the table of CONTRACTS 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Verdict {

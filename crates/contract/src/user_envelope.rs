@@ -41,7 +41,7 @@ pub const EXTENSION_URI: &str = "urn:envoi:a2a:user-envelope:v1";
 /// How many attachments an answer may have, from all sources together.
 pub const MAX_ATTACHMENTS: usize = 20;
 
-/// An answer: its text, and the files that come with it.
+/// An answer: its text, and the files that come with it. Source: seed 4, CONTRACTS 5; schema `user-envelope`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserEnvelope {
     /// What the model sees.
@@ -189,6 +189,20 @@ pub struct Wrapped {
 }
 
 /// Wraps an answer for a text-only channel. Without a valid attachment it stays the text, byte for byte.
+///
+/// ```
+/// use envoi_contract::json::Value;
+/// use envoi_contract::user_envelope::wrap;
+///
+/// let file = Value::parse_str(
+///     r#"{"artifactId": "art_1", "representationRevisionId": "rep_1", "digest": "sha256:0", "mime": "text/plain",
+///         "originKind": "upload"}"#,
+/// )?;
+/// let wrapped = wrap("Approved.", &[file, Value::from("no reference")])?;
+/// assert!(wrapped.enveloped && wrapped.payload.starts_with(r#"{"text":"Approved.","attachments":[{"#));
+/// assert_eq!(wrapped.dropped, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`Refusal`] if more than 20 attachments are valid; the receiver would refuse them.

@@ -156,6 +156,8 @@ def step_text(chance: random.Random, most: int = 12) -> str:
 
 def long_text(chance: random.Random) -> str:
     """One that needs a digest, most of the time."""
+    if chance.random() < 0.4:  # words about as long as the reach of a cut that looks for white space
+        return chance.choice(("\n", " ")).join("w" * chance.randrange(76, 84) for _ in range(40))
     pieces = [step_text(chance, 8) for _ in range(chance.randrange(30, 160))]
     filler = "lorem ipsum é dolor sit amet consectetur adipiscing elit " * chance.randrange(5)
     return chance.choice(("\n", " ", "", filler)).join(pieces)
@@ -182,48 +184,79 @@ def routing_input(chance: random.Random) -> dict:
     return made
 
 
-def signal(chance: random.Random) -> dict:
-    words = ("advance", "proceed", "LOOP", "retry", "terminate", "branch", "Route", "switch", "dance", "")
+def signal(chance: random.Random, careful: bool = False) -> dict:
+    words = ("advance", "proceed", "LOOP", "retry", "terminate", "branch", "Route", "switch")
+    routes = (None, "a", "f/a", "f/a/b", {"flow": "f", "step_id": "a"}, {"step_id": "a", "x": 1})
+    sure = (1, 0.5, envoi.json.loads("0.90"), envoi.json.loads("10e-1"))
+    if not careful:
+        words += ("dance", "")
+        routes += ("/a", "a/", {"flow": None, "step_id": "a/b"}, 7)
+        sure += (1.5, "high")
     made = {"decision": chance.choice(words)}
     made.update(some(chance, ("next_step_id",), lambda: chance.choice((None, "a", "f/a", ""))))
-    routes = (None, "a", "f/a", "/a", "a/", "f/a/b", {"flow": "f", "step_id": "a"}, {"step_id": "a", "x": 1}, {"flow": None, "step_id": "a/b"}, 7)
     made.update(some(chance, ("route",), lambda: chance.choice(routes)))
     made.update(some(chance, ("reason",), lambda: text(chance)))
-    made.update(some(chance, ("confidence",), lambda: chance.choice((1, 0.5, envoi.json.loads("0.90"), 1.5, "high"))))
+    made.update(some(chance, ("confidence",), lambda: chance.choice(sure)))
     made.update(some(chance, ("needs_human",), lambda: chance.random() < 0.5))
+    if careful and made["decision"] in ("branch", "Route", "switch"):
+        made["next_step_id"] = "a"
     return {**made, **unknown(chance)}
 
 
 def draft(chance: random.Random) -> dict:
-    made = {"step_id": "s", "flow_key": chance.choice(("f", "home")), "run_id": chance.choice(("r", "run-20251228-010000-a", "run-20251328-010000-a"))}
-    made["status"] = chance.choice(("succeeded", "succeeded", "failed", "skipped", "done"))
+    """What a hand-off is written from; most of the time one that can be."""
+    careful = chance.random() < 0.8
+    ids = ("r", "run-20251228-010000-a", "run-20251328-010000-a")
+    made = {"step_id": "s", "flow_key": chance.choice(("f", "home")), "run_id": chance.choice(ids)}
+    made["status"] = chance.choice(("succeeded", "failed", "skipped") if careful else ("succeeded", "done"))
     made.update(some(chance, ("output", "summary"), lambda: chance.choice((step_text, long_text))(chance)))
-    made.update(some(chance, ("routing_signal",), lambda: signal(chance)))
-    lists = (["a.md", "b/c.md"], {"a": "f/a"}, ["../x"], {"a": "/x"}, None, {"": "x"}, {"c": "C:/x"}, {})
+    made.update(some(chance, ("routing_signal",), lambda: signal(chance, careful)))
+    lists = (["a.md", "b/c.md"], {"a": "f/a"}, None, {})
+    lists += () if careful else (["../x"], {"a": "/x"}, {"": "x"}, {"c": "C:/x"})
     made.update(some(chance, ("artifacts",), lambda: chance.choice(lists)))
-    made.update(some(chance, ("error",), lambda: chance.choice((None, "", " ", "it broke"))))
-    made.update(some(chance, ("duration_ms",), lambda: chance.choice((count(chance), 1.5))))
-    made.update(some(chance, ("timestamp", "started_at"), lambda: chance.choice((None, "2026-01-02T03:04:05+01:00", "soon", *TIMES))))
+    errors = (None, "") if careful and made["status"] == "succeeded" else (None, "", " ", "it broke")
+    made.update(some(chance, ("error",), lambda: chance.choice(errors)))
+    made.update(some(chance, ("duration_ms",), lambda: count(chance) if careful else 1.5))
+    times = ("2026-01-02T03:04:05+01:00", "2026-01-26T09:30:00.5+00:00Z", "0000-02-29T00:00:00Z", "2016-12-31T23:59:60Z")
+    times += () if careful else ("soon", *TIMES)
+    made.update(some(chance, ("timestamp", "started_at"), lambda: chance.choice((None, *times))))
     free = ("file_changes", "verification_details", "routing_audit", "assumptions_made", "decisions_made")
     made.update(some(chance, free, lambda: value(chance, 2)))
     made.update(some(chance, ("prompt_hash",), lambda: chance.choice((None, "", "sha256:x"))))
     return {**made, **unknown(chance)}
 
 
-LABELLED = (
-    'Step ID: "s"', "step id: s", "Flow key: f", 'Flow key: "f"', "Run ID: run-20260102-030405-x", 'Run ID: "r"', 'Output: "one\ntwo"',
-    "Output: one\ntwo\n", 'Output: "unclosed', "Output: \"a \\n \\u00e9\"", "Status: succeeded", "Status: failed", "Error: null", "Error: it broke",
-    "Duration: 45000 ms", "Duration: 5", "Duration: long", "Artifacts: a.md, b.md", "Artifacts: [a.md, 'b.md']", "Routing: none",
-    "Routing: decision=loop, reason=a, b, confidence=0.90", "Routing: decision=branch, route=x", "Timestamp: 2026-01-02T03:04:05Z", "Summary: sum", "what?", "",
-    "Status succeeded", "Step routing: loop_target=VERIFIED, success_values=[VERIFIED, DONE], max_iterations=2", 'Handoff text: "Status: VERIFIED"',
-    "Handoff text: Status: DONE\n> quoted", "Iteration: 2", "Steps: [a, b]", "Hints: false", "Step routing: none", "Step routing: routing_kind=microloop, loop_target=null",
-)  # fmt: skip
+QUOTED = ('"one\ntwo"', "one\ntwo\n\n", '"unclosed', '"a \\n \\u00e9"', '"a\nb" \nc"', "", '""', "plain", '"', " \n x", "null", "it: is")
+HANDOFF_LABELS = {
+    "Step ID": ('"s"', "s", " s "), "Flow key": ("f", '"f"'), "Run ID": ("run-20260102-030405-x", '"r"'), "Output": QUOTED,
+    "Status": ("succeeded", '"failed"', "failed", "skipped", "done"), "Error": ("null", "", *QUOTED[:3]), "Duration": ("45000 ms", "5", "5ms", "4.5e3 ms", "long"),
+    "Artifacts": ("a.md, b.md", "[a.md, 'b.md']", '"a", b', "", "[]"), "Summary": QUOTED, "Timestamp": ("2026-01-02T03:04:05Z", "null", '"2026-01-02T03:04:05+01:00"'),
+    "Routing": ("none", "", "decision=loop, reason=a, b, confidence=0.90", "decision=branch, route=x", "decision=next,needs_human=true, x=[a, b]", "decision=dance"),
+    "Started at": ("2026-01-02T03:04:05Z", "soon"),
+}  # fmt: skip
+ROUTING_LABELS = {
+    "Handoff text": ('"Status: VERIFIED"', "Status: DONE\n> quoted", '"Status: X\nStatus: VERIFIED"', *QUOTED), "Iteration": ("2", "0", "x"), "Flow": ("f", '"f"'),
+    "Steps": ("[a, b]", "a"), "Hints": ("false", "true", "no"),
+    "Step routing": (
+        "loop_target=VERIFIED, success_values=[VERIFIED, DONE], max_iterations=2", "none", "null", "routing_kind=microloop, loop_target=null",
+        "loop_target='VERIFIED', can_further_iteration_help=false", "success_values=DONE", "routing_kind=branch", "loop_target=a=b",
+    ),
+}  # fmt: skip
 
 
-def labelled(chance: random.Random) -> str:
-    lines = chance.sample(LABELLED, chance.randrange(1, 9))
-    if chance.random() < 0.7:
-        lines = ["Step ID: s", "Flow key: f", "Run ID: r", "Status: succeeded", *chance.sample(LABELLED, 3)]
-    if chance.random() < 0.4:
-        lines = ['Handoff text: "Status: VERIFIED"', *chance.sample(LABELLED[-7:], 3)]
-    return chance.choice(("\n", "\n", "\r\n")).join(lines) + chance.choice(("", "\n"))
+def labelled(chance: random.Random, labels: dict, needed: tuple) -> str:
+    """Labelled text: those that are needed nearly always, some of the others, now and then a line too many."""
+    chosen = [label for label in labels if chance.random() < (0.97 if label in needed else 0.3)]
+    chance.shuffle(chosen)
+    lines = [f"{chance.choice((label, label, label.lower(), f' {label} '))}: {chance.choice(labels[label])}" for label in chosen]
+    if chance.random() < 0.1:
+        lines.insert(chance.randrange(len(lines) + 1), chance.choice(("what?", "", "  ", "Status succeeded", "Output: x")))
+    return chance.choice(("\n", "\n", "\n", "\r\n")).join(lines) + chance.choice(("", "\n", "\n\n"))
+
+
+def labelled_draft(chance: random.Random) -> str:
+    return labelled(chance, HANDOFF_LABELS, ("Step ID", "Flow key", "Run ID", "Status"))
+
+
+def labelled_routing(chance: random.Random) -> str:
+    return labelled(chance, ROUTING_LABELS, ("Handoff text",))

@@ -25,10 +25,11 @@ def expectation(make) -> dict:
 
 
 def beginning_of(refusal) -> str:
-    """Up to the place: what follows is for people, and each language may word it."""
+    """Up to and with the place: what follows is for people, and each language may word it."""
     if isinstance(refusal, envoi.UserEnvelopeParseError):
         return refusal.reason.partition(":")[0]
-    return f"{refusal.code} at `{refusal.pointer}`" if refusal.pointer else refusal.code
+    place = "" if refusal.line is None else f" (line {refusal.line}, column {refusal.column})"
+    return f"{refusal.code} at `{refusal.pointer}`{place}" if refusal.pointer else f"{refusal.code}{place}"
 
 
 def route_case(chance: random.Random) -> dict:
@@ -38,7 +39,7 @@ def route_case(chance: random.Random) -> dict:
 
 
 def labelled_route_case(chance: random.Random) -> dict:
-    given = generate.labelled(chance)
+    given = generate.labelled_routing(chance)
     make = lambda: envoi.resolve(envoi.decode_routing_input(given)).signal.to_resolver_dict()
     return {"op": "route.resolve", "input_text": given, **expectation(make)}
 
@@ -56,7 +57,7 @@ def handoff_case(chance: random.Random) -> dict:
 
 
 def labelled_handoff_case(chance: random.Random) -> dict:
-    given = generate.labelled(chance)
+    given = generate.labelled_draft(chance)
     return {"op": "handoff.write", "input_text": given, **expectation(lambda: envoi.write_handoff(given).to_dict())}
 
 
@@ -75,11 +76,28 @@ def envelope_case(chance: random.Random) -> dict:
     return {"op": "envelope.roundtrip", "input_text": document, **expected}
 
 
+def broken_case(chance: random.Random) -> dict:
+    """A document that somebody has damaged; often enough it still is one."""
+    document = envoi.json.dumps(generate.envelope(chance), compact=chance.random() < 0.5)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(document))
+        inserted = chance.choice(("", "", *'{}[]",:\\\n\t 0e-.+tfn\x00é\xa0\ufeff', "\\ud83d", "\\udc00", "\\u00e9", '"iteration":1,', "null"))
+        document = document[:at] + inserted + document[at + chance.randrange(3) :]
+    try:
+        state = envoi.Envelope.from_json(document).to_state_dict()
+    except envoi.ContractError as refusal:
+        expected = {"expect_error": {"code": refusal.code, "reason_prefix": beginning_of(refusal)}}
+    else:
+        texts = {name: envoi.json.dumps(member, compact=True) for name, member in state.items()}
+        expected = {"expect": {"members": texts}}
+    return {"op": "envelope.roundtrip", "input_text": document, **expected}
+
+
 def answer_case(chance: random.Random) -> dict:
     ref = {"artifactId": "a", "representationRevisionId": "r", "digest": "d", "mime": "m", "originKind": "upload"}
     refs = ([], [ref], [{**ref, "size": generate.count(chance)}], [{**ref, "title": generate.text(chance)}], [ref] * 20, None, [{}], [{**ref, "x": 1}])
-    given = {"text": chance.choice((generate.text(chance), None)), **generate.some(chance, ("attachments",), lambda: chance.choice(refs))}
-    raw = chance.choice((envoi.json.dumps(given), generate.step_text(chance)))
+    given = {"text": chance.choice((generate.text(chance), "t", "t", None)), **generate.some(chance, ("attachments",), lambda: chance.choice(refs))}
+    raw = envoi.json.dumps(given) if chance.random() < 0.9 else generate.step_text(chance)
     case = {"raw": raw, "enabled": chance.random() < 0.8, "top_level": chance.choice(([], [ref]))}
     make = lambda: envoi.parse_user_envelope(case["raw"], case["enabled"], case["top_level"]).to_dict()
     return {"op": "user_envelope.parse", "input": case, **expectation(make)}
@@ -100,7 +118,8 @@ def judge_case(chance: random.Random) -> dict:
 
 
 MAKERS = (
-    route_case, labelled_route_case, convert_case, handoff_case, labelled_handoff_case, envelope_case, answer_case, judge_case,
+    route_case, labelled_route_case, convert_case, handoff_case, labelled_handoff_case, envelope_case,
+    broken_case, answer_case, judge_case,
 )  # fmt: skip
 
 

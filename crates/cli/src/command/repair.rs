@@ -40,6 +40,7 @@ fn as_text(report: &RepairReport) -> String {
         ("event that cannot be read", &report.unreadable),
         ("content that is damaged", &report.damaged_content),
         ("file that cannot be written again", &report.lost_files),
+        ("artifact that has no place (its content is kept)", &report.unplaceable),
     ] {
         text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
     }
@@ -54,7 +55,7 @@ fn as_json(report: &RepairReport) -> String {
         "runs": report.runs, "events": report.events, "contents": report.contents, "whole": report.is_whole(),
         "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
         "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content,
-        "lost_files": report.lost_files, "swept": report.swept,
+        "lost_files": report.lost_files, "unplaceable": report.unplaceable, "swept": report.swept,
     });
     format!("{value}\n")
 }

@@ -61,7 +61,18 @@ vocabulary! {
     }
 }
 
-/// One question to a person or a system, with its 16 members. Those of another system may lack an owner or a status.
+/// One question to a person or a system, with its 16 members. Those of another system may lack an owner or a status; the kind
+/// must be there. Source: seed 2, CONTRACTS 3; part `interrupt` of the schema `envelope`.
+///
+/// ```
+/// use envoi_contract::envelope::{FlowInterrupt, InterruptKind};
+/// use envoi_contract::time::Timestamp;
+///
+/// let now = Timestamp::parse("2026-01-02T03:04:05Z").unwrap_or_default();
+/// let asked = FlowInterrupt::new("int_1", InterruptKind::Confirmation, now).with_default_expiry(now);
+/// assert_eq!(asked.expires_at.as_deref(), Some("2026-01-02T04:04:05.000Z"));
+/// assert_eq!(FlowInterrupt::from_value(&asked.to_value()), Ok(asked));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowInterrupt {
     /// The interrupt itself.
@@ -241,7 +252,8 @@ fn read_response(fields: &mut Fields) -> Result<Option<InterruptResponse>, Diagn
     }
 }
 
-/// An answer. Written with the members that are there.
+/// An answer. Written with the members that are there; `received_at` is stored once and not remade at each save. Source:
+/// CONTRACTS 3.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterruptResponse {
     /// Words.

@@ -23,7 +23,7 @@ vocabulary! {
     }
 }
 
-/// One attempt of a step, with its 8 members.
+/// One attempt of a step, with its 8 members; counts are at most 2^53 - 1. Source: seed 2, CONTRACTS 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessingRecord {
     /// The step.

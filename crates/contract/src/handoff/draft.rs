@@ -37,7 +37,8 @@ pub struct Identity {
     pub run_id: String,
 }
 
-/// Everything the writer may be told; all but the identity and the status can be left out.
+/// Everything the writer may be told; all but the identity and the status can be left out. Read by [`decode_draft`], made a
+/// hand-off by [`super::write()`]. Source: seed 0, CONTRACTS 2; schema `handoff-input`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     /// The engine's identity; it overrules the three members that follow, and a difference is recorded.

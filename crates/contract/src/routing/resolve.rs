@@ -15,7 +15,8 @@ use crate::digest::Digest;
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 
-/// Why a signal is what it is.
+/// Why a signal is what it is: the row of the decision table that fired, and why the rows before it did not. Written into
+/// hand-offs as `routing_audit`. Source: CONTRACTS 1.4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// The row of the decision table (CONTRACTS 1.4) that fired.

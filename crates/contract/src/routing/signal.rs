@@ -101,6 +101,24 @@ impl Route {
 
 /// One decision with its reason: what the resolver says and a hand-off carries.
 ///
+/// On the wire it has two forms with one meaning: [`Signal::orchestrator`] inside a hand-off, [`Signal::resolver`] as the
+/// resolver's output. [`Signal::decode`] reads both, and the aliases of other systems. A branch always names its step.
+/// Source: seeds 0 and 1, CONTRACTS 1.1; schemas `routing-signal` and `routing-signal-resolver`.
+///
+/// ```
+/// use envoi_contract::{json::Value, routing::Signal};
+///
+/// let read = Value::parse_str(r#"{"decision": "route", "route": {"flow": "build", "step_id": "verify"}, "confidence": 1.0}"#)?;
+/// let signal = Signal::decode(&read)?;
+/// let written = signal.orchestrator(Some("signal"));
+/// assert_eq!(written.get("decision").and_then(Value::as_str), Some("branch"));
+/// assert_eq!(written.get("route").and_then(Value::as_str), Some("build/verify"));
+///
+/// let refused = Signal::decode(&Value::parse_str(r#"{"decision": "finish"}"#)?).unwrap_err();
+/// assert_eq!((refused.code, refused.pointer.as_str()), ("ROUTING_SIGNAL_INVALID", "/decision"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// Two signals are equal when they say the same; the word in which it was said (`raw_decision`) is provenance and does
 /// not count.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use envoi_kernel::{
     event::{Event, Record},
     ids::{RunId, Seq},
 };
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Statement, params};
 use std::sync::Arc;
 
 type Outcome = Result<Receipt, CommitError>;
@@ -24,8 +24,10 @@ type Outcome = Result<Receipt, CommitError>;
 /// Makes the next holder's epoch durable.
 pub(crate) fn take_epoch(conn: &Connection) -> Result<Epoch, CommitError> {
     let bump = "UPDATE engine SET epoch = epoch + 1 RETURNING epoch";
-    let epoch = conn.query_row(bump, [], |row| row.get(0)).map_err(commit_error)?;
-    Ok(Epoch(unsigned(epoch)))
+    let epochs = |mut statement: Statement<'_>| statement.query_map([], |row| row.get(0))?.collect();
+    // To the end of its rows: that is where it commits, and where it says that it could not.
+    let epochs: Vec<i64> = conn.prepare(bump).and_then(epochs).map_err(commit_error)?;
+    Ok(Epoch(epochs.into_iter().map(unsigned).max().unwrap_or(0)))
 }
 
 /// The fence: whether no later holder has taken over.

@@ -349,8 +349,9 @@ fn edge() -> BoxedStrategy<Value> {
 /// `document` with each of its members in turn gone, or at each edge.
 pub(super) fn each_edge(document: &Value) -> impl Iterator<Item = Value> {
     let edges = edges();
+    let surplus = Kind::Add("surplus".to_owned(), Value::Null);
     let kinds: Vec<Kind> =
-        edges.into_iter().map(Kind::Replace).chain([Kind::Remove, Kind::Repeat(21)]).collect();
+        edges.into_iter().map(Kind::Replace).chain([Kind::Remove, Kind::Repeat(21), surplus]).collect();
     (0..=below(document)).flat_map(move |place| {
         let changed = |kind: &Kind| {
             let mut document = document.clone();

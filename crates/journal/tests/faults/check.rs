@@ -1,0 +1,69 @@
+//! What must be found in a store, given what its writer said until some moment.
+
+use crate::life::{RUNS, Told, content};
+use envoi_contract::digest::Digest;
+use envoi_journal::{Layout, ReadError, Reader, RepairOptions, Store, conformance, repair};
+use envoi_kernel::{event::Event, event::Record, ids::RunId};
+use envoi_testkit::Moment;
+
+/// Opens a store and sees that all is there that was acknowledged until `at`, nothing that was refused, nothing half, and
+/// that it goes on from there.
+pub(crate) fn check(layout: &Layout, told: &[Told], at: Moment) -> Result<(), String> {
+    let store = Store::open(layout.clone()).map_err(|error| format!("{error:?}"))?;
+    let reader = store.reader().unwrap();
+    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    for run in RUNS.map(|name| conformance::run(name).unwrap()) {
+        let found = attempts(&reader, &run)?;
+        for told in told.iter().filter(|told| told.run == run && told.at <= at) {
+            let is_there = found.contains(&told.attempt);
+            match &told.outcome {
+                Ok(_) if !is_there => {
+                    return Err(format!("acknowledged {} of {run} is not there: {found:?}", told.attempt));
+                }
+                Err(error) if is_there && !error.is_unknown() => {
+                    return Err(format!("refused {} of {run} is there: {found:?}", told.attempt));
+                }
+                _ => {}
+            }
+        }
+        let next = u64::try_from(found.len() * 2).unwrap();
+        let event = if next == 0 { conformance::started(&run) } else { conformance::timer_set("x") };
+        writer
+            .commit(conformance::commit(&run, next, [event.unwrap()]))
+            .map_err(|error| format!("{error:?}"))?;
+    }
+    let epoch = store.take_epoch().map_err(|error| format!("{error:?}"))?;
+    let report = repair(&store, epoch, RepairOptions::default()).map_err(|error| format!("{error:?}"))?;
+    if report.is_clean() { Ok(()) } else { Err(format!("{report:?}")) }
+}
+
+/// The attempts that a run's events are of, having seen that each is whole.
+fn attempts(reader: &Reader, run: &RunId) -> Result<Vec<usize>, String> {
+    let records = match reader.load(run) {
+        Ok(loaded) => loaded.records,
+        Err(ReadError::Missing { .. }) => return Ok(Vec::new()),
+        Err(error) => return Err(format!("{error:?}")),
+    };
+    let seqs: Vec<u64> = records.iter().map(|record| record.seq).collect();
+    if seqs != (0..u64::try_from(records.len()).unwrap()).collect::<Vec<_>>() {
+        return Err(format!("{run} has a gap: {seqs:?}"));
+    }
+    if reader.run(run).map(|row| row.next_seq).ok() != u64::try_from(records.len()).ok() {
+        return Err(format!("the row of {run} is not of its events"));
+    }
+    records.chunks(2).map(|commit| attempt(reader, commit)).collect()
+}
+
+/// Of the events of one commit.
+fn attempt(reader: &Reader, commit: &[Record]) -> Result<usize, String> {
+    let [_, Record { event: Event::TimerSet(last), .. }] = commit else {
+        return Err(format!("half a commit: {commit:?}"));
+    };
+    let attempt = last.timer.as_str().strip_prefix("tim_b").and_then(|attempt| attempt.parse().ok());
+    let attempt: usize = attempt.ok_or_else(|| format!("half a commit: {commit:?}"))?;
+    let bytes = content(attempt);
+    match reader.blob(&Digest::of(&bytes)) {
+        Ok(found) if found == bytes => Ok(attempt),
+        other => Err(format!("the content of {attempt} is not there: {:?}", other.err())),
+    }
+}

@@ -1,0 +1,118 @@
+//! A short life of a store on a disk of ours, and what the writer said in it.
+
+use envoi_contract::digest::Digest;
+use envoi_journal::{Commit, CommitError, Layout, Reader, Receipt, Store, Writer, conformance};
+use envoi_kernel::ids::RunId;
+use envoi_testkit::{Disk, Faults, Moment};
+use std::{
+    path::Path,
+    sync::{Arc, mpsc},
+};
+
+/// Those that commit in it.
+pub(crate) const RUNS: [&str; 3] = ["a", "b", "c"];
+/// How often the store is opened.
+const OPENED: usize = 2;
+/// How many writers there are while it is open; each ends with a checkpoint, so that the next one begins the WAL anew.
+const WRITERS: usize = 2;
+/// How often every run commits with each of them.
+const ROUNDS: usize = 2;
+/// How many commits all of it asks for, if nothing fails.
+pub(crate) const COMMITS: usize = OPENED * WRITERS * ROUNDS * RUNS.len();
+
+/// A commit that was asked for, and what was said of it.
+pub(crate) struct Told {
+    pub(crate) run: RunId,
+    /// A number of its own, which its last event and its content show.
+    pub(crate) attempt: usize,
+    pub(crate) outcome: Result<Receipt, CommitError>,
+    /// When it was said.
+    pub(crate) at: Moment,
+}
+
+pub(crate) struct Life {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) disk: Arc<Disk>,
+    pub(crate) told: Vec<Told>,
+    /// What else was refused: to open, to take the epoch, to read.
+    pub(crate) refused: Vec<String>,
+    asked: usize,
+}
+
+/// Lives it on a disk with these faults, and ends with a disk that works again.
+pub(crate) fn live(faults: Faults) -> Life {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Arc::new(Disk::below(folder.path()).unwrap());
+    disk.plan(faults);
+    let mut life = Life { folder, disk, told: Vec::new(), refused: Vec::new(), asked: 0 };
+    for _ in 0..OPENED {
+        if let Err(error) = life.open() {
+            life.refused.push(error.to_string());
+        }
+    }
+    life
+}
+
+pub(crate) fn layout(folder: &Path) -> Layout {
+    Layout::new(folder.join(".envoi"))
+}
+
+/// The content that a commit brings: more than a page of the database.
+pub(crate) fn content(attempt: usize) -> Vec<u8> {
+    format!("{attempt:>5000}").into_bytes()
+}
+
+impl Life {
+    fn open(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let store = Store::open(layout(self.folder.path()))?;
+        let reader = store.reader()?;
+        for _ in 0..WRITERS {
+            let writer = store.writer(store.take_epoch()?)?;
+            for _ in 0..ROUNDS {
+                self.round(&writer, &reader);
+            }
+            writer.close();
+        }
+        Ok(())
+    }
+
+    /// Every run commits: the first one alone, the others in one transaction.
+    fn round(&mut self, writer: &Writer, reader: &Reader) {
+        let (tell, told) = mpsc::channel();
+        let (go, wait) = mpsc::channel::<()>();
+        let mut wait = Some(wait);
+        for name in RUNS {
+            let run = conformance::run(name).unwrap();
+            self.asked += 1;
+            let (attempt, commit) = (self.asked, commit(&run, length(reader, &run), self.asked));
+            let (tell, wait, disk) = (tell.clone(), wait.take(), Arc::clone(&self.disk));
+            let done = move |outcome| {
+                tell.send(Told { run, attempt, outcome, at: disk.now() }).unwrap();
+                // The writer takes what waits: after the first one it shall find all the others.
+                wait.map(|wait| wait.recv());
+            };
+            writer.submit(commit, Box::new(done));
+            if name == RUNS[0] {
+                self.told.push(told.recv().unwrap());
+            }
+        }
+        drop((tell, go));
+        self.told.extend(told);
+    }
+}
+
+fn length(reader: &Reader, run: &RunId) -> u64 {
+    reader.load(run).map_or(0, |loaded| u64::try_from(loaded.records.len()).unwrap())
+}
+
+/// Two events, the last of them with the attempt's number, and content.
+fn commit(run: &RunId, seq: u64, attempt: usize) -> Commit {
+    let first = match seq {
+        0 => conformance::started(run).unwrap(),
+        _ => conformance::timer_set(&format!("a{attempt}")).unwrap(),
+    };
+    let last = conformance::timer_set(&format!("b{attempt}")).unwrap();
+    let content = content(attempt);
+    let blobs = vec![(Digest::of(&content), content)];
+    Commit { blobs, ..conformance::commit(run, seq, [first, last]) }
+}
