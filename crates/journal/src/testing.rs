@@ -78,7 +78,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         language: 1,
         inputs: Object::default(),
         workspace: "/w".to_owned(),
-        source: "/work/flow.yaml".to_owned(),
+        source: "/project/flow.yaml".to_owned(),
         shared: false,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),

@@ -25,7 +25,7 @@ FAIL: test_at (goods.tests.test_tiers.Tiers.test_at) (quantity=20)
 
 class Reading(unittest.TestCase):
     def test_failing_tests_are_named_once_in_order_for_old_and_new_pythons(self):
-        said = feedback.parse(TEXT, Path("/work/goods"))
+        said = feedback.parse(TEXT, Path("/project/goods"))
         self.assertEqual(
             said.failing, ("goods.tests.test_tiers.Tiers.test_at", "goods.tests.test_tiers.Tiers.test_old")
         )

@@ -45,7 +45,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         language: 1,
         inputs: Object::default(),
         workspace: "/".to_owned(),
-        source: "/work/flow.yaml".to_owned(),
+        source: "/project/flow.yaml".to_owned(),
         shared: false,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },

@@ -108,7 +108,7 @@ impl Driver {
         Input::Start(Box::new(Start {
             run: RunId::new("run_0demo").unwrap(),
             inputs: self.inputs.clone(),
-            source: "/work/flow.yaml".into(),
+            source: "/project/flow.yaml".into(),
             shared: false,
             workspace: "/work".to_owned(),
             run_base: "/base".to_owned(),
