@@ -295,6 +295,11 @@ test("metrics that are no object are kept as they came", () => {
   assert.equal(formatCompact(SkillReport.decode(text)), text);
 });
 
+test("an error without a code of its own has one of ours", () => {
+  const report = '{"ok":true,"generatedAt":"t","skillName":"s","error":{"code":"","message":"m"}}';
+  assert.deepEqual(judge({ exit: 0, report }).error, { code: "SKILL_ERROR", message: "m" });
+});
+
 test("a signal is a failure whatever the exit code says", () => {
   assert.deepEqual(judge({ exit: 0, signal: 9 }).error, { code: "TOOL_EXIT_NON_ZERO", message: "signal 9" });
 });
