@@ -200,3 +200,19 @@ fn ctrl_c_in_a_terminal_reaches_every_process_of_the_group_and_no_step() {
     wait_until("its end", || stage.json(&["--json", "show", &run])["status"] == "succeeded");
     assert_eq!(stage.lines("ledger"), ["work.1.1", "after.1.1"]);
 }
+
+#[test]
+fn cancelling_a_run_without_an_engine_starts_nothing_of_it() {
+    let stage = Stage::with_flow(HANGING);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    engine.signal(Signal::INT);
+    stage.write("go", "");
+    assert_eq!(engine.done().code, Some(7));
+    let run = stage.run_id();
+    let started = || stage.events(&run).iter().filter(|event| event["type"] == "attempt_started").count();
+    assert_eq!(started(), 1);
+    stage.expect(0, &["cancel", &run]);
+    assert_eq!(started(), 1, "the step after it was not started");
+    cancelled(&stage, &run);
+}

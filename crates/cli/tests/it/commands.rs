@@ -1,6 +1,6 @@
 //! Every command: what it prints, how it exits, and what it makes of wrong arguments and files.
 
-use crate::stage::{Done, Process, Stage, text};
+use crate::stage::{Done, Process, Stage, text, wait_until};
 use serde_json::Value;
 use std::{fs, path::PathBuf, process::Command};
 
@@ -381,4 +381,46 @@ fn why_names_the_rule_that_fired() {
     let why = stage.expect(0, &["why"]);
     assert!(why.out.contains("Loop target reached"), "{why:?}");
     assert!(stage.expect(0, &["why", "--step", "c"]).out.contains("Loop target reached"));
+}
+
+#[test]
+fn an_empty_variable_names_no_store() {
+    let stage = Stage::with_flow(TWO);
+    let mut command = stage.command(&["run", "flow.yaml"]);
+    let done = Process::spawn(command.env("ENVOI_HOME", "")).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(stage.path(".envoi/envoi.db").exists() && !stage.path("envoi.db").exists());
+}
+
+#[test]
+fn a_store_inside_the_workspace_is_no_part_of_it() {
+    let flow = "flow: all\nsteps:\n  - id: a\n    run: echo x > made.txt\n    artifacts: [\"**/*\"]\n";
+    let stage = Stage::with_flow(flow);
+    stage.expect(0, &["--home", "state", "run", "flow.yaml", "--copy"]);
+    let handoff = stage.expect(0, &["--home", "state", "show", "--handoff", "a"]);
+    let made: Value = serde_json::from_str(&handoff.out).unwrap();
+    assert_eq!(made["artifacts"], serde_json::json!({"made.txt": "all/made.txt"}));
+    let run = text(&stage.json(&["--home", "state", "--json", "show"])["run"]);
+    assert!(!stage.path(&format!("state/runs/{run}/workspace/state")).exists());
+}
+
+#[test]
+fn an_artifact_that_no_hand_off_can_name_is_a_warning_and_stops_nothing() {
+    let flow = "flow: odd\nsteps:\n  - id: a\n    run: \"mkdir -p handoff; echo x > handoff/x.txt; echo y > 'a\\\\b.txt'; echo z > good.txt\"\n    \
+                artifacts: [\"**/*.txt\"]\n  - id: b\n    run: echo b\n";
+    let stage = Stage::with_flow(flow);
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    assert!(done.err.contains("warning"), "{done:?}");
+    stage.expect(0, &["resume", &stage.run_id()]);
+    stage.expect(0, &["repair"]);
+    let handoff = stage.json(&["show", "--handoff", "a"]);
+    assert_eq!(handoff["artifacts"], serde_json::json!({"good.txt": "odd/good.txt"}));
+}
+
+#[test]
+fn a_run_that_is_detached_is_named_as_json_too() {
+    let stage = Stage::with_flow(TWO);
+    let named = stage.json(&["--json", "run", "flow.yaml", "--detach"]);
+    let run = text(&named["run"]);
+    wait_until("its end", || stage.json(&["--json", "show", &run])["status"] == "succeeded");
 }

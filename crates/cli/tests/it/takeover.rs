@@ -314,3 +314,30 @@ fn an_engine_stopped_before_it_shows_a_hand_off_puts_no_old_file_over_a_newer_on
     assert!(stage.handoffs() == shown, "the hand-offs are as they were");
     assert_eq!(stage.read(&artifact).trim(), "work.2.1");
 }
+
+#[test]
+fn a_follower_that_became_the_engine_waits_for_its_live_step_at_ctrl_c() {
+    let stage = Stage::with_flow(TWO_STEPS);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let follower = stage.start(&["resume", &stage.run_id()]);
+    let follows =
+        || std::fs::read_dir(format!("/proc/{}/task", follower.pid())).is_ok_and(|tasks| tasks.count() > 1);
+    wait_until("the follower to listen for signals", follows);
+    engine.kill();
+    wait_until("the follower to be the engine", || {
+        let lock = stage.read(".envoi/engine.lock");
+        lock.starts_with(&follower.pid().to_string()) && lock.contains("envoi-")
+    });
+    follower.signal(Signal::INT);
+    stage.write("go", "");
+    let done = follower.done();
+    assert_eq!(done.code, Some(7), "{done:?}");
+    assert!(
+        done.err.contains("starting nothing new") && !done.err.contains("goes on in process"),
+        "{done:?}"
+    );
+    assert!(stage.attempt("first.1.1").unwrap().join("exit.json").exists(), "the step was waited for");
+    stage.expect(0, &["resume"]);
+    assert_eq!(stage.lines("ledger"), ["first.1.1", "second.1.1"]);
+}

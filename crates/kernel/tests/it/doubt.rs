@@ -144,3 +144,11 @@ fn only_a_live_attempt_can_be_in_doubt() {
          ",
     );
 }
+
+#[test]
+fn a_rerun_by_policy_ends_with_a_person_after_three() {
+    let flow = flow([step("a").in_doubt(InDoubtPolicy::Rerun)]);
+    let doubts = ["start", "a.1.1 doubt", "a.1.2 doubt", "a.1.3 doubt", "a.1.4 doubt"];
+    assert_eq!(ends(&flow, &doubts[..4]), "a.1.3 IN_DOUBT, a.1.4 begins = a.1.4 live");
+    assert_eq!(ends(&flow, &doubts), "a.1.4 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]");
+}
