@@ -186,7 +186,7 @@ def routing_input(chance: random.Random) -> dict:
 
 def signal(chance: random.Random, careful: bool = False) -> dict:
     words = ("advance", "proceed", "LOOP", "retry", "terminate", "branch", "Route", "switch")
-    routes = (None, "a", "f/a", "f/a/b", {"flow": "f", "step_id": "a"}, {"step_id": "a", "x": 1})
+    routes = (None, "a", "f/a", "g/a/b", {"flow": "f", "step_id": "a"}, {"step_id": "a", "x": 1})
     sure = (1, 0.5, envoi.json.loads("0.90"), envoi.json.loads("10e-1"))
     if not careful:
         words += ("dance", "")

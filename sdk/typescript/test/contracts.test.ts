@@ -154,6 +154,8 @@ test("the engine's identity overrules what a step states, and the difference is 
 test("a hand-off's own members are refused where they stand", () => {
   const base = '"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance"},"summary":"x","status":"succeeded"';
   assert.equal(HandoffEnvelope.decode(`{${base}}`).routing_signal.confidence.text, "0.7");
+  assert.equal(HandoffEnvelope.decode(`{${base},"timestamp":"2026-01-02T03:04:05.1+00:00Z"}`).timestamp, "2026-01-02T03:04:05.1Z");
+  assert.equal(refused(() => HandoffEnvelope.decode(`{${base},"timestamp":"noon"}`)).pointer, "/timestamp");
   const long = "🧪".repeat(2001);
   for (const [member, pointer] of [['"artifacts":{"a/b":"../x"}', "/artifacts/a~1b"], ['"duration_ms":1.5', "/duration_ms"], ['"error":"x"', "/error"]] as const) {
     assert.equal(refused(() => HandoffEnvelope.decode(`{${base},${member}}`)).pointer, pointer);
@@ -183,6 +185,8 @@ test("a summary counts scalars, keeps what states something, and says what it le
   assert.equal(summary.startsWith("Status: VERIFIED\nword word"), true);
   assert.equal(Array.from(summary).length <= 2000, true);
   assert.equal(/\n… \[\d+ characters omitted\] …\n/.test(summary), true);
+  const often = summarize(`${"Status: UNVERIFIED\n".repeat(200)}Status: VERIFIED\n${"x ".repeat(900)}`);
+  assert.equal(often.startsWith("Status: UNVERIFIED\nStatus: VERIFIED\nStatus: UNVERIFIED\n"), true);
 });
 
 test("a routing input can be a value, a text, or bytes", () => {
@@ -284,6 +288,15 @@ test("writing a report prints one line", () => {
     assert.equal(stdout + stderr, `triage: ok, report in ${path}\n`);
     assert.equal(readSkillReport(path)?.data, null);
   });
+});
+
+test("metrics that are no object are kept as they came", () => {
+  const text = '{"ok":true,"generatedAt":"t","skillName":"s","metrics":5}';
+  assert.equal(formatCompact(SkillReport.decode(text)), text);
+});
+
+test("a signal is a failure whatever the exit code says", () => {
+  assert.deepEqual(judge({ exit: 0, signal: 9 }).error, { code: "TOOL_EXIT_NON_ZERO", message: "signal 9" });
 });
 
 test("the verdict keeps the report of a failure", () => {
