@@ -25,8 +25,8 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// The labels and their values, unquoted, in order.
-    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<(&'static str, String)>, Diagnostic> {
+    /// The labels with their values, unquoted, in order.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<Vec<Labelled>, Diagnostic> {
         let mut lines = Lines { rest: self.text(bytes)?, offset: 0 };
         let mut entries: Vec<Entry> = Vec::new();
         while let Some((start, line)) = lines.next() {
@@ -39,7 +39,7 @@ impl Labels {
                         &format!("a second `{label}`"),
                     ));
                 }
-                entries.push(self.entry(label, value, &mut lines));
+                entries.push(self.entry((start, label), value, &mut lines));
             } else if let Some(open) = entries.last_mut().filter(|entry| entry.goes_on) {
                 open.value.push('\n');
                 open.value.push_str(line.trim_end_matches(['\n', '\r']));
@@ -53,12 +53,12 @@ impl Labels {
     }
 
     /// What follows a label: a quoted value to its end, else the rest of the line, which free text may go on from.
-    fn entry(&self, label: &'static str, value: &str, lines: &mut Lines<'_>) -> Entry {
+    fn entry(&self, (start, label): (usize, &'static str), value: &str, lines: &mut Lines<'_>) -> Entry {
         match opened_quote(value) {
-            Some(opened) => Entry { label, value: quoted(opened, lines), goes_on: false },
+            Some(opened) => Entry { start, label, value: quoted(opened, lines), goes_on: false },
             None => {
                 let goes_on = self.free_text.contains(&label);
-                Entry { label, value: value.trim_ascii().to_owned(), goes_on }
+                Entry { start, label, value: value.trim_ascii().to_owned(), goes_on }
             }
         }
     }
@@ -90,8 +90,39 @@ impl Labels {
     }
 }
 
+/// A label and its value.
+pub(crate) struct Labelled {
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    /// Where its line begins, in bytes.
+    pub(crate) start: usize,
+}
+
+/// Where the members of the JSON form stand in the labelled text; empty if the input was JSON.
+#[derive(Default)]
+pub(crate) struct Places(Vec<(&'static str, usize)>);
+
+impl Places {
+    pub(crate) fn add(&mut self, member: &'static str, start: usize) {
+        self.0.push((member, start));
+    }
+
+    /// The refusal with the line of the label, or with its place in the JSON.
+    pub(crate) fn locate(&self, refusal: Diagnostic, bytes: &[u8]) -> Diagnostic {
+        let member = refusal.pointer.split('/').nth(1).unwrap_or_default();
+        match self.0.iter().find(|(name, _)| *name == member) {
+            Some((_, start)) => {
+                let Position { line, column } = Position::of(bytes, *start);
+                Diagnostic { line: Some(line), column: Some(column), ..refusal }
+            }
+            None => refusal.located(bytes),
+        }
+    }
+}
+
 /// A label and its value so far.
 struct Entry {
+    start: usize,
     label: &'static str,
     value: String,
     /// Whether lines without a label belong to it.
@@ -99,11 +130,11 @@ struct Entry {
 }
 
 impl Entry {
-    fn closed(mut self) -> (&'static str, String) {
+    fn closed(mut self) -> Labelled {
         if self.goes_on {
             self.value.truncate(self.value.trim_ascii_end().len());
         }
-        (self.label, self.value)
+        Labelled { label: self.label, value: self.value, start: self.start }
     }
 }
 

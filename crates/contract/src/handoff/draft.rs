@@ -7,7 +7,7 @@ use super::{Extras, HANDOFF_INVALID, Status, signal, status};
 use crate::decode::Fields;
 use crate::error::Diagnostic;
 use crate::json::{Members, Object, Value};
-use crate::labelled::{self, Labels};
+use crate::labelled::{self, Labelled, Labels, Places};
 use crate::routing::Signal;
 
 /// Files of a step, as they are given to the writer.
@@ -91,12 +91,13 @@ pub struct Draft {
 /// `HANDOFF_INVALID` with the place, for what is neither, wrong types and unknown words. What a hand-off must have is
 /// checked by [`super::write()`].
 pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
-    let value = if labelled::is_json(bytes) {
-        Value::parse(bytes).map_err(|error| Diagnostic::of_json(HANDOFF_INVALID, error))?
+    let (value, places) = if labelled::is_json(bytes) {
+        let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(HANDOFF_INVALID, error))?;
+        (value, Places::default())
     } else {
         from_labels(bytes)?
     };
-    decode_value(&value).map_err(|refusal| refusal.located(bytes))
+    decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
 fn decode_value(value: &Value) -> Result<Draft, Diagnostic> {
@@ -175,9 +176,9 @@ const LABELS: Labels = Labels {
 };
 
 /// Turns the labelled text into the JSON form.
-fn from_labels(bytes: &[u8]) -> Result<Value, Diagnostic> {
-    let mut draft = Object::new();
-    for (label, text) in LABELS.read(bytes)? {
+fn from_labels(bytes: &[u8]) -> Result<(Value, Places), Diagnostic> {
+    let (mut draft, mut places) = (Object::new(), Places::default());
+    for Labelled { label, value: text, start } in LABELS.read(bytes)? {
         let (name, value) = match label {
             "Step ID" => ("step_id", Value::from(text)),
             "Flow key" => ("flow_key", Value::from(text)),
@@ -192,9 +193,10 @@ fn from_labels(bytes: &[u8]) -> Result<Value, Diagnostic> {
             "Started at" => ("started_at", labelled::word(&text)),
             _ => ("status", Value::from(text)),
         };
+        places.add(name, start);
         draft.insert(name, value);
     }
-    Ok(Value::Object(draft))
+    Ok((Value::Object(draft), places))
 }
 
 /// `45000 ms` or `45000`.

@@ -124,3 +124,13 @@ fn the_status_of_a_long_json_text_is_kept() {
     let fenced = format!("```yaml\nstatus: VERIFIED\nlog:\n{}```", "  - status: no\n".repeat(300));
     assert!(summarize(&fenced).starts_with("status: VERIFIED\n```yaml\n"));
 }
+
+#[test]
+fn a_refused_label_is_found_again_in_its_line() {
+    let text = "Step ID: s\nOutput: a\nb\nStatus: done\n";
+    let refused = decode_draft(text.as_bytes()).unwrap_err();
+    assert_eq!((refused.pointer.as_str(), refused.line, refused.column), ("/status", Some(4), Some(1)));
+    let inner = "Status: failed\nRouting: decision=advance, confidence=7\n";
+    let refused = decode_draft(inner.as_bytes()).unwrap_err();
+    assert_eq!((refused.pointer.as_str(), refused.line), ("/routing_signal/confidence", Some(2)));
+}

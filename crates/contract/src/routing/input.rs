@@ -7,7 +7,7 @@ use super::ROUTING_INVALID;
 use crate::decode::Fields;
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
-use crate::labelled::{self, Labels};
+use crate::labelled::{self, Labelled, Labels, Places};
 
 /// How often a loop goes back when nothing else is said.
 const DEFAULT_MAX_ITERATIONS: u64 = 3;
@@ -164,12 +164,13 @@ impl Routing {
 /// `ROUTING_INVALID` with the place, for what is neither, for wrong types and unknown kinds, and for a microloop that
 /// nothing could end.
 pub fn decode_input(bytes: &[u8]) -> Result<Input, Diagnostic> {
-    let value = if labelled::is_json(bytes) {
-        Value::parse(bytes).map_err(|error| Diagnostic::of_json(ROUTING_INVALID, error))?
+    let (value, places) = if labelled::is_json(bytes) {
+        let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(ROUTING_INVALID, error))?;
+        (value, Places::default())
     } else {
         from_labels(bytes)?
     };
-    decode_value(&value).map_err(|refusal| refusal.located(bytes))
+    decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
 fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
@@ -213,9 +214,9 @@ const LABELS: Labels = Labels {
 };
 
 /// Turns the labelled text into the JSON form.
-fn from_labels(bytes: &[u8]) -> Result<Value, Diagnostic> {
-    let mut input = Object::new();
-    for (label, text) in LABELS.read(bytes)? {
+fn from_labels(bytes: &[u8]) -> Result<(Value, Places), Diagnostic> {
+    let (mut input, mut places) = (Object::new(), Places::default());
+    for Labelled { label, value: text, start } in LABELS.read(bytes)? {
         let (name, value) = match label {
             "Handoff text" => ("handoff_text", Value::from(text)),
             "Step routing" => ("routing", routing_from(&text)),
@@ -224,9 +225,10 @@ fn from_labels(bytes: &[u8]) -> Result<Value, Diagnostic> {
             "Hints" => ("hints", labelled::scalar(&text)),
             _ => ("iteration", labelled::scalar(&text)),
         };
+        places.add(name, start);
         input.insert(name, value);
     }
-    Ok(Value::Object(input))
+    Ok((Value::Object(input), places))
 }
 
 fn routing_from(text: &str) -> Value {

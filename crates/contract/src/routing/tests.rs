@@ -152,7 +152,7 @@ fn a_refusal_points_at_its_place() {
         ),
         (" {\"routing\": null}", "", (1, 2)),
         ("{\"handoff_text\": \"x\", \"steps\": [null]}", "/steps/0", (1, 33)),
-        ("Handoff text: \"x\"\nIteration: two", "/iteration", (0, 0)),
+        ("Handoff text: \"x\"\nIteration: two", "/iteration", (2, 1)),
         ("Handoff text: \"x\"\n\nBlue: y", "", (3, 1)),
     ];
     for (text, pointer, (line, column)) in rows {
