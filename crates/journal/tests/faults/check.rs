@@ -1,10 +1,10 @@
 //! What must be found in a store, given what its writer said until some moment.
 
-use crate::life::{RUNS, Told, content};
+use crate::life::{Life, RUNS, Told, content, empty};
 use envoi_contract::digest::Digest;
 use envoi_journal::{Layout, ReadError, Reader, Store, conformance, repair};
 use envoi_kernel::{event::Event, event::Record, ids::RunId};
-use envoi_testkit::Moment;
+use envoi_testkit::{Moment, Survives};
 
 /// Opens a store and sees that all is there that was acknowledged until `at`, nothing that was refused, nothing half, and
 /// that it goes on from there.
@@ -34,6 +34,14 @@ pub(crate) fn check(layout: &Layout, told: &[Told], at: Moment) -> Result<(), St
     }
     let report = repair(&store).map_err(|error| format!("{error:?}"))?;
     if report.is_clean() { Ok(()) } else { Err(format!("{report:?}")) }
+}
+
+/// As [`check`], of what is left if the power fails at a moment of a life.
+pub(crate) fn check_left(left: &Layout, life: &Life, at: Moment, survives: Survives) -> Result<(), String> {
+    // A disk of its own, so that looking at it waits for no real one.
+    let _disk = empty(left);
+    life.disk.power_loss(at, survives, left.root()).unwrap();
+    check(left, &life.told, at)
 }
 
 /// The attempts that a run's events are of, having seen that each is whole.
