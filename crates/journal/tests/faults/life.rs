@@ -1,7 +1,7 @@
 //! A short life of a store on a disk of ours, and what the writer said in it.
 
 use envoi_contract::digest::Digest;
-use envoi_journal::{Commit, CommitError, Layout, Reader, Receipt, Store, Writer, conformance};
+use envoi_journal::{Commit, CommitError, Epoch, Layout, Reader, Receipt, Store, Writer, conformance};
 use envoi_kernel::ids::RunId;
 use envoi_testkit::{Disk, Faults, Moment};
 use std::{
@@ -32,6 +32,8 @@ pub(crate) struct Life {
     pub(crate) layout: Layout,
     pub(crate) disk: Arc<Disk>,
     pub(crate) told: Vec<Told>,
+    /// The epochs that were taken, and when that was said.
+    pub(crate) epochs: Vec<(Epoch, Moment)>,
     /// What else was refused: to open, to take the epoch, to read.
     pub(crate) refused: Vec<String>,
     asked: usize,
@@ -45,6 +47,7 @@ pub(crate) fn live(layout: &Layout, faults: Faults) -> Life {
         layout: layout.clone(),
         disk: Arc::new(disk),
         told: Vec::new(),
+        epochs: Vec::new(),
         refused: Vec::new(),
         asked: 0,
     };
@@ -90,7 +93,9 @@ impl Life {
         let store = Store::open(self.layout.clone())?;
         let reader = store.reader()?;
         for _ in 0..WRITERS {
-            let writer = store.writer(store.take_epoch()?)?;
+            let epoch = store.take_epoch()?;
+            self.epochs.push((epoch, self.disk.now()));
+            let writer = store.writer(epoch)?;
             self.round(&writer, &reader);
             writer.close();
         }

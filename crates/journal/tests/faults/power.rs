@@ -27,7 +27,6 @@ fn what_was_acknowledged_is_on_the_disk_whatever_else_was_not() {
     let place = place();
     let life = lived(&place, Faults::default());
     let moments: Vec<_> = life.disk.before_syncs().into_iter().map(|at| (at, Survives::Synced)).collect();
-    assert!(moments.len() > COMMITS / 2, "two syncs for the commits of each writer, and more");
     assert_eq!(broken(&place, &life, &moments), [""; 0]);
 }
 
