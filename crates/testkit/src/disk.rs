@@ -32,7 +32,8 @@ pub struct Faults {
     pub lie_sync: bool,
 }
 
-/// The disk under the databases of one folder. It works as long as this value lives.
+/// The disk under the databases of one folder. It works as long as this value, or an open file on it, lives; of two for the
+/// same folder, the newer one.
 #[derive(Debug)]
 pub struct Disk {
     root: PathBuf,
@@ -79,6 +80,15 @@ impl Disk {
         Moment(self.state().log.len())
     }
 
+    /// The moments before each sync that made something durable, and now: the last of those between which
+    /// [`Survives::Synced`] leaves the same files, but for what was removed.
+    #[must_use]
+    pub fn before_syncs(&self) -> Vec<Moment> {
+        let state = self.state();
+        let syncs = state.log.iter().enumerate().filter(|(_, entry)| matches!(entry.act, Act::Synced));
+        syncs.map(|(place, _)| Moment(place)).chain([Moment(state.log.len())]).collect()
+    }
+
     /// Writes to another folder the files that would be found if the power had failed at a moment.
     ///
     /// # Errors
@@ -110,7 +120,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// The disk that a file is on, if it is on one.
 pub(crate) fn watched(path: &Path) -> Option<Watched> {
     let disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
-    let (_, disk) = disks.iter().find(|(root, disk)| path.starts_with(root) && disk.strong_count() > 0)?;
+    let (_, disk) = disks.iter().rfind(|(root, disk)| path.starts_with(root) && disk.strong_count() > 0)?;
     Some(Watched { path: path.to_owned(), state: disk.upgrade()? })
 }
 

@@ -9,7 +9,10 @@ const FLOW: &str = "flow: upgrade\nsteps:\n  - id: long\n    run: \"echo $ENVOI_
 /// Puts a fresh copy of the binary, another file, in the place of `name`.
 fn install(stage: &Stage, name: &str) {
     let temp = stage.path("envoi.new");
-    fs::copy(env!("CARGO_BIN_EXE_envoi"), &temp).unwrap();
+    // In a process of its own: a child that another test forks meanwhile must not hold the copy open for writing, because a
+    // file that is written to cannot be executed.
+    let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_envoi")).arg(&temp).status();
+    assert!(copied.unwrap().success());
     fs::rename(&temp, stage.path(name)).unwrap();
 }
 

@@ -202,7 +202,7 @@ impl Table<'_> {
         let because = format!("the text asks to go to {}", hint.shown());
         let mut signal = Signal::new(Decision::Branch, reason, "1.0");
         signal.next_step_id = Some(step.clone());
-        signal.route = Some(Route { flow: hint.flow.clone(), step_id: step.clone() });
+        signal.route = Some(Route { flow: hint.flow.clone(), step_id: step.clone(), unknown: Object::new() });
         Fired::new("1", because, signal)
     }
 

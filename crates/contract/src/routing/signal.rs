@@ -76,6 +76,8 @@ pub struct Route {
     pub flow: Option<String>,
     /// The step, or the route's name where a flow gives its routes names. Never empty; without `/` when there is no flow.
     pub step_id: String,
+    /// Members that this contract does not know, in the order read. Only the resolver's form, an object, can carry them.
+    pub unknown: Object,
 }
 
 impl Route {
@@ -87,7 +89,11 @@ impl Route {
             None => (None, text),
         };
         let whole = !step_id.is_empty() && flow != Some("");
-        whole.then(|| Route { flow: flow.map(String::from), step_id: step_id.to_string() })
+        whole.then(|| Route {
+            flow: flow.map(String::from),
+            step_id: step_id.to_string(),
+            unknown: Object::new(),
+        })
     }
 
     /// `step`, or `flow/step` for a flow other than `current_flow`.
@@ -233,8 +239,12 @@ impl Signal {
     #[must_use]
     pub fn resolver(&self) -> Value {
         let route = self.route.as_ref().map(|route| {
-            let Route { flow, step_id } = route;
-            Object::from([("flow", Value::from(flow.clone())), ("step_id", Value::from(step_id.as_str()))])
+            let Route { flow, step_id, unknown } = route;
+            let known = Object::from([
+                ("flow", Value::from(flow.clone())),
+                ("step_id", Value::from(step_id.as_str())),
+            ]);
+            crate::decode::with_unknown(known, unknown)
         });
         let mut members = self.common_members(self.decision.resolver_word(), route.into());
         if self.needs_human {
@@ -295,7 +305,9 @@ fn decode_route_object(route: &Value) -> Result<Route, Diagnostic> {
     let step_id = fields.required_string("step_id")?;
     let name = flow.as_ref().map_or_else(|| step_id.clone(), |flow| format!("{flow}/{step_id}"));
     // Both forms must be able to say the same: what the string form would read otherwise is refused.
-    Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
-        Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "", "names without `/`, not empty", route)
-    })
+    let read =
+        Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
+            Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "", "names without `/`, not empty", route)
+        })?;
+    Ok(Route { unknown: fields.rest(), ..read })
 }

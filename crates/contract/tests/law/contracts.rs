@@ -53,7 +53,11 @@ fn confidence() -> BoxedStrategy<Number> {
 pub(crate) fn signal() -> BoxedStrategy<Signal> {
     const KNOWN: &[&str] = &["decision", "next_step_id", "route", "reason", "confidence", "needs_human"];
     let part = || "[a-zé _-]{1,6}";
-    let route = (option::of(part()), part()).prop_map(|(flow, step_id)| Route { flow, step_id });
+    let route = (option::of(part()), part()).prop_map(|(flow, step_id)| Route {
+        flow,
+        step_id,
+        unknown: Object::new(),
+    });
     let target = (option::of(text()), option::of(route), any::<bool>());
     let manner = (text(), confidence(), any::<bool>(), unknown(KNOWN));
     (select(Decision::ALL.as_slice()), target, manner)

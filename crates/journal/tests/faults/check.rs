@@ -1,40 +1,58 @@
 //! What must be found in a store, given what its writer said until some moment.
 
-use crate::life::{RUNS, Told, content};
+use crate::life::{Life, RUNS, Told, content, empty};
 use envoi_contract::digest::Digest;
 use envoi_journal::{Layout, ReadError, Reader, RepairOptions, Store, conformance, repair};
 use envoi_kernel::{event::Event, event::Record, ids::RunId};
-use envoi_testkit::Moment;
+use envoi_testkit::{Moment, Survives};
+use std::fmt::Debug;
 
 /// Opens a store and sees that all is there that was acknowledged until `at`, nothing that was refused, nothing half, and
 /// that it goes on from there.
-pub(crate) fn check(layout: &Layout, told: &[Told], at: Moment) -> Result<(), String> {
-    let store = Store::open(layout.clone()).map_err(|error| format!("{error:?}"))?;
-    let reader = store.reader().unwrap();
-    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+pub(crate) fn check(layout: &Layout, life: &Life, at: Moment) -> Result<(), String> {
+    let store = Store::open(layout.clone()).map_err(said)?;
+    let reader = store.reader().map_err(said)?;
+    let epoch = store.take_epoch().map_err(said)?;
+    let writer = store.writer(epoch).map_err(said)?;
     for run in RUNS.map(|name| conformance::run(name).unwrap()) {
         let found = attempts(&reader, &run)?;
-        for told in told.iter().filter(|told| told.run == run && told.at <= at) {
-            let is_there = found.contains(&told.attempt);
-            match &told.outcome {
-                Ok(_) if !is_there => {
-                    return Err(format!("acknowledged {} of {run} is not there: {found:?}", told.attempt));
-                }
-                Err(error) if is_there && !error.is_unknown() => {
-                    return Err(format!("refused {} of {run} is there: {found:?}", told.attempt));
-                }
-                _ => {}
-            }
-        }
+        compare(&run, &found, life.told.iter().filter(|told| told.run == run && told.at <= at))?;
         let next = u64::try_from(found.len() * 2).unwrap();
         let event = if next == 0 { conformance::started(&run) } else { conformance::timer_set("x") };
-        writer
-            .commit(conformance::commit(&run, next, [event.unwrap()]))
-            .map_err(|error| format!("{error:?}"))?;
+        writer.commit(conformance::commit(&run, next, [event.unwrap()])).map_err(said)?;
     }
-    let epoch = store.take_epoch().map_err(|error| format!("{error:?}"))?;
-    let report = repair(&store, epoch, RepairOptions::default()).map_err(|error| format!("{error:?}"))?;
-    if report.is_clean() { Ok(()) } else { Err(format!("{report:?}")) }
+    if let Some(taken) = life.epochs.iter().find(|taken| taken.1 <= at && taken.0 >= epoch) {
+        return Err(format!("epoch {} was taken, and now {epoch}", taken.0));
+    }
+    let epoch = store.take_epoch().map_err(said)?;
+    let report = repair(&store, epoch, RepairOptions::default()).map_err(said)?;
+    if report.is_clean() { Ok(()) } else { Err(said(report)) }
+}
+
+fn said(what: impl Debug) -> String {
+    format!("{what:?}")
+}
+
+/// What was found of a run is what was said of it.
+fn compare<'a>(run: &RunId, found: &[usize], told: impl Iterator<Item = &'a Told>) -> Result<(), String> {
+    for Told { attempt, outcome, .. } in told {
+        match (outcome, found.contains(attempt)) {
+            (Ok(_), false) => return Err(format!("acknowledged {attempt} of {run} is not in {found:?}")),
+            (Err(error), true) if !error.is_unknown() => {
+                return Err(format!("refused {attempt} of {run} is in {found:?}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// As [`check`], of what is left if the power fails at a moment of a life.
+pub(crate) fn check_left(left: &Layout, life: &Life, at: Moment, survives: Survives) -> Result<(), String> {
+    // A disk of its own, so that looking at it waits for no real one.
+    let _disk = empty(left);
+    life.disk.power_loss(at, survives, left.root()).unwrap();
+    check(left, life, at)
 }
 
 /// The attempts that a run's events are of, having seen that each is whole.
@@ -42,7 +60,7 @@ fn attempts(reader: &Reader, run: &RunId) -> Result<Vec<usize>, String> {
     let records = match reader.load(run) {
         Ok(loaded) => loaded.records,
         Err(ReadError::Missing { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{error:?}")),
+        Err(error) => return Err(said(error)),
     };
     let seqs: Vec<u64> = records.iter().map(|record| record.seq).collect();
     if seqs != (0..u64::try_from(records.len()).unwrap()).collect::<Vec<_>>() {

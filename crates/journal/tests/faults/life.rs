@@ -1,11 +1,11 @@
 //! A short life of a store on a disk of ours, and what the writer said in it.
 
 use envoi_contract::digest::Digest;
-use envoi_journal::{Commit, CommitError, Layout, Reader, Receipt, Store, Writer, conformance};
+use envoi_journal::{Commit, CommitError, Epoch, Layout, Reader, Receipt, Store, Writer, conformance};
 use envoi_kernel::ids::RunId;
 use envoi_testkit::{Disk, Faults, Moment};
 use std::{
-    path::Path,
+    fs,
     sync::{Arc, mpsc},
 };
 
@@ -13,12 +13,10 @@ use std::{
 pub(crate) const RUNS: [&str; 3] = ["a", "b", "c"];
 /// How often the store is opened.
 const OPENED: usize = 2;
-/// How many writers there are while it is open; each ends with a checkpoint, so that the next one begins the WAL anew.
+/// How many writers there are while it is open. Every run commits with each of them; each ends with a checkpoint, so that the next one begins the WAL anew.
 const WRITERS: usize = 2;
-/// How often every run commits with each of them.
-const ROUNDS: usize = 2;
 /// How many commits all of it asks for, if nothing fails.
-pub(crate) const COMMITS: usize = OPENED * WRITERS * ROUNDS * RUNS.len();
+pub(crate) const COMMITS: usize = OPENED * WRITERS * RUNS.len();
 
 /// A commit that was asked for, and what was said of it.
 pub(crate) struct Told {
@@ -31,20 +29,28 @@ pub(crate) struct Told {
 }
 
 pub(crate) struct Life {
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) layout: Layout,
     pub(crate) disk: Arc<Disk>,
     pub(crate) told: Vec<Told>,
+    /// The epochs that were taken, and when that was said.
+    pub(crate) epochs: Vec<(Epoch, Moment)>,
     /// What else was refused: to open, to take the epoch, to read.
     pub(crate) refused: Vec<String>,
     asked: usize,
 }
 
-/// Lives it on a disk with these faults, and ends with a disk that works again.
-pub(crate) fn live(faults: Faults) -> Life {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(Disk::below(folder.path()).unwrap());
+/// Lives it in a store that was empty, on a disk with these faults.
+pub(crate) fn live(layout: &Layout, faults: Faults) -> Life {
+    let disk = empty(layout);
     disk.plan(faults);
-    let mut life = Life { folder, disk, told: Vec::new(), refused: Vec::new(), asked: 0 };
+    let mut life = Life {
+        layout: layout.clone(),
+        disk: Arc::new(disk),
+        told: Vec::new(),
+        epochs: Vec::new(),
+        refused: Vec::new(),
+        asked: 0,
+    };
     for _ in 0..OPENED {
         if let Err(error) = life.open() {
             life.refused.push(error.to_string());
@@ -53,8 +59,28 @@ pub(crate) fn live(faults: Faults) -> Life {
     life
 }
 
-pub(crate) fn layout(folder: &Path) -> Layout {
-    Layout::new(folder.join(".envoi"))
+/// A disk below a store without a database.
+pub(crate) fn empty(layout: &Layout) -> Disk {
+    for name in ["envoi.db", "envoi.db-wal", "envoi.db-shm", "envoi.db-journal"] {
+        // Most are not there; one that stays is found by the check.
+        drop(fs::remove_file(layout.root().join(name)));
+    }
+    Disk::below(layout.root()).unwrap()
+}
+
+/// The layouts of a store and of what is left of it; made once, as a new folder takes longer than a life.
+pub(crate) struct Place {
+    pub(crate) store: Layout,
+    pub(crate) left: Layout,
+    _folder: tempfile::TempDir,
+}
+
+pub(crate) fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, left] = ["store", "left"].map(|name| Layout::new(folder.path().join(name)));
+    store.create().unwrap();
+    left.create().unwrap();
+    Place { store, left, _folder: folder }
 }
 
 /// The content that a commit brings: more than a page of the database.
@@ -64,13 +90,13 @@ pub(crate) fn content(attempt: usize) -> Vec<u8> {
 
 impl Life {
     fn open(&mut self) -> Result<(), Box<dyn std::error::Error>> {
-        let store = Store::open(layout(self.folder.path()))?;
+        let store = Store::open(self.layout.clone())?;
         let reader = store.reader()?;
         for _ in 0..WRITERS {
-            let writer = store.writer(store.take_epoch()?)?;
-            for _ in 0..ROUNDS {
-                self.round(&writer, &reader);
-            }
+            let epoch = store.take_epoch()?;
+            self.epochs.push((epoch, self.disk.now()));
+            let writer = store.writer(epoch)?;
+            self.round(&writer, &reader);
             writer.close();
         }
         Ok(())

@@ -4,4 +4,5 @@
 
 mod check;
 mod life;
+mod power;
 mod refused;

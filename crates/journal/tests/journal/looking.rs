@@ -20,7 +20,9 @@ fn look(layout: &Layout) -> String {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("program");
-    fs::copy(PROGRAM, &program).unwrap();
+    // In a process of its own: a child that another test forks meanwhile must not hold the copy open for writing, because a
+    // file that is written to cannot be executed.
+    assert!(Command::new("cp").arg(PROGRAM).arg(&program).status().unwrap().success());
     let mut command = Command::new(program);
     command.arg(layout.root()).arg("look").current_dir("/");
     if fs::metadata(place.path()).unwrap().uid() == 0 {

@@ -41,6 +41,8 @@ export interface Route {
   /** The flow; null for the same one. */
   readonly flow: string | null;
   readonly step_id: string;
+  /** Members that this contract does not know; only the resolver's form, an object, can carry them. */
+  readonly unknown?: JsonObject;
 }
 
 /** The two wire forms: inside a hand-off, and the resolver's output. */
@@ -115,7 +117,8 @@ export class RoutingSignal {
   /** The form of the resolver's output: `route` an object or null, `needs_human` only when true. */
   toResolver(): JsonObject {
     const { route } = this;
-    const target = route && new Map<string, JsonValue>([["flow", route.flow], ["step_id", route.step_id]]);
+    const known = route && new Map<string, JsonValue>([["flow", route.flow], ["step_id", route.step_id]]);
+    const target = known && withUnknown(known, route?.unknown ?? new Map());
     const members = this.common(RESOLVER_WORDS[this.decision], target);
     if (this.needs_human) members.set("needs_human", true);
     return withUnknown(members, this.unknown);
@@ -124,7 +127,7 @@ export class RoutingSignal {
   /** The same signal leading from `flow`: a route into that flow names only the step. */
   seenFrom(flow: string): RoutingSignal {
     if (this.route === null || this.route.flow !== flow) return this;
-    return new RoutingSignal({ ...this, route: { flow: null, step_id: this.route.step_id } });
+    return new RoutingSignal({ ...this, route: { ...this.route, flow: null } });
   }
 
   /** The resolver's form. */
@@ -205,5 +208,6 @@ function readRouteObject(value: JsonObject): Route {
   if (read === null || read.flow !== flow || read.step_id !== step_id) {
     throw refuse(INVALID, "/route", "names without `/`, not empty", value);
   }
-  return read;
+  const unknown = fields.rest();
+  return unknown.size === 0 ? read : { ...read, unknown };
 }

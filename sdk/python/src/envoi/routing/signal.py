@@ -61,6 +61,7 @@ class Route:
 
     step_id: str
     flow: Optional[str] = None
+    unknown: Dict[str, Any] = field(default_factory=dict, hash=False)
 
     @classmethod
     def read(cls, text: str) -> Optional["Route"]:
@@ -69,6 +70,10 @@ class Route:
         if not slash:
             return cls(text) if text else None
         return cls(step_id, flow) if flow and step_id else None
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the resolver writes it; only this form can carry unknown members."""
+        return with_unknown({"flow": self.flow, "step_id": self.step_id}, self.unknown)
 
     def name(self, current_flow: Optional[str] = None) -> str:
         """`step`, or `flow/step` for a flow other than the current one."""
@@ -140,7 +145,7 @@ class RoutingSignal:
 
     def to_resolver_dict(self) -> Dict[str, Any]:
         """The form of the resolver's output: `route` an object or null, `needs_human` only when true."""
-        route = None if self.route is None else {"flow": self.route.flow, "step_id": self.route.step_id}
+        route = None if self.route is None else self.route.to_dict()
         known = self._common(self.decision.resolver_word, route)
         if self.needs_human:
             known["needs_human"] = True
@@ -200,4 +205,6 @@ def _read_route_object(route: Dict[str, Any]) -> Optional[Route]:
     step_id = fields.required_text("step_id")
     # The string form must be able to say the same.
     route_named = Route(step_id, flow)
-    return route_named if Route.read(route_named.name()) == route_named else None
+    if Route.read(route_named.name()) != route_named:
+        return None
+    return Route(step_id, flow, fields.rest())
