@@ -266,3 +266,68 @@ impl State {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "f";
+
+    fn state(faults: Faults) -> State {
+        State { faults, ..State::default() }
+    }
+
+    /// Writes so many bytes at the end, five times; how many of them were written, and what was said.
+    fn writes(faults: Faults, len: usize) -> [(usize, c_int); 5] {
+        let mut state = state(faults);
+        [(); 5].map(|()| {
+            let offset = state.lengths.get(Path::new(FILE)).copied().unwrap_or(0);
+            let verdict = state.judge_write(Path::new(FILE), offset, len);
+            let bytes = vec![1; verdict.len];
+            state.changed(Path::new(FILE), Change::Write { offset, bytes });
+            (verdict.len, verdict.refusal.unwrap_or(0))
+        })
+    }
+
+    #[test]
+    fn the_write_that_is_named_fails_and_those_after_it_if_it_is_for_good() {
+        let (well, io) = ((4, 0), SQLITE_IOERR_WRITE);
+        let fail = Faults { fail_write_at: Some(2), ..Faults::default() };
+        let short = Faults { short_write_at: Some(2), ..Faults::default() };
+        let rows = [
+            (Faults::default(), [well; 5]),
+            (fail, [well, (0, io), well, well, well]),
+            (Faults { for_good: true, ..fail }, [well, (0, io), (0, io), (0, io), (0, io)]),
+            (short, [well, (2, io), well, well, well]),
+        ];
+        for (faults, expected) in rows {
+            assert_eq!(writes(faults, 4), expected, "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_takes_what_fits_and_what_does_not_grow_a_file() {
+        let full = Faults { full_after_bytes: Some(10), ..Faults::default() };
+        assert_eq!(writes(full, 4), [(4, 0), (4, 0), (2, SQLITE_FULL), (0, SQLITE_FULL), (0, SQLITE_FULL)]);
+        let mut state = state(full);
+        state.changed(Path::new(FILE), Change::Write { offset: 0, bytes: vec![0; 10] });
+        let over = state.judge_write(Path::new(FILE), 2, 8);
+        assert_eq!((over.len, over.refusal), (8, None));
+        assert_eq!(state.judge_write(Path::new("g"), 0, 1).refusal, Some(SQLITE_FULL));
+    }
+
+    #[test]
+    fn a_sync_fails_or_lies_as_planned() {
+        let rows = [
+            (Faults::default(), [0, 0], 2),
+            (Faults { fail_sync_at: Some(1), ..Faults::default() }, [SQLITE_IOERR_FSYNC, 0], 1),
+            (Faults { lie_sync: true, ..Faults::default() }, [0, 0], 0),
+        ];
+        for (faults, said, durable) in rows {
+            let mut state = state(faults);
+            assert_eq!([(); 2].map(|()| state.sync(Path::new(FILE))), said, "{faults:?}");
+            let synced = state.log.iter().filter(|entry| matches!(entry.act, Act::Synced)).count();
+            assert_eq!(synced, durable, "{faults:?}");
+        }
+    }
+}

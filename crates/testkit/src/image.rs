@@ -102,13 +102,15 @@ impl File {
     }
 
     fn write(&mut self, offset: usize, bytes: &[u8]) {
-        let end = offset + bytes.len();
-        if self.durable.len() < end {
-            self.durable.resize(end, 0);
+        if self.durable.len() < offset {
+            self.durable.resize(offset, 0);
         }
-        if let Some(place) = self.durable.get_mut(offset..end) {
-            place.copy_from_slice(bytes);
+        let over = bytes.len().min(self.durable.len() - offset);
+        let (over, more) = bytes.split_at(over);
+        if let Some(place) = self.durable.get_mut(offset..offset + over.len()) {
+            place.copy_from_slice(over);
         }
+        self.durable.extend_from_slice(more);
     }
 }
 

@@ -83,9 +83,9 @@ pub(crate) fn place() -> Place {
     Place { store, left, _folder: folder }
 }
 
-/// The content that a commit brings: more than a page of the database.
+/// The content that a commit brings.
 pub(crate) fn content(attempt: usize) -> Vec<u8> {
-    format!("{attempt:>5000}").into_bytes()
+    format!("{attempt:>500}").into_bytes()
 }
 
 impl Life {
