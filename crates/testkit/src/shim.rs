@@ -18,7 +18,7 @@ use std::{
 };
 
 /// The default file system as it was before ours.
-static MACHINE: OnceLock<Option<Machine>> = OnceLock::new();
+static MACHINE: OnceLock<Machine> = OnceLock::new();
 
 struct Machine(*mut sqlite3_vfs);
 
@@ -41,13 +41,15 @@ const OURS_BYTES: usize = size_of::<Ours>();
 
 /// Makes ours the default file system, once in the life of a process.
 pub(crate) fn install() -> io::Result<()> {
-    match MACHINE.get_or_init(register) {
-        Some(_) => Ok(()),
-        None => Err(io::Error::other("sqlite refuses another file system")),
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    match INSTALLED.get_or_init(|| register().is_some()) {
+        true => Ok(()),
+        false => Err(io::Error::other("sqlite refuses another file system")),
     }
 }
 
-fn register() -> Option<Machine> {
+/// `None` when SQLite refuses.
+fn register() -> Option<()> {
     // SAFETY: null asks for the default one; the answer is null or lives as long as the process.
     let machine = unsafe { sqlite3_vfs_find(ptr::null()) };
     // SAFETY: as above.
@@ -60,14 +62,16 @@ fn register() -> Option<Machine> {
         xDelete: Some(delete),
         ..*copied
     }));
+    // Before ours can be called, which it may be as soon as it is registered.
+    MACHINE.set(Machine(machine)).ok()?;
     // SAFETY: a whole file system that is never freed. The functions that were copied find what they need in `pAppData`,
     // which was copied too.
     let said = unsafe { sqlite3_vfs_register(ours, 1) };
-    (said == SQLITE_OK).then_some(Machine(machine))
+    (said == SQLITE_OK).then_some(())
 }
 
 fn machine() -> *mut sqlite3_vfs {
-    MACHINE.get().and_then(Option::as_ref).map_or(ptr::null_mut(), |machine| machine.0)
+    MACHINE.get().map_or(ptr::null_mut(), |machine| machine.0)
 }
 
 /// The path of a name that SQLite gave; `None` for a file without one.
