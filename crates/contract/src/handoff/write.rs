@@ -164,6 +164,7 @@ fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagno
 fn at_home(mut signal: Signal, flow_key: &str) -> Signal {
     if let Some(route) = &mut signal.route
         && route.flow.as_deref() == Some(flow_key)
+        && route.can_leave_out_its_flow()
     {
         route.flow = None;
     }

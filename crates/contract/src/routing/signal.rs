@@ -96,10 +96,17 @@ impl Route {
         })
     }
 
+    /// Whether the step alone is read again as the step: one with a `/` would be read as a flow and a step.
+    pub(crate) fn can_leave_out_its_flow(&self) -> bool {
+        !self.step_id.contains('/')
+    }
+
     /// `step`, or `flow/step` for a flow other than `current_flow`.
     fn name(&self, current_flow: Option<&str>) -> String {
         match self.flow.as_deref() {
-            Some(flow) if Some(flow) != current_flow => format!("{flow}/{}", self.step_id),
+            Some(flow) if Some(flow) != current_flow || !self.can_leave_out_its_flow() => {
+                format!("{flow}/{}", self.step_id)
+            }
             _ => self.step_id.clone(),
         }
     }

@@ -126,7 +126,7 @@ export class RoutingSignal {
 
   /** The same signal leading from `flow`: a route into that flow names only the step. */
   seenFrom(flow: string): RoutingSignal {
-    if (this.route === null || this.route.flow !== flow) return this;
+    if (this.route === null || this.route.flow !== flow || !canLeaveOutItsFlow(this.route)) return this;
     return new RoutingSignal({ ...this, route: { ...this.route, flow: null } });
   }
 
@@ -156,8 +156,14 @@ export function convert(signal: unknown, to: SignalForm, currentFlow: string | n
   return to === "orchestrator" ? read.toOrchestrator(currentFlow) : read.toResolver();
 }
 
+/** A step with a `/` would be read as a flow and a step. */
+function canLeaveOutItsFlow(route: Route): boolean {
+  return !route.step_id.includes("/");
+}
+
 function routeName(route: Route, currentFlow: string | null): string {
-  return route.flow === null || route.flow === currentFlow ? route.step_id : `${route.flow}/${route.step_id}`;
+  const alone = route.flow === null || (route.flow === currentFlow && canLeaveOutItsFlow(route));
+  return alone ? route.step_id : `${route.flow}/${route.step_id}`;
 }
 
 /** `step` or `flow/step`; null if a part is missing. */

@@ -76,8 +76,9 @@ class Route:
         return with_unknown({"flow": self.flow, "step_id": self.step_id}, self.unknown)
 
     def name(self, current_flow: Optional[str] = None) -> str:
-        """`step`, or `flow/step` for a flow other than the current one."""
-        return self.step_id if self.flow in (None, current_flow) else f"{self.flow}/{self.step_id}"
+        """`step`, or `flow/step` for a flow other than the current one, or where the step alone would be read as both."""
+        alone = self.flow is None or (self.flow == current_flow and "/" not in self.step_id)
+        return self.step_id if alone else f"{self.flow}/{self.step_id}"
 
 
 @dataclass
