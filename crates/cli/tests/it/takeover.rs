@@ -321,13 +321,10 @@ fn a_follower_that_became_the_engine_waits_for_its_live_step_at_ctrl_c() {
     let engine = stage.start(&["run", "flow.yaml"]);
     wait_until("the step", || !stage.lines("ledger").is_empty());
     let follower = stage.start(&["resume", &stage.run_id()]);
-    let follows =
-        || std::fs::read_dir(format!("/proc/{}/task", follower.pid())).is_ok_and(|tasks| tasks.count() > 1);
-    wait_until("the follower to listen for signals", follows);
+    wait_until("the follower to listen for signals", || has_thread(follower.pid(), "signals"));
     engine.kill();
-    wait_until("the follower to be the engine", || {
-        let lock = stage.read(".envoi/engine.lock");
-        lock.starts_with(&follower.pid().to_string()) && lock.contains("envoi-")
+    wait_until("the follower to wait for the step as its engine", || {
+        has_thread(follower.pid(), "attempt-first")
     });
     follower.signal(Signal::INT);
     stage.write("go", "");
@@ -340,4 +337,12 @@ fn a_follower_that_became_the_engine_waits_for_its_live_step_at_ctrl_c() {
     assert!(stage.attempt("first.1.1").unwrap().join("exit.json").exists(), "the step was waited for");
     stage.expect(0, &["resume"]);
     assert_eq!(stage.lines("ledger"), ["first.1.1", "second.1.1"]);
+}
+
+/// Whether the process has a thread whose name begins so.
+fn has_thread(pid: u32, name: &str) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks
+        .map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default())
+        .any(|comm| comm.starts_with(name))
 }
