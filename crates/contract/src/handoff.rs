@@ -341,7 +341,7 @@ fn signal(fields: &mut Fields) -> Result<Option<Signal>, Diagnostic> {
     match fields.take("routing_signal") {
         None | Some(Value::Null) => Ok(None),
         Some(value) => Signal::decode(&value)
-            .map(Some)
+            .map(|signal| Some(signal.for_handoff()))
             .map_err(|refusal| refusal.under(HANDOFF_INVALID, "/routing_signal")),
     }
 }

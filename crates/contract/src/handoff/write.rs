@@ -168,5 +168,5 @@ fn at_home(mut signal: Signal, flow_key: &str) -> Signal {
     {
         route.flow = None;
     }
-    signal
+    signal.for_handoff()
 }

@@ -231,6 +231,14 @@ impl Signal {
         Ok(self)
     }
 
+    /// The signal as a hand-off can hold it: there a route is a name, which carries no further members.
+    pub(crate) fn for_handoff(mut self) -> Self {
+        if let Some(route) = &mut self.route {
+            route.unknown = Object::new();
+        }
+        self
+    }
+
     /// The form inside a hand-off: all six members, `route` a string or null.
     ///
     /// A flow other than `current_flow` is written as `flow/step`.

@@ -176,7 +176,7 @@ export function readSignal(fields: Fields): RoutingSignal | null {
   const value = fields.take("routing_signal") ?? null;
   if (value === null) return null;
   try {
-    return RoutingSignal.from(value);
+    return RoutingSignal.from(value).forHandoff();
   } catch (error) {
     throw error instanceof ContractError ? error.under(INVALID, "/routing_signal") : error;
   }

@@ -126,8 +126,15 @@ export class RoutingSignal {
 
   /** The same signal leading from `flow`: a route into that flow names only the step. */
   seenFrom(flow: string): RoutingSignal {
-    if (this.route === null || this.route.flow !== flow || !canLeaveOutItsFlow(this.route)) return this;
-    return new RoutingSignal({ ...this, route: { ...this.route, flow: null } });
+    const signal = this.forHandoff();
+    if (signal.route === null || signal.route.flow !== flow || !canLeaveOutItsFlow(signal.route)) return signal;
+    return new RoutingSignal({ ...signal, route: { flow: null, step_id: signal.route.step_id } });
+  }
+
+  /** The signal as a hand-off can hold it: there a route is a name, which carries no further members. */
+  forHandoff(): RoutingSignal {
+    if (this.route?.unknown === undefined) return this;
+    return new RoutingSignal({ ...this, route: { flow: this.route.flow, step_id: this.route.step_id } });
   }
 
   /** The resolver's form. */

@@ -179,7 +179,7 @@ def read_signal(fields: Fields) -> Optional[RoutingSignal]:
     if value is ABSENT or value is None:
         return None
     try:
-        return RoutingSignal.from_dict(value)
+        return RoutingSignal.from_dict(value).for_handoff()
     except ContractError as refusal:
         raise refusal.under(HANDOFF_INVALID, "/routing_signal") from None
 

@@ -138,5 +138,5 @@ def _placed(draft: HandoffDraft, flow_key: str) -> Dict[str, str]:
 def _at_home(signal: RoutingSignal, flow_key: str) -> RoutingSignal:
     """The signal as the flow itself would say it: a route into the same flow names only the step."""
     if signal.route is None or signal.route.flow != flow_key or "/" in signal.route.step_id:
-        return signal
-    return replace(signal, route=replace(signal.route, flow=None))
+        return signal.for_handoff()
+    return replace(signal.for_handoff(), route=replace(signal.route, flow=None, unknown={}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Dict, Mapping, Optional, Union
 
@@ -137,6 +137,12 @@ class RoutingSignal:
             self.route = Route.read(self.next_step_id)
         elif self.next_step_id is None and self.route is not None:
             self.next_step_id = self.route.step_id
+
+    def for_handoff(self) -> "RoutingSignal":
+        """The signal as a hand-off can hold it: there a route is a name, which carries no further members."""
+        if self.route is None or not self.route.unknown:
+            return self
+        return replace(self, route=replace(self.route, unknown={}))
 
     def to_dict(self, current_flow: Optional[str] = None) -> Dict[str, Any]:
         """The form inside a hand-off: all six members, `route` a string or null."""
