@@ -86,13 +86,15 @@ fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> 
         ))
     })?;
     let flow = Arc::new(flow.flow);
+    let had_one = loaded.snapshot.is_some();
     let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
     let failed = |error: &dyn core::fmt::Display| Refused::failure(format!("run `{id}`: {error}"));
     let Some(mut run) = restored else {
         // No snapshot, or one of another version: the events are the truth.
         let records = reader.records(id, 0, None).map_err(|error| read_failed(&error))?;
         let run = Run::replay(flow, records).map_err(|error| failed(&error))?;
-        return Ok((run, u64::MAX));
+        // One that cannot be read is replaced with the next commit.
+        return Ok((run, if had_one { u64::MAX } else { loaded.tail_bytes }));
     };
     loaded.records.iter().try_for_each(|record| run.apply(record)).map_err(|error| failed(&error))?;
     Ok((run, loaded.tail_bytes))
@@ -121,4 +123,55 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
         by: by.clone(),
     };
     Ok(open.into_iter().map(answer).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_journal::{Commit, Layout, PinnedFlow, Snapshot, Store};
+    use envoi_kernel::{Input, ids::Principal, input::Start};
+
+    const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+
+    #[test]
+    fn a_snapshot_of_another_version_is_no_reason_to_lose_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let loaded = envoi_flow::load("f.yaml", FLOW).unwrap();
+        let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+        let start = Start {
+            run: id.clone(),
+            inputs: envoi_contract::json::Object::new(),
+            source: "/f.yaml".to_owned(),
+            workspace: "/".to_owned(),
+            shared: false,
+            run_base: "/".to_owned(),
+            language: loaded.language,
+            by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
+            slot: None,
+        };
+        let lived = Run::new(Arc::clone(&flow));
+        let records = lived.decide(Input::Start(Box::new(start)), crate::now()).unwrap();
+        let lived = Run::replay(Arc::clone(&flow), records.clone()).unwrap();
+        let pinned = PinnedFlow {
+            digest: flow.digest,
+            language: loaded.language,
+            name: "f.yaml".to_owned(),
+            text: FLOW.to_owned(),
+        };
+        let seq = records.last().unwrap().seq;
+        let snapshot = Some(Snapshot { seq, state: b"{\"of\": \"another version\"}".to_vec() });
+        let commit = Commit {
+            run: id.clone(),
+            expected: 0,
+            records,
+            pinned: Some(pinned),
+            blobs: Vec::new(),
+            snapshot,
+        };
+        writer.commit(commit).unwrap();
+        let reader = store.reader().unwrap();
+        assert_eq!(load_with_weight(&reader, &id).unwrap(), (lived, u64::MAX), "and a new snapshot is due");
+    }
 }
