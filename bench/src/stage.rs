@@ -140,6 +140,7 @@ impl Stage {
                 run_base: self.layout.run(&run).display().to_string(),
                 language: self.language,
                 by: Principal { tenant: "local".to_owned(), actor: "bench".to_owned() },
+                yes_to: Vec::new(),
                 slot: None,
             },
             pinned: PinnedFlow {

@@ -14,7 +14,7 @@ use crate::{
 };
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
-    protocol::{Request, Response, ResumeRequest},
+    protocol::{AnswerRequest, Request, Response, ResumeRequest},
 };
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
@@ -60,11 +60,15 @@ pub(crate) fn ask(
         match outcome {
             Ok(code) => return Ok(code),
             // An engine that went away may have done what was asked of it before it could say so.
-            Err(Handing::Failed(failure)) if asked_before && failure.exit_code == REFUSED => {
+            Err(Handing::Failed(failure))
+                if asked_before && failure.exit_code == REFUSED && was_done(store, &request) =>
+            {
                 asked_before = false;
                 request = go_on_with(request);
             }
             Err(Handing::Failed(failure)) => return Err(failure),
+            // Nobody waits for what follows from it.
+            Err(Handing::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
             Err(Handing::Gone { accepted: true }) => {
                 request = go_on_with(request);
                 until = Instant::now() + PATIENCE;
@@ -118,9 +122,26 @@ fn go_on_with(request: Request) -> Request {
     let (run, by, caller) = match request {
         Request::Start(start) => (start.run, start.by, start.caller),
         Request::Resume(resume) => (resume.run, resume.by, resume.caller),
+        Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         other @ (Request::Cancel { .. } | Request::Ping) => return other,
     };
     Request::Resume(Box::new(ResumeRequest { run, choice: None, reopen: false, why: None, by, caller }))
+}
+
+/// Whether a request that is refused the second time was done the first time: an answer could be somebody else's.
+fn was_done(store: &Store, request: &Request) -> bool {
+    let Request::Answer(asked) = request else { return true };
+    let AnswerRequest { run, answer, .. } = asked.as_ref();
+    let given = store.reader().and_then(|reader| {
+        let row = reader.question(run, &answer.interrupt)?;
+        reader.answer(run, &row)
+    });
+    given.is_ok_and(|(_, given)| given.by == answer.by && given.channel == answer.channel)
+}
+
+/// Whether there is nothing to be followed once a request is accepted.
+fn is_enough(request: &Request) -> bool {
+    matches!(request, Request::Answer(answer) if !answer.follow)
 }
 
 enum Handing {
@@ -252,6 +273,7 @@ fn run_of(request: &Request) -> Option<&RunId> {
     match request {
         Request::Start(start) => Some(&start.run),
         Request::Resume(resume) => Some(&resume.run),
+        Request::Answer(answer) => Some(&answer.run),
         Request::Cancel { run, .. } => Some(run),
         Request::Ping => None,
     }

@@ -1,7 +1,7 @@
 //! What a person sees of a run as it goes: one line an event that matters, on stderr; with `--json` every record on stdout.
 
 use crate::output;
-use envoi_contract::{handoff::Status as HandoffStatus, json::Value};
+use envoi_contract::{envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
@@ -96,6 +96,11 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
         About::Blocked | About::Review => format!("envoi resume {run} --review proceed|again|stop"),
+        About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
+        About::Ask if raised.kind() == InterruptKind::Clarification => {
+            format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)
+        }
+        About::Ask => format!("envoi approve {}; envoi deny {0}", raised.interrupt),
     }
 }
 

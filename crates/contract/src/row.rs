@@ -19,6 +19,7 @@ use crate::json::{Members, Number, Value};
 use crate::routing::{Audit, Signal};
 use crate::skill_report::SkillReport;
 use crate::time::Timestamp;
+use crate::user_envelope::AttachmentRef;
 
 /// Serialises `$type` as the string that `$write` gives, and reads it back with `$read`.
 macro_rules! as_text {
@@ -71,6 +72,9 @@ as_text!(InterruptResponse, |response| response.to_value().compact(), |text| {
 });
 as_text!(ProcessingRecord, |record| record.to_value().compact(), |text| {
     ProcessingRecord::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+});
+as_text!(AttachmentRef, |file| file.to_value().compact(), |text| {
+    AttachmentRef::decode(&parsed(text)?).map_err(|refusal| refusal.to_string())
 });
 as_text!(SkillReport, |report| report.to_value().compact(), |text| {
     SkillReport::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())

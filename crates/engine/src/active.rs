@@ -34,6 +34,8 @@ pub(crate) struct Active {
     pub(crate) cancelled: BTreeSet<AttemptId>,
     /// Its earliest timer, as the loop knows it.
     pub(crate) armed: Option<Timestamp>,
+    /// When a question of it lapses next, as the loop knows it.
+    pub(crate) lapses: Option<Timestamp>,
     /// Weight of the events since the last snapshot.
     unsaved_bytes: u64,
     state_bytes: u64,
@@ -71,6 +73,7 @@ impl Active {
             live: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             armed: None,
+            lapses: None,
             unsaved_bytes: 0,
             state_bytes: MIN_SNAPSHOT_BYTES,
         }
@@ -112,10 +115,6 @@ impl Active {
     /// Counts what has been stored since the last snapshot.
     pub(crate) fn after_commit(&mut self, events_bytes: u64) {
         self.unsaved_bytes = self.unsaved_bytes.saturating_add(events_bytes);
-    }
-
-    pub(crate) fn next_timer(&self) -> Option<Timestamp> {
-        self.run.wants().timers.iter().map(|(_, due)| *due).min()
     }
 
     /// What the runner needs to know of a live attempt.

@@ -3,6 +3,7 @@
 //! Owns the checks that need more than one run (workspace, secrets, the pinned flow). Everything about one run is decided in
 //! the loop. Works on the thread of whoever asks, so that reading a flow or a journal never holds up the loop.
 
+mod answer;
 mod begin;
 mod resume;
 
@@ -45,6 +46,7 @@ impl Desk {
         let done = match request {
             Request::Start(request) => self.start(*request, client),
             Request::Resume(request) => self.resume(*request, client),
+            Request::Answer(request) => self.answer(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
             Request::Ping => {
                 tell(client, Response::Pong);
@@ -151,7 +153,11 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             let code = match refusal {
                 Refusal::Over { .. } => "RUN_OVER",
                 Refusal::NotReopenable { .. } => "NOT_REOPENABLE",
-                Refusal::NotOpen { .. } | Refusal::WrongChoice { .. } => "WRONG_ANSWER",
+                Refusal::NotOpen { .. } => "QUESTION_CLOSED",
+                Refusal::Expired { .. } => "QUESTION_EXPIRED",
+                Refusal::Changed { .. } => "SUBJECT_CHANGED",
+                Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => "NOT_YOURS_TO_ANSWER",
+                Refusal::WrongChoice { .. } | Refusal::Blank | Refusal::Misfit { .. } => "WRONG_ANSWER",
                 Refusal::PastBound { .. } => "PAST_BOUND",
                 Refusal::Cancelling => "CANCELLING",
                 Refusal::AlreadyStarted => "ALREADY_STARTED",

@@ -48,6 +48,8 @@ pub struct Engine {
     waiting: VecDeque<RunId>,
     /// The earliest timer of each run that has one.
     timers: BTreeSet<(Timestamp, RunId)>,
+    /// When a question of each run lapses next.
+    expiries: BTreeSet<(Timestamp, RunId)>,
     commits_under_way: usize,
     draining: bool,
     stopped: Option<EngineError>,
@@ -65,6 +67,7 @@ impl Engine {
             used_slots: 0,
             waiting: VecDeque::new(),
             timers: BTreeSet::new(),
+            expiries: BTreeSet::new(),
             commits_under_way: 0,
             draining: false,
             stopped: None,
@@ -92,7 +95,10 @@ impl Engine {
     /// When [`Message::Wake`] is due next.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        if self.draining { None } else { self.timers.first().map(|(due, _)| *due) }
+        if self.draining {
+            return None;
+        }
+        [self.timers.first(), self.expiries.first()].into_iter().flatten().map(|(due, _)| *due).min()
     }
 
     /// Attempts that are live or about to be.
@@ -101,8 +107,9 @@ impl Engine {
         self.used_slots
     }
 
-    /// Whether nothing will happen any more unless somebody asks: no attempt is live, no commit is under way, no timer is
-    /// armed and no visit could start.
+    /// Whether nothing will happen any more unless somebody asks, but that questions lapse: no attempt is live, no commit is
+    /// under way, no timer is armed and no visit could start. A question that waits for a month does not keep an engine;
+    /// its expiry is applied by whoever is the engine next.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let nothing_due = self.draining || (self.timers.is_empty() && self.waiting.is_empty());
@@ -183,14 +190,23 @@ impl Engine {
         if decides {
             active.caller = caller;
         }
-        active.armed = active.next_timer();
-        self.timers.extend(active.armed.map(|due| (due, id.clone())));
         let replies = message::all_of(reply, asks.len());
         let requests = asks.into_iter().zip(replies);
         active
             .requests
             .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
+        self.arm(&id);
         self.turn(&id);
+    }
+
+    /// Brings the loop's timers up to those of a run.
+    fn arm(&mut self, id: &RunId) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let wants = active.run.wants();
+        let timer = wants.timers.iter().map(|(_, due)| *due).min();
+        let expiry = wants.expiries.iter().map(|(_, at)| *at).min();
+        renew(&mut self.timers, id, core::mem::replace(&mut active.armed, timer), timer);
+        renew(&mut self.expiries, id, core::mem::replace(&mut active.lapses, expiry), expiry);
     }
 
     /// A run that goes on in `workspace` is refused beside another, unless it is `agreed`, given whether that other one
@@ -237,8 +253,7 @@ impl Engine {
 
     fn wake(&mut self) {
         let now = self.world.clock.now();
-        while self.timers.first().is_some_and(|(due, _)| *due <= now) {
-            let Some((_, id)) = self.timers.pop_first() else { return };
+        while let Some(id) = pop_due(&mut self.timers, now).or_else(|| pop_due(&mut self.expiries, now)) {
             self.turn(&id);
         }
     }
@@ -359,13 +374,9 @@ impl Engine {
             active.run.apply(record).map_err(|error| error.to_string())?;
         }
         active.after_commit(receipt.events_bytes);
-        let next = active.next_timer();
-        let armed = core::mem::replace(&mut active.armed, next);
-        self.timers.extend(active.armed.map(|due| (due, id.clone())));
-        if let Some(due) = armed.filter(|due| Some(*due) != active.armed) {
-            self.timers.remove(&(due, id.clone()));
-        }
-        self.world.observer.committed(&active.run, records)
+        let shown = self.world.observer.committed(&active.run, records);
+        self.arm(id);
+        shown
     }
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
@@ -388,6 +399,9 @@ impl Engine {
         }
         if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
             return Some(Request::of(Input::TimerDue { timer: timer.clone(), slot: None }));
+        }
+        if let Some((interrupt, _)) = wants.expiries.iter().find(|(_, at)| *at <= now) {
+            return Some(Request::of(Input::Expire { interrupt: interrupt.clone(), slot: None }));
         }
         if wants.ready.is_empty() {
             return None;
@@ -429,9 +443,31 @@ impl Engine {
     }
 }
 
+/// The run whose time has come first. It is taken out: what it is due for is seen whenever the run has its turn.
+fn pop_due(all: &mut BTreeSet<(Timestamp, RunId)>, now: Timestamp) -> Option<RunId> {
+    all.first().filter(|(due, _)| *due <= now)?;
+    all.pop_first().map(|(_, run)| run)
+}
+
+/// Replaces one run's time among those of all.
+fn renew(
+    all: &mut BTreeSet<(Timestamp, RunId)>,
+    run: &RunId,
+    old: Option<Timestamp>,
+    new: Option<Timestamp>,
+) {
+    if old != new {
+        all.extend(new.map(|at| (at, run.clone())));
+        if let Some(old) = old {
+            all.remove(&(old, run.clone()));
+        }
+    }
+}
+
 fn input(ask: Ask) -> Input {
     match ask {
-        Ask::Answer { interrupt, choice, by } => Input::Answer { interrupt, choice, by, slot: None },
+        Ask::Answer(answer) => Input::Answer { answer, slot: None },
+        Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
         Ask::Cancel { by } => Input::Cancel { by },
         Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
     }
@@ -454,7 +490,9 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
         }
         Input::Settled { result, .. } => Input::Settled { result, slot: free },
         Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
-        Input::Answer { interrupt, choice, by, .. } => Input::Answer { interrupt, choice, by, slot: free },
+        Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
+        Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
+        Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
         Input::Reopen { by, why, .. } => Input::Reopen { by, why, slot: free },
         Input::SlotFree(slot) => Input::SlotFree(slot),

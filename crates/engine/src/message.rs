@@ -4,9 +4,9 @@ use crate::runner::{Caller, Settlement};
 use envoi_journal::{CommitError, PinnedFlow, Receipt};
 use envoi_kernel::{
     Refusal, Run,
-    event::Choice,
+    event::FoundFile,
     ids::{AttemptId, InterruptId, Principal, RunId},
-    input::Start,
+    input::{Answer, Start},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,13 +81,13 @@ pub struct Adopt {
 #[derive(Debug, Clone)]
 pub enum Ask {
     /// Decide a question.
-    Answer {
+    Answer(Box<Answer>),
+    /// Put a question again, because what it showed has changed.
+    Changed {
         /// Which.
         interrupt: InterruptId,
-        /// How.
-        choice: Choice,
-        /// Who.
-        by: Principal,
+        /// The artifacts that differ, as they are now.
+        found: Vec<FoundFile>,
     },
     /// End the run.
     Cancel {

@@ -4,7 +4,8 @@ use envoi_contract::json::Object;
 use envoi_kernel::{
     Record, Status,
     event::Choice,
-    ids::{Principal, RunId},
+    ids::{Principal, RunId, StepId},
+    input::Answer,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ pub enum Request {
     Start(Box<StartRequest>),
     /// Go on with a run and follow it.
     Resume(Box<ResumeRequest>),
+    /// Answer a question, go on with its run and follow it.
+    Answer(Box<AnswerRequest>),
     /// End a run and follow it to its end.
     Cancel {
         /// Which.
@@ -43,6 +46,9 @@ pub struct StartRequest {
     pub inputs: Object,
     /// How the workspace may be used.
     pub workspace: WorkspaceUse,
+    /// Steps whose questions are approved as soon as they are put.
+    #[serde(default)]
+    pub yes_to: Vec<StepId>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
@@ -74,6 +80,19 @@ pub struct ResumeRequest {
     pub why: Option<String>,
     /// Who.
     pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// See [`Request::Answer`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnswerRequest {
+    /// The run that asks.
+    pub run: RunId,
+    /// The answer. Its files are in the store already.
+    pub answer: Answer,
+    /// Whether the run is to be followed until it comes to rest; else it is enough that the answer is durable.
+    pub follow: bool,
     /// What commands may see.
     pub caller: CallerWire,
 }
@@ -147,6 +166,12 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// An answer is durable, and nobody waits for what follows from it.
+    #[must_use]
+    pub fn answered() -> Self {
+        Self { status: "answered".to_owned(), terminal_reason: None, reason: None, exit_code: 0 }
+    }
+
     /// `None` while the run is running.
     #[must_use]
     pub fn of(status: &Status) -> Option<Self> {

@@ -14,7 +14,7 @@ use crate::{
     yaml::{Key, Node},
 };
 use envoi_kernel::{
-    flow::{InputDecl, Limits, Secret, SecretSource},
+    flow::{InputDecl, Limits, OnReached, Secret, SecretSource},
     ids::FlowId,
     ledger::Cost,
 };
@@ -98,7 +98,7 @@ fn limits(node: &Node, problems: &mut Problems) -> Limits {
     let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
     let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
     let cost = fields.get("cost_usd").and_then(|node| cost(node, problems));
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost }
+    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached: OnReached::Fail }
 }
 
 fn cost(node: &Node, problems: &mut Problems) -> Option<Cost> {

@@ -12,6 +12,7 @@
 //! # Ok::<(), envoi_flow::Report>(())
 //! ```
 
+pub mod answers;
 mod diagnostic;
 mod draft;
 mod editor;

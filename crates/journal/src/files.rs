@@ -4,18 +4,20 @@
 //! differs is written again. Nothing is ever read from them to decide anything. An artifact that has no place, because of
 //! its name or because another one is in the way, is passed over: its run must go on, and its content stays by digest.
 
+mod answer;
+
 use crate::{
     blobs,
     durable::{self, Temporary},
     error::FileError,
     layout::Layout,
     reader::{self, Reader},
-    rows::{HandoffRow, Place},
+    rows::{HandoffRow, InboxFilter, InboxRow, InterruptState, Place},
 };
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     event::{AttemptSettled, Event, HandoffWritten, Record},
-    ids::{FlowId, RunId, VisitId},
+    ids::{FlowId, InterruptId, RunId, VisitId},
 };
 use std::{
     fs::{self, File, Permissions},
@@ -39,6 +41,10 @@ pub fn project(
     match &record.event {
         Event::HandoffWritten(written) => files.write_handoff(flow, written),
         Event::AttemptSettled(settled) if !settled.late => files.place_all(flow, settled),
+        Event::InterruptAnswered(answered) => {
+            let asked = reader.question(run, &answered.interrupt)?;
+            answer::restore(&files, &asked, (record.at, answered), &mut Vec::new())
+        }
         _ => Ok(()),
     }
 }
@@ -68,7 +74,25 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
         files.restore_handoff(&row, &mut restored.written)?;
     }
     files.restore_places(reader.places(run)?, &mut restored)?;
+    let asked = InboxFilter { run: Some(run.clone()), closed: true };
+    for row in reader.inbox(&asked)?.iter().filter(|row| row.state == InterruptState::Answered) {
+        files.restore_answer(row, &mut restored.written)?;
+    }
     Ok(restored)
+}
+
+/// As [`restore_run`], but only what belongs to one answer, for when it is about to be given to a step.
+///
+/// # Errors
+/// As [`restore_run`]; [`ReadError::Missing`](crate::ReadError::Missing) when the question was not answered.
+pub fn restore_answer(
+    layout: &Layout,
+    reader: &Reader,
+    run: &RunId,
+    interrupt: &InterruptId,
+) -> Result<(), FileError> {
+    let row = reader.question(run, interrupt)?;
+    Files { layout, reader, run }.restore_answer(&row, &mut Vec::new())
 }
 
 /// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step.
@@ -157,6 +181,11 @@ impl Files<'_> {
         Ok(())
     }
 
+    fn restore_answer(&self, row: &InboxRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+        let (at, answered) = self.reader.answer(self.run, row)?;
+        answer::restore(self, row, (at, &answered), written)
+    }
+
     fn restore_places(&self, mut places: Vec<Place>, restored: &mut Restored) -> Result<(), FileError> {
         places.sort_by_key(|place| place.digest.is_some());
         for Place { flow, path, digest, .. } in places {
@@ -237,7 +266,8 @@ fn remove(target: &Path, flow_folder: &Path) -> Result<(), FileError> {
 }
 
 /// The digest of the plain file at `path`, if there is one that can be read.
-fn digest_of(path: &Path) -> Option<Digest> {
+#[must_use]
+pub fn digest_of(path: &Path) -> Option<Digest> {
     let plain = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     let file = plain.then(|| File::open(path).ok()).flatten()?;
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)

@@ -5,7 +5,7 @@
 
 use crate::durable;
 use envoi_contract::digest::Digest;
-use envoi_kernel::ids::{AttemptId, FlowId, RunId, StepId, VisitId};
+use envoi_kernel::ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -101,6 +101,12 @@ impl Layout {
     #[must_use]
     pub fn attempt(&self, run: &RunId, attempt: &AttemptId) -> PathBuf {
         self.run(run).join("attempts").join(attempt.to_string())
+    }
+
+    /// The folder of one answer: `answer.json`, and the files that came with it in `files`.
+    #[must_use]
+    pub fn answer(&self, run: &RunId, interrupt: &InterruptId) -> PathBuf {
+        self.run(run).join("answers").join(interrupt.as_str())
     }
 
     /// Where the newest version of an artifact is placed. `path` is relative and plain; see [`crate::files`].

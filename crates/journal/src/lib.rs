@@ -32,7 +32,7 @@ pub use lease::{Holder, Lease, LeaseError, Taken};
 pub use reader::{Loaded, Reader};
 pub use repair::{RepairError, RepairOptions, RepairReport, repair};
 pub use rows::{
-    Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
+    Closed, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
     RunStatus,
 };
 pub use store::{Epoch, Store};

@@ -153,8 +153,15 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
         Event::HandoffWritten(written) => insert_handoff(conn, run, flow, record, written),
         Event::AttemptSettled(settled) if !settled.late => place_files(conn, run, flow, settled),
         Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
-        Event::InterruptAnswered(answered) => close(conn, run, &answered.interrupt, "answered"),
-        Event::InterruptCancelled(cancelled) => close(conn, run, &cancelled.interrupt, "cancelled"),
+        Event::InterruptAnswered(answered) => {
+            let told = Some((answered.choice.word(), answered.by.actor.as_str()));
+            close(conn, run, record, &answered.interrupt, ("answered", told))
+        }
+        Event::InterruptExpired(expired) => close(conn, run, record, &expired.interrupt, ("expired", None)),
+        Event::InterruptCancelled(cancelled) => {
+            let state = if cancelled.changed { "changed" } else { "cancelled" };
+            close(conn, run, record, &cancelled.interrupt, (state, None))
+        }
         _ => Ok(()),
     }
 }
@@ -209,8 +216,8 @@ fn place_files(conn: &Connection, run: RunKey, flow: &str, settled: &AttemptSett
 }
 
 fn raise(conn: &Connection, run: RunKey, at: Timestamp, raised: &InterruptRaised) -> rusqlite::Result<()> {
-    let sql = "INSERT OR REPLACE INTO inbox (interrupt, run, about, scope, step, visit, question, raised_at_ms, state) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open')";
+    let sql = "INSERT OR REPLACE INTO inbox (interrupt, run, about, scope, step, visit, question, raised_at_ms, kind, \
+               expires_at_ms, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open')";
     let visit = &raised.visit;
     let values = params![
         raised.interrupt.as_str(),
@@ -220,15 +227,27 @@ fn raise(conn: &Connection, run: RunKey, at: Timestamp, raised: &InterruptRaised
         visit.step.as_str(),
         visit.visit,
         raised.question,
-        at.as_millis()
+        at.as_millis(),
+        raised.kind().word(),
+        raised.expires_at.map(Timestamp::as_millis)
     ];
     conn.prepare_cached(sql)?.execute(values)?;
     count_open(conn, run)
 }
 
-fn close(conn: &Connection, run: RunKey, interrupt: &InterruptId, state: &str) -> rusqlite::Result<()> {
-    let sql = "UPDATE inbox SET state = ?3 WHERE interrupt = ?1 AND run = ?2";
-    conn.prepare_cached(sql)?.execute(params![interrupt.as_str(), run, state])?;
+/// What has become of a question; with the choice and who made it, if somebody did.
+fn close(
+    conn: &Connection,
+    run: RunKey,
+    record: &Record,
+    interrupt: &InterruptId,
+    (state, told): (&str, Option<(&str, &str)>),
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE inbox SET state = ?3, closed_at_ms = ?4, closed_seq = ?5, answer = ?6, answered_by = ?7 \
+               WHERE interrupt = ?1 AND run = ?2";
+    let (answer, by) = told.unzip();
+    let (at, seq) = (record.at.as_millis(), signed(record.seq));
+    conn.prepare_cached(sql)?.execute(params![interrupt.as_str(), run, state, at, seq, answer, by])?;
     count_open(conn, run)
 }
 

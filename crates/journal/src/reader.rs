@@ -14,10 +14,10 @@ use crate::{
     sql::{RunKey, signed, unsigned},
     writer::{PinnedFlow, Snapshot},
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
-    event::{Event, HandoffWritten, Record},
-    ids::{RunId, Seq, StepId, VisitId},
+    event::{Event, HandoffWritten, InterruptAnswered, Record},
+    ids::{InterruptId, RunId, Seq, StepId, VisitId},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
 use std::{fmt, path::Path};
@@ -192,6 +192,30 @@ impl Reader {
                    WHERE (?1 IS NULL OR run = ?1) AND (?2 OR state = 'open') ORDER BY raised_at_ms, interrupt";
         let key = filter.run.as_ref().map(|run| self.key(run)).transpose()?;
         self.rows(sql, params![key, filter.closed], decode::question, "a question")
+    }
+
+    /// One question, open or not.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when the run has asked no such question.
+    pub fn question(&self, run: &RunId, interrupt: &InterruptId) -> Result<InboxRow, ReadError> {
+        let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
+                   WHERE run = ?1 AND interrupt = ?2";
+        let row = self.one(sql, params![self.key(run)?, interrupt.as_str()], decode::question)?;
+        row.ok_or_else(|| ReadError::Missing { what: "question", id: interrupt.to_string() })
+    }
+
+    /// The answer that closed a question, and when it was given.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when it was not closed by one.
+    pub fn answer(&self, run: &RunId, row: &InboxRow) -> Result<(Timestamp, InterruptAnswered), ReadError> {
+        let closed = row.closed.as_ref().map(|closed| closed.seq);
+        let records = closed.map(|seq| self.records(run, seq, Some(1))).transpose()?.unwrap_or_default();
+        match records.into_iter().next() {
+            Some(Record { at, event: Event::InterruptAnswered(answered), .. }) => Ok((at, *answered)),
+            _ => Err(ReadError::Missing { what: "answer to question", id: row.interrupt.to_string() }),
+        }
     }
 
     /// The bytes with this digest, from the database or their file, verified.

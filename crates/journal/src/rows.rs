@@ -2,7 +2,7 @@
 //!
 //! Owns their shape and how a run's status follows from its row. How rows are folded from events is `projection`'s.
 
-use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::{
     event::{About, EndStatus},
     ids::{FlowId, InterruptId, RunId, Seq, StepId, VisitId},
@@ -139,8 +139,27 @@ pub struct InboxRow {
     pub question: String,
     /// When it was raised.
     pub raised_at: Timestamp,
+    /// The word of contract 3 for what is asked.
+    pub kind: InterruptKind,
+    /// When it lapses; `None`: never. An open question past that time has lapsed, and is closed when an engine looks.
+    pub expires_at: Option<Timestamp>,
     /// Whether it still waits.
     pub state: InterruptState,
+    /// How it was closed, unless it is open.
+    pub closed: Option<Closed>,
+}
+
+/// The end of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// When.
+    pub at: Timestamp,
+    /// The event.
+    pub seq: Seq,
+    /// The choice, if somebody made one.
+    pub answer: Option<String>,
+    /// Who made it.
+    pub by: Option<String>,
 }
 
 /// What has become of a question.
@@ -150,8 +169,26 @@ pub enum InterruptState {
     Open,
     /// A person decided.
     Answered,
+    /// Nobody decided in time.
+    Expired,
+    /// What it was about has changed, and the same was asked anew.
+    Changed,
     /// The run was cancelled meanwhile.
     Cancelled,
+}
+
+impl InterruptState {
+    /// The word for it, as people and JSON see it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Changed => "changed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Which runs are wanted, newest first.

@@ -30,8 +30,10 @@ pub(crate) struct Migration {
 }
 
 /// Every migration there ever was; only ever appended to.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { sql: include_str!("../migrations/0001_spine.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("../migrations/0001_spine.sql") },
+    Migration { sql: include_str!("../migrations/0002_people.sql") },
+];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
 pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {

@@ -82,6 +82,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         shared: false,
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
+        yes_to: Vec::new(),
     }))
 }
 
@@ -95,6 +96,8 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         iteration: 0,
         handoff: None,
         feedback: None,
+        sent_back_by: None,
+        answer: None,
         boot_id: "boot".to_owned(),
     }))
 }
@@ -152,15 +155,24 @@ pub(crate) fn raised(name: &str, about: About) -> Event {
         question: "what now?".to_owned(),
         evidence: Value::Null,
         raised_at: Timestamp::from_millis(1),
+        kind: None,
+        expires_at: None,
+        subject: None,
+        found: Vec::new(),
     }))
 }
 
 pub(crate) fn answered(name: &str) -> Event {
-    Event::InterruptAnswered(InterruptAnswered {
+    Event::InterruptAnswered(Box::new(InterruptAnswered {
         interrupt: interrupt(name),
         choice: Choice::Rerun,
         by: ada(),
-    })
+        channel: String::new(),
+        text: String::new(),
+        data: Value::Null,
+        attachments: Vec::new(),
+        raise: None,
+    }))
 }
 
 pub(crate) fn timer_set(name: &str) -> Event {
@@ -195,11 +207,17 @@ pub(crate) fn entered(name: &str) -> Event {
     let Event::HandoffWritten(written) = handoff(name, 1, "") else { unreachable!() };
     let signal = written.handoff.routing_signal;
     let course = Course::Enter(step(name));
-    Event::Routed(Box::new(Routed { visit: visit("critic", 1), signal, course, audit: Value::Null }))
+    Event::Routed(Box::new(Routed {
+        visit: visit("critic", 1),
+        signal,
+        course,
+        audit: Value::Null,
+        answer: None,
+    }))
 }
 
 pub(crate) fn cancelled(name: &str) -> Event {
-    Event::InterruptCancelled(InterruptCancelled { interrupt: interrupt(name) })
+    Event::InterruptCancelled(InterruptCancelled { interrupt: interrupt(name), changed: false })
 }
 
 pub(crate) fn reopened(name: &str) -> Event {

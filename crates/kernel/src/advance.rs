@@ -4,15 +4,15 @@
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
 
 use crate::{
-    bounds,
+    ask, bounds,
     conclude::{self, Conclusion},
     control::VisitState,
     draft::Draft,
-    event::{EndStatus, Event, RunEnded},
-    flow::Step,
+    event::{About, EndStatus, Event, RunEnded},
+    flow::{AskPlan, OnReached, Step},
     ids::{StepId, VisitId},
     input::{Refusal, Slot},
-    render,
+    limit, render,
 };
 use envoi_contract::skill_report::SkillError;
 
@@ -35,6 +35,7 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
         let Some(visit) = ready(&draft) else { break };
         let step = draft.step(&visit.step)?;
         match entry(&draft, step) {
+            Entry::Ask(plan) => ask::ask(&mut draft, &visit, plan)?,
             Entry::Skip => conclude::conclude(&mut draft, &visit, Conclusion::Skipped)?,
             Entry::Broken(error) => conclude::conclude(&mut draft, &visit, Conclusion::Failed(error))?,
             Entry::Start if !start(&mut draft, &visit, step)? => break,
@@ -50,27 +51,36 @@ fn ready(draft: &Draft<'_>) -> Option<VisitId> {
     waiting.next().map(|(id, _)| id.clone())
 }
 
-enum Entry {
+enum Entry<'a> {
     Start,
+    Ask(&'a AskPlan),
     Skip,
     Broken(SkillError),
 }
 
-fn entry(draft: &Draft<'_>, step: &Step) -> Entry {
-    let Some(condition) = &step.condition else { return Entry::Start };
-    match render::scope(&draft.control).holds(&condition.0) {
-        Ok(true) => Entry::Start,
-        Ok(false) => Entry::Skip,
-        Err(error) => {
+fn entry<'a>(draft: &Draft<'_>, step: &'a Step) -> Entry<'a> {
+    let holds = step.condition.as_ref().map(|condition| render::scope(&draft.control).holds(&condition.0));
+    match (holds, step.asks()) {
+        (Some(Ok(false)), _) => Entry::Skip,
+        (Some(Err(error)), _) => {
             Entry::Broken(SkillError { code: "EXPRESSION_FAILED".to_owned(), message: error.to_string() })
         }
+        (_, Some(plan)) => Entry::Ask(plan),
+        (_, None) => Entry::Start,
     }
 }
 
 /// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
 fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Refusal> {
-    if let Some(reached) = bounds::for_an_attempt(&draft.flow.limits, &draft.control.ledger) {
-        exhausted(draft, &visit.step, &reached)?;
+    let limits = &draft.flow.limits;
+    if let Some(reached) = bounds::for_an_attempt(limits, &draft.control.raised, &draft.control.ledger) {
+        match limits.on_reached {
+            OnReached::Fail => exhausted(draft, &visit.step, &reached)?,
+            OnReached::Ask => {
+                let (question, evidence) = (limit::question(&reached), limit::evidence(&reached));
+                conclude::raise(draft, visit, About::Limit, question, evidence)?;
+            }
+        }
         return Ok(true);
     }
     if draft.slot.is_none() {

@@ -1,25 +1,36 @@
 //! A person decides what a run could not.
 //!
-//! One answer, one question. A refused answer changes nothing: the question stays open. Expiry, texts and attachments come
-//! with `ask` steps; the questions here are those that the engine raises, and these never expire.
+//! One answer, one question. A refused answer changes nothing: the question stays open. An answer counts while its question
+//! is open and has not lapsed, if it is of a kind that the question takes, and, where it says what its giver saw, if that
+//! is what the question is about. Answers to questions of the engine's own are carried out here, those to a step that
+//! asks in [`crate::verdict`].
 
 use crate::{
     advance::advance,
+    bounds,
     conclude::{self, Conclusion},
     draft::Draft,
     event::{About, Choice, Course, EndStatus, Event, InterruptAnswered, InterruptRaised, RunEnded},
-    flow::Step,
-    ids::{InterruptId, Principal, StepId},
-    input::Refusal,
-    loops,
+    expire,
+    flow::{AskPlan, Step},
+    input::{Answer, Refusal},
+    limit, loops,
     route::{self, Decided},
-    settle,
+    settle, verdict,
 };
 use envoi_contract::{
+    envelope::InterruptKind,
     json::{Object, Value},
     routing::{Decision, Signal},
+    user_envelope::{MAX_ATTACHMENTS, answer_text},
 };
 use std::sync::Arc;
+
+/// Longest text of an answer; more belongs into a file.
+const MAX_TEXT_BYTES: usize = 1024 * 1024;
+
+/// Largest response that stands in the journal itself (contract 3).
+const MAX_DATA_BYTES: usize = 64 * 1024;
 
 impl Choice {
     /// As a person says it.
@@ -31,46 +42,245 @@ impl Choice {
             Choice::Proceed => "proceed",
             Choice::Again => "again",
             Choice::Stop => "stop",
+            Choice::Approve => "approve",
+            Choice::Deny => "deny",
+            Choice::Respond => "respond",
+            Choice::Raise => "raise",
+        }
+    }
+
+    /// The choice that is meant: where a step asks, to proceed is to approve and to stop is to deny; elsewhere it is the
+    /// other way round.
+    fn meant(self, about: About) -> Self {
+        match (about, self) {
+            (About::Ask, Choice::Proceed) => Choice::Approve,
+            (About::Ask, Choice::Stop) => Choice::Deny,
+            (About::Ask | About::InDoubt, other) => other,
+            (_, Choice::Deny) => Choice::Stop,
+            (About::Limit, other) => other,
+            (_, Choice::Approve) => Choice::Proceed,
+            (_, other) => other,
+        }
+    }
+}
+
+/// What a question takes, the most usual first. Another round may still be past a bound.
+pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
+    match raised.about {
+        About::InDoubt => vec![Choice::Rerun, Choice::Fail],
+        About::Exhausted => vec![Choice::Proceed, Choice::Stop],
+        About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
+        About::Limit => vec![Choice::Raise, Choice::Stop],
+        About::Ask => {
+            let yes =
+                if raised.kind() == InterruptKind::Clarification { Choice::Respond } else { Choice::Approve };
+            let again = step.routing.loop_to.as_ref().map(|_| Choice::Again);
+            [Some(yes), again, Some(Choice::Deny)].into_iter().flatten().collect()
         }
     }
 }
 
 /// Input: answer.
-pub(crate) fn answer(
-    mut draft: Draft<'_>,
-    interrupt: InterruptId,
-    choice: Choice,
-    by: Principal,
-) -> Result<Draft<'_>, Refusal> {
-    let Some(raised) = draft.control.interrupts.get(&interrupt).map(Arc::clone) else {
-        return Err(Refusal::NotOpen { interrupt });
-    };
-    let step = draft.step(&raised.visit.step)?;
-    check(&draft, step, raised.about, choice)?;
-    let actor = by.actor.clone();
-    draft.emit(Event::InterruptAnswered(InterruptAnswered { interrupt, choice, by }))?;
-    match choice {
-        Choice::Rerun => {}
-        Choice::Fail => fail(&mut draft, &raised)?,
-        Choice::Proceed | Choice::Again | Choice::Stop => {
-            let decided = decided(&draft, step, choice, &actor).naming_next();
-            conclude::close(&mut draft, &raised.visit, decided, None)?;
-        }
-    }
+pub(crate) fn answer(mut draft: Draft<'_>, answer: Answer) -> Result<Draft<'_>, Refusal> {
+    take(&mut draft, answer)?;
     advance(draft)
 }
 
-fn check(draft: &Draft<'_>, step: &Step, about: About, choice: Choice) -> Result<(), Refusal> {
-    let accepted = match (about, choice) {
-        (About::InDoubt, Choice::Rerun | Choice::Fail) => return Ok(()),
-        (About::InDoubt, _) => "rerun or fail",
-        (_, Choice::Proceed | Choice::Stop) => return Ok(()),
-        (_, Choice::Again) => {
-            return route::may_go_again(draft, step).map_err(|bound| Refusal::PastBound { bound });
-        }
-        _ => "proceed, again or stop",
+/// Takes one answer, and does what follows from it up to the next visit.
+pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal> {
+    let Some(raised) = draft.control.interrupts.get(&answer.interrupt).map(Arc::clone) else {
+        return Err(Refusal::NotOpen { interrupt: answer.interrupt });
     };
-    Err(Refusal::WrongChoice { choice: choice.word(), accepted })
+    if let Some(at) = expire::lapsed(&raised, draft.now) {
+        return Err(Refusal::Expired { interrupt: answer.interrupt, at });
+    }
+    if answer.seen.is_some() && answer.seen != raised.subject {
+        return Err(Refusal::Changed { interrupt: answer.interrupt });
+    }
+    let step = draft.step(&raised.visit.step)?;
+    let answer = Answer { choice: answer.choice.meant(raised.about), ..answer };
+    check_choice(draft, step, &raised, answer.choice)?;
+    let plan = step.asks().filter(|_| raised.about == About::Ask);
+    check_person(draft, plan, &answer)?;
+    check_content(draft, plan, &raised, &answer)?;
+    let answered = answered(plan, &raised, answer)?;
+    if let Some(plan) = plan.filter(|_| answered.choice == Choice::Approve)
+        && missing(draft, plan, &answered) > 0
+    {
+        return draft.emit(Event::VoteCast(Box::new(answered)));
+    }
+    let answered = with_votes(draft, answered);
+    draft.emit(Event::InterruptAnswered(Box::new(answered.clone())))?;
+    match answered.choice {
+        _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
+        Choice::Rerun => Ok(()),
+        Choice::Raise => raise(draft, &raised, step, &answered),
+        Choice::Fail => fail(draft, &raised),
+        Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, step, &answered),
+        _ => {
+            let decided = decided(draft, step, &answered).naming_next();
+            conclude::close(draft, &raised.visit, decided, None)
+        }
+    }
+}
+
+fn check_choice(
+    draft: &Draft<'_>,
+    step: &Step,
+    raised: &InterruptRaised,
+    choice: Choice,
+) -> Result<(), Refusal> {
+    let accepted = accepts(step, raised);
+    let of_a_loop = matches!(raised.about, About::Exhausted | About::Blocked | About::Review | About::Ask);
+    let closes_one = raised.about != About::Ask || step.routing.loop_to.is_some();
+    if choice == Choice::Again && of_a_loop && closes_one {
+        return route::may_go_again(draft, step).map_err(|bound| Refusal::PastBound { bound });
+    }
+    if accepted.contains(&choice) {
+        return Ok(());
+    }
+    let words: Vec<&str> = accepted.iter().map(|choice| choice.word()).collect();
+    Err(Refusal::WrongChoice { choice: choice.word(), accepted: either(&words) })
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// Who may answer.
+fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> Result<(), Refusal> {
+    let Some(plan) = plan else { return Ok(()) };
+    let started = draft.control.started.as_deref();
+    if plan.not_by_starter && started.is_some_and(|started| started.by == answer.by) {
+        return Err(Refusal::NotByStarter { actor: answer.by.actor.clone() });
+    }
+    let votes = draft.control.votes.get(&answer.interrupt).map(Vec::as_slice).unwrap_or_default();
+    if answer.choice == Choice::Approve && votes.iter().any(|vote| vote.by == answer.by) {
+        let cast = u32::try_from(votes.len()).unwrap_or(u32::MAX);
+        let missing = plan.quorum.saturating_sub(cast);
+        return Err(Refusal::AlreadyVoted { actor: answer.by.actor.clone(), missing });
+    }
+    Ok(())
+}
+
+/// What an answer may have in it.
+fn check_content(
+    draft: &Draft<'_>,
+    plan: Option<&AskPlan>,
+    raised: &InterruptRaised,
+    answer: &Answer,
+) -> Result<(), Refusal> {
+    let misfit = |reason: String| Err(Refusal::Misfit { reason });
+    let schema = plan.is_some_and(|plan| plan.schema.is_some());
+    let says_yes = matches!(answer.choice, Choice::Approve | Choice::Respond);
+    if answer.data.is_some() && !(schema && says_yes) {
+        return misfit("this question takes no form with this answer".to_owned());
+    }
+    if answer.data.is_none() && schema && says_yes {
+        return misfit("this question takes a form, and none was given".to_owned());
+    }
+    if answer.data.as_ref().is_some_and(|data| data.compact().len() > MAX_DATA_BYTES) {
+        return misfit(format!("the form has over {MAX_DATA_BYTES} bytes; attach a file"));
+    }
+    if answer.text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
+        return misfit(format!("the text has over {MAX_TEXT_BYTES} bytes; attach a file"));
+    }
+    let votes = draft.control.votes.get(&answer.interrupt).map(Vec::as_slice).unwrap_or_default();
+    let voted = votes.iter().map(|vote| vote.attachments.len()).fold(0, usize::saturating_add);
+    let files = voted.saturating_add(answer.attachments.len());
+    if files > MAX_ATTACHMENTS {
+        return misfit(format!("an answer has at most {MAX_ATTACHMENTS} attachments, these are {files}"));
+    }
+    match (&answer.raise, answer.choice) {
+        (Some(more), Choice::Raise) if bounds::raises(more, limit::bound(&raised.evidence)) => Ok(()),
+        (_, Choice::Raise) => misfit(format!(
+            "say by how much `{}` is raised, and nothing else",
+            limit::bound(&raised.evidence)
+        )),
+        (Some(_), _) => misfit("only `raise` raises a bound".to_owned()),
+        (None, _) => Ok(()),
+    }
+}
+
+/// The answer as it is recorded, its text as contract 5 has it.
+fn answered(
+    plan: Option<&AskPlan>,
+    raised: &InterruptRaised,
+    answer: Answer,
+) -> Result<InterruptAnswered, Refusal> {
+    let Answer { interrupt, choice, text, data, attachments, raise, by, channel, .. } = answer;
+    let text = match plan {
+        Some(plan) => words(plan, raised.kind(), choice, text)?,
+        None => text.unwrap_or_default(),
+    };
+    let data = data.unwrap_or_else(|| response(plan, choice, &text));
+    Ok(InterruptAnswered { interrupt, choice, by, channel, text, data, attachments, raise })
+}
+
+fn words(
+    plan: &AskPlan,
+    kind: InterruptKind,
+    choice: Choice,
+    text: Option<String>,
+) -> Result<String, Refusal> {
+    let mut values = Object::default();
+    let name = if choice == Choice::Respond { "userResponse" } else { "approvalNote" };
+    if let Some(text) = text {
+        values.insert(name, Value::from(text));
+    }
+    values.insert("approved", Value::from(choice != Choice::Deny));
+    // A form that is filled in, a refusal and a request for another round say enough without words.
+    let asked = match choice {
+        Choice::Respond if plan.schema.is_none() => kind,
+        _ => InterruptKind::Confirmation,
+    };
+    let said = answer_text(&Value::Object(values), asked).map_err(|_| Refusal::Blank)?;
+    Ok(match (choice, said.as_str()) {
+        (Choice::Respond, "[Approved by operator]") => "[Answered by operator]".to_owned(),
+        (Choice::Again, "[Approved by operator]") => "[Sent back by operator]".to_owned(),
+        _ => said,
+    })
+}
+
+/// Contract 3's response, as far as there is one. A long text stands in the answer alone.
+fn response(plan: Option<&AskPlan>, choice: Choice, text: &str) -> Value {
+    let Some(_) = plan else { return Value::Null };
+    let mut members = Object::default();
+    if text.len() <= MAX_DATA_BYTES / 4 {
+        members.insert("text", Value::from(text));
+    }
+    match choice {
+        Choice::Approve | Choice::Deny => {
+            members.insert("approved", Value::from(choice == Choice::Approve));
+        }
+        _ => {}
+    }
+    members.insert("decision", Value::from(choice.word()));
+    Value::Object(members)
+}
+
+/// How many approvals are still wanted after this one.
+fn missing(draft: &Draft<'_>, plan: &AskPlan, answered: &InterruptAnswered) -> u32 {
+    let cast = draft.control.votes.get(&answered.interrupt).map_or(0, Vec::len);
+    plan.quorum.saturating_sub(u32::try_from(cast).unwrap_or(u32::MAX)).saturating_sub(1)
+}
+
+/// The last approval of several speaks for all of them: everybody's words, each after a name, and everybody's files.
+fn with_votes(draft: &Draft<'_>, mut answered: InterruptAnswered) -> InterruptAnswered {
+    let votes = draft.control.votes.get(&answered.interrupt).map(Vec::as_slice).unwrap_or_default();
+    if votes.is_empty() || answered.choice != Choice::Approve {
+        return answered;
+    }
+    let all = votes.iter().map(AsRef::as_ref).chain([&answered]);
+    let lines: Vec<String> = all.clone().map(|vote| format!("{}: {}", vote.by.actor, vote.text)).collect();
+    let attachments = all.flat_map(|vote| vote.attachments.iter().cloned()).collect();
+    (answered.text, answered.attachments) = (lines.join("\n"), attachments);
+    answered
 }
 
 fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
@@ -79,28 +289,60 @@ fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> 
     conclude::conclude(draft, &raised.visit, Conclusion::Failed(error))
 }
 
-fn decided(draft: &Draft<'_>, step: &Step, choice: Choice, actor: &str) -> Decided {
-    let mut audit = Object::default();
-    audit.insert("answer".to_owned(), Value::from(choice.word()));
-    audit.insert("by".to_owned(), Value::from(actor));
-    let audit = Value::Object(audit);
+/// The bound is higher now: what it held up goes on, which is a start or a loop-back.
+fn raise(
+    draft: &mut Draft<'_>,
+    raised: &InterruptRaised,
+    step: &Step,
+    answered: &InterruptAnswered,
+) -> Result<(), Refusal> {
+    if draft.control.open.contains_key(&raised.visit) {
+        return Ok(());
+    }
+    let target = loops::back_target(step);
+    let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
+    let mut decided = Decided::new(signal, Course::LoopBack(target.clone()), verdict::audit(answered));
+    decided.answer = Some(answered.interrupt.clone());
+    conclude::close(draft, &raised.visit, decided, None)
+}
+
+fn stop_at_bound(
+    draft: &mut Draft<'_>,
+    raised: &InterruptRaised,
+    step: &Step,
+    answered: &InterruptAnswered,
+) -> Result<(), Refusal> {
+    let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or_default();
+    let terminal_reason = bounds::terminal_reason(limit::bound(&raised.evidence)).unwrap_or_default();
+    conclude::give_up(
+        draft,
+        RunEnded {
+            status: EndStatus::Exhausted,
+            terminal_reason: terminal_reason.to_owned(),
+            reason: format!("{reached}, and {} did not raise it", answered.by.actor),
+            stopped_by: Some(step.id.clone()),
+        },
+    )
+}
+
+fn decided(draft: &Draft<'_>, step: &Step, answered: &InterruptAnswered) -> Decided {
+    let choice = answered.choice;
+    let audit = verdict::audit(answered);
     let signal = |decision| Signal::new(decision, format!("Answered: {}", choice.word()), "1.0");
-    match choice {
+    let mut decided = match choice {
         Choice::Again => {
-            let target = again_target(step);
+            let target = loops::back_target(step);
             Decided::new(signal(Decision::Loop), Course::LoopBack(target.clone()), audit)
         }
         Choice::Stop => {
             let mut decided = Decided::new(signal(Decision::Terminate), Course::Stop, audit);
-            decided.end = Some(stopped(step, actor));
+            decided.end = Some(stopped(step, &answered.by.actor));
             decided
         }
         _ => Decided::new(signal(Decision::Advance), route::onward(draft, step), audit),
-    }
-}
-
-fn again_target(step: &Step) -> &StepId {
-    loops::back_target(step)
+    };
+    decided.answer = Some(answered.interrupt.clone());
+    decided
 }
 
 fn stopped(step: &Step, actor: &str) -> RunEnded {

@@ -7,30 +7,62 @@ use crate::{flow::Limits, ledger::Ledger};
 /// A bound that leaves nothing over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
+    /// Its key in `limits`.
+    pub(crate) name: &'static str,
     /// The word of contract 3.
     pub(crate) terminal_reason: &'static str,
-    /// For people, such as `agent_hops 21 of 21`.
+    /// For people, such as `agent_hops 21 of 21 is used up`.
     pub(crate) reason: String,
 }
 
-/// The first bound that forbids a further attempt.
-pub(crate) fn for_an_attempt(limits: &Limits, used: &Ledger) -> Option<Reached> {
-    count("agent_hops", "max_agent_hops_exceeded", used.agent_hops, limits.agent_hops)
-        .or_else(|| count("llm_calls", "max_llm_calls_exceeded", used.llm_calls, limits.llm_calls))
-        .or_else(|| count("wall_time_ms", "time_limit_exceeded", used.wall_time_ms, limits.wall_time_ms))
-        .or_else(|| {
-            let max = limits.cost.filter(|max| used.cost >= *max)?;
-            let reason = format!("cost_usd {} of {max} is used up", used.cost);
-            Some(Reached { terminal_reason: "cost_limit_exceeded", reason })
-        })
+/// The first bound that forbids a further attempt. `raised` is what people have added.
+pub(crate) fn for_an_attempt(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
+    let hops = of("agent_hops", used.agent_hops, limits.agent_hops, raised.agent_hops);
+    let calls = of("llm_calls", used.llm_calls, limits.llm_calls, raised.llm_calls);
+    let time = of("wall_time", used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
+    hops.or(calls).or(time).or_else(|| {
+        let max = limits.cost?.saturating_add(raised.cost);
+        let reason = format!("cost_usd {} of {max} is used up", used.cost);
+        (used.cost >= max).then(|| reached("cost_usd", reason))
+    })
 }
 
 /// The bound of all loop-backs, if it forbids a further one.
-pub(crate) fn for_a_loop_back(limits: &Limits, used: &Ledger) -> Option<Reached> {
-    count("iterations", "max_iterations_exceeded", used.iterations, limits.iterations)
+pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
+    of("iterations", used.iterations, limits.iterations, raised.iterations)
 }
 
-fn count(name: &str, terminal_reason: &'static str, used: u64, max: Option<u64>) -> Option<Reached> {
-    let max = max.filter(|max| used >= *max)?;
-    Some(Reached { terminal_reason, reason: format!("{name} {used} of {max} is used up") })
+fn of(name: &'static str, used: u64, max: Option<u64>, raised: u64) -> Option<Reached> {
+    let max = max?.saturating_add(raised);
+    let unit = if name == "wall_time" { "_ms" } else { "" };
+    (used >= max).then(|| reached(name, format!("{name}{unit} {used} of {max} is used up")))
+}
+
+fn reached(name: &'static str, reason: String) -> Reached {
+    Reached { name, terminal_reason: terminal_reason(name).unwrap_or_default(), reason }
+}
+
+/// How a run ends that a bound stopped.
+pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "agent_hops" => "max_agent_hops_exceeded",
+        "llm_calls" => "max_llm_calls_exceeded",
+        "wall_time" => "time_limit_exceeded",
+        "cost_usd" => "cost_limit_exceeded",
+        "iterations" => "max_iterations_exceeded",
+        _ => return None,
+    })
+}
+
+/// Whether `more` raises the bound of this name, and no other.
+pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
+    let only = match name {
+        "agent_hops" => Ledger { agent_hops: more.agent_hops, ..Ledger::default() },
+        "llm_calls" => Ledger { llm_calls: more.llm_calls, ..Ledger::default() },
+        "wall_time" => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
+        "cost_usd" => Ledger { cost: more.cost, ..Ledger::default() },
+        "iterations" => Ledger { iterations: more.iterations, ..Ledger::default() },
+        _ => Ledger::default(),
+    };
+    only != Ledger::default() && only == *more
 }

@@ -19,7 +19,7 @@ pub(crate) fn cancel(mut draft: Draft<'_>, by: Principal) -> Result<Draft<'_>, R
     draft.emit(Event::CancelRequested(CancelRequested { by }))?;
     let open: Vec<_> = draft.control.interrupts.keys().cloned().collect();
     for interrupt in open {
-        draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt }))?;
+        draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: false }))?;
     }
     advance(draft)
 }

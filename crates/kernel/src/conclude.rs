@@ -5,6 +5,7 @@
 
 use crate::{
     control::VisitState,
+    diversion,
     draft::Draft,
     event::{
         About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed,
@@ -14,6 +15,7 @@ use crate::{
     ids::VisitId,
     input::Refusal,
     route::{self, Decided},
+    subject,
 };
 use envoi_contract::{
     handoff::{self, Handoff, Status},
@@ -33,6 +35,31 @@ pub(crate) enum Conclusion {
     Succeeded(String),
 }
 
+/// What a hand-off tells of a visit.
+pub(crate) struct Told {
+    pub(crate) status: Status,
+    pub(crate) text: String,
+    pub(crate) error: Option<String>,
+}
+
+impl Told {
+    fn of(conclusion: &Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Skipped => Self { status: Status::Skipped, text: String::new(), error: None },
+            Conclusion::Failed(error) => Self::failed(String::new(), error),
+            Conclusion::Succeeded(text) => Self::succeeded(text.clone()),
+        }
+    }
+
+    pub(crate) fn succeeded(text: String) -> Self {
+        Self { status: Status::Succeeded, text, error: None }
+    }
+
+    pub(crate) fn failed(text: String, error: &SkillError) -> Self {
+        Self { status: Status::Failed, text, error: Some(sentence(error)) }
+    }
+}
+
 /// Closes `visit` and obeys what follows from it.
 pub(crate) fn conclude(
     draft: &mut Draft<'_>,
@@ -44,9 +71,19 @@ pub(crate) fn conclude(
         Conclusion::Skipped => skipped(draft, step),
         Conclusion::Failed(error) => failed(step, error),
         Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
-    }
-    .naming_next();
-    let handoff = write_handoff(draft, visit, &conclusion, &decided)?;
+    };
+    leave(draft, visit, Told::of(&conclusion), decided)
+}
+
+/// Writes the hand-off that `told` makes, and obeys what is decided.
+pub(crate) fn leave(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    told: Told,
+    decided: Decided,
+) -> Result<(), Refusal> {
+    let decided = decided.naming_next();
+    let handoff = write_handoff(draft, visit, told, &decided)?;
     close(draft, visit, decided, Some(handoff))
 }
 
@@ -57,9 +94,16 @@ pub(crate) fn give_up(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusa
         draft.control.open.iter().filter_map(|(visit, open)| Some((visit.clone(), open.error.clone()?)));
     for (visit, error) in tried.collect::<Vec<_>>() {
         let decided = failed(draft.step(&visit.step)?, &error);
-        let handoff = write_handoff(draft, &visit, &Conclusion::Failed(error), &decided)?;
+        let handoff = write_handoff(draft, &visit, Told::failed(String::new(), &error), &decided)?;
         let Decided { signal, course, audit, .. } = decided;
-        draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
+        let answer = None;
+        draft.emit(Event::Routed(Box::new(Routed {
+            visit: visit.clone(),
+            signal,
+            course,
+            audit,
+            answer,
+        })))?;
         draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))?;
     }
     draft.emit(Event::RunEnded(end))
@@ -72,9 +116,10 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let Decided { signal, course, audit, hold, end, .. } = within_cancel(draft, decided);
+    let decided = diversion::end_of(draft, visit, within_cancel(draft, decided));
+    let Decided { signal, course, audit, hold, end, answer, .. } = decided;
     let complete = course == Course::Complete;
-    draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit })))?;
+    draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit, answer })))?;
     if let Some(handoff) = handoff {
         draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit: visit.clone(), handoff })))?;
     }
@@ -100,7 +145,7 @@ fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
     decided
 }
 
-/// Puts a question to a person.
+/// Puts a question of the engine's own to a person; these never expire.
 pub(crate) fn raise(
     draft: &mut Draft<'_>,
     visit: &VisitId,
@@ -108,10 +153,19 @@ pub(crate) fn raise(
     question: String,
     evidence: Value,
 ) -> Result<(), Refusal> {
-    let interrupt = draft.interrupt_id()?;
-    let raised =
-        InterruptRaised { interrupt, about, visit: visit.clone(), question, evidence, raised_at: draft.now };
-    draft.emit(Event::InterruptRaised(Box::new(raised)))
+    let raised = InterruptRaised {
+        interrupt: draft.interrupt_id()?,
+        about,
+        visit: visit.clone(),
+        question,
+        evidence,
+        raised_at: draft.now,
+        kind: None,
+        expires_at: None,
+        subject: Some(subject::digest(draft, &[])),
+        found: Vec::new(),
+    };
+    draft.emit(Event::InterruptRaised(Box::new(InterruptRaised { kind: Some(raised.kind()), ..raised })))
 }
 
 fn completed() -> RunEnded {
@@ -128,7 +182,7 @@ fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
     Decided::new(signal, route::onward(draft, step), Value::from("condition is false"))
 }
 
-fn failed(step: &Step, error: &SkillError) -> Decided {
+pub(crate) fn failed(step: &Step, error: &SkillError) -> Decided {
     let reason = format!("Step failed: {}", error.code);
     let mut decided = Decided::new(
         Signal::new(Decision::Terminate, reason, "1.0"),
@@ -149,23 +203,34 @@ fn sentence(error: &SkillError) -> String {
     format!("{}: {}", error.code, error.message)
 }
 
+/// Where the files of an answer stand, relative to the run's folder.
+fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
+    let Some(VisitState::Answered(answered)) = draft.control.open.get(visit).map(|open| &open.state) else {
+        return Members::new();
+    };
+    let place = |name: String| {
+        let path = format!("answers/{}/files/{name}", answered.interrupt);
+        (name, path)
+    };
+    answered.files().into_iter().map(|(name, _)| place(name)).collect()
+}
+
 fn write_handoff(
     draft: &Draft<'_>,
     visit: &VisitId,
-    conclusion: &Conclusion,
+    told: Told,
     decided: &Decided,
 ) -> Result<Handoff, Refusal> {
     let settled = draft.control.open.get(visit).and_then(|open| match &open.state {
         VisitState::Settled(settled) => Some(Arc::clone(settled)),
         _ => None,
     });
-    let (status, output, error) = match conclusion {
-        Conclusion::Skipped => (Status::Skipped, String::new(), None),
-        Conclusion::Failed(error) => (Status::Failed, String::new(), Some(sentence(error))),
-        Conclusion::Succeeded(text) => (Status::Succeeded, text.clone(), None),
-    };
+    let mut paths = answered_files(draft, visit);
     let files = settled.as_deref().map(|settled| settled.files.as_slice()).unwrap_or_default();
     let flow_key = draft.flow.id.as_str();
+    for (name, path) in artifacts(flow_key, files).iter() {
+        paths.insert(name, path.clone());
+    }
     let input = handoff::Draft {
         identity: Some(handoff::Identity {
             step_id: visit.step.to_string(),
@@ -173,10 +238,10 @@ fn write_handoff(
             run_id: draft.run()?.to_string(),
         }),
         routing_signal: Some(decided.signal.clone()),
-        output: Some(output),
-        artifacts: handoff::Artifacts::Paths(artifacts(flow_key, files)),
-        status: Some(status),
-        error,
+        output: Some(told.text),
+        artifacts: handoff::Artifacts::Paths(paths),
+        status: Some(told.status),
+        error: told.error,
         duration_ms: settled.as_deref().map_or(0, |settled: &AttemptSettled| settled.duration_ms),
         timestamp: Some(draft.now.to_string()),
         file_changes: file_changes(files),

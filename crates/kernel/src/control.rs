@@ -6,16 +6,16 @@
 
 use crate::{
     event::{
-        About, AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptAnswered,
+        About, AttemptSettled, AttemptStarted, Choice, Course, Event, HandoffWritten, InterruptAnswered,
         InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened, RunStarted,
     },
-    flow::Flow,
+    flow::{Flow, Overdue},
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
     loops,
 };
 use envoi_contract::{
-    handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
+    digest::Digest, handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -51,6 +51,21 @@ pub(crate) struct Control {
     pub(crate) ledger: Ledger,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
+    /// Approvals of open questions that need more than one.
+    #[serde(default)]
+    pub(crate) votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
+    /// The last answer that was given.
+    #[serde(default)]
+    pub(crate) last_answer: Option<InterruptId>,
+    /// The newest version of every artifact, by its path; `None` when it was deleted.
+    #[serde(default)]
+    pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
+    /// A denial or an expiry that the run is on the way of.
+    #[serde(default)]
+    pub(crate) diverted: Option<Diverted>,
+    /// What has been added to the bounds.
+    #[serde(default)]
+    pub(crate) raised: Ledger,
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
     /// Attempts given up as in doubt, whose result may still arrive.
     pub(crate) abandoned: BTreeSet<AttemptId>,
@@ -88,6 +103,12 @@ pub(crate) enum VisitState {
     Backoff,
     /// Waits for a person, who says what became of its last attempt.
     InDoubt,
+    /// Waits for a person: its step asks, or a bound has to be raised.
+    Asked,
+    /// A person has answered what its step asks; what follows stands in the same commit.
+    Answered(Arc<InterruptAnswered>),
+    /// Nobody has answered in time; what follows stands in the same commit.
+    Expired,
     /// Its last attempt is settled and known; what follows stands in the same commit. After doubt a visit is `Ready`
     /// again unless a question or its hand-off follows.
     Settled(Arc<AttemptSettled>),
@@ -122,6 +143,20 @@ pub(crate) struct LoopState {
     pub(crate) iteration: u64,
     /// The attempt whose text is the feedback of this round.
     pub(crate) feedback: Option<AttemptId>,
+    /// The answer that sent the run back into this round.
+    #[serde(default)]
+    pub(crate) sent_back_by: Option<InterruptId>,
+}
+
+/// Why the run left its ordinary way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Diverted {
+    /// The step that asked.
+    pub(crate) step: StepId,
+    /// Who denied; `None`: its time was over.
+    pub(crate) by: Option<String>,
+    /// Whether it counts as a denial.
+    pub(crate) denied: bool,
 }
 
 impl Control {
@@ -152,6 +187,8 @@ impl Control {
             Event::HandoffWritten(event) => self.handoff_written(event),
             Event::InterruptRaised(event) => self.interrupt_raised(event),
             Event::InterruptAnswered(event) => self.interrupt_answered(event),
+            Event::VoteCast(event) => self.vote_cast(event),
+            Event::InterruptExpired(event) => self.interrupt_expired(flow, &event.interrupt),
             Event::InterruptCancelled(event) => self.close_interrupt(&event.interrupt).map(|_| ()),
             Event::TimerSet(event) => {
                 self.visit(&event.visit)?.state = VisitState::Backoff;
@@ -234,7 +271,18 @@ impl Control {
             visit.state = VisitState::Settled(Arc::new(event.clone()));
         }
         self.charge(event);
+        self.keep_files(event);
         Ok(())
+    }
+
+    fn keep_files(&mut self, event: &AttemptSettled) {
+        if event.files.is_empty() {
+            return;
+        }
+        let files = Arc::make_mut(&mut self.files);
+        for file in &event.files {
+            files.insert(file.path.clone(), file.blob.as_ref().map(|blob| blob.digest));
+        }
     }
 
     fn charge(&mut self, event: &AttemptSettled) {
@@ -253,6 +301,10 @@ impl Control {
             Course::LoopBack(step) => {
                 let feedback = self.last_attempt(&event.visit);
                 loops::go_back(flow, &mut self.loops, &event.visit.step, step, feedback);
+                if let Some(state) = self.loops.get_mut(&event.visit.step) {
+                    state.sent_back_by.clone_from(&event.answer);
+                }
+                self.diverted = None;
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_visit(step);
             }
@@ -282,22 +334,65 @@ impl Control {
     }
 
     fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
-        if event.about == About::InDoubt {
-            self.visit(&event.visit)?.state = VisitState::InDoubt;
+        let waits = match event.about {
+            About::InDoubt => Some(VisitState::InDoubt),
+            About::Ask => Some(VisitState::Asked),
+            // Of a loop-back, whose visit is closed, or of a visit that was about to start.
+            About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
+            About::Exhausted | About::Blocked | About::Review => None,
+        };
+        if let Some(state) = waits {
+            self.visit(&event.visit)?.state = state;
         }
         self.interrupts.insert(event.interrupt.clone(), Arc::new(event.clone()));
         Ok(())
     }
 
     fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, String> {
+        self.votes.remove(id);
         self.interrupts.remove(id).ok_or_else(|| format!("interrupt `{id}` is not open"))
     }
 
     fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), String> {
         let raised = self.close_interrupt(&event.interrupt)?;
-        if raised.about == About::InDoubt {
-            self.visit(&raised.visit)?.state = VisitState::Ready;
+        self.last_answer = Some(event.interrupt.clone());
+        match raised.about {
+            About::InDoubt => self.visit(&raised.visit)?.state = VisitState::Ready,
+            About::Ask => {
+                self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
+                if event.choice == Choice::Deny {
+                    let by = Some(event.by.actor.clone());
+                    self.diverted = Some(Diverted { step: raised.visit.step.clone(), by, denied: true });
+                }
+            }
+            About::Limit => {
+                if let Some(more) = &event.raise {
+                    self.raised.add(more);
+                }
+                if let Some(visit) = self.open.get_mut(&raised.visit) {
+                    visit.state = VisitState::Ready;
+                }
+            }
+            About::Exhausted | About::Blocked | About::Review => {}
         }
+        Ok(())
+    }
+
+    fn vote_cast(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+        if !self.interrupts.contains_key(&event.interrupt) {
+            return Err(format!("interrupt `{}` is not open", event.interrupt));
+        }
+        self.votes.entry(event.interrupt.clone()).or_default().push(Arc::new(event.clone()));
+        Ok(())
+    }
+
+    fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
+        let raised = self.close_interrupt(id)?;
+        let step = &raised.visit.step;
+        let plan = flow.step(step).and_then(|step| step.asks());
+        let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
+        self.visit(&raised.visit)?.state = VisitState::Expired;
+        self.diverted = Some(Diverted { step: step.clone(), by: None, denied });
         Ok(())
     }
 
@@ -310,6 +405,7 @@ impl Control {
     fn run_reopened(&mut self, event: &RunReopened) -> Result<(), String> {
         self.ended.take().ok_or("the run is not over")?;
         self.cancelling = None;
+        self.diverted = None;
         self.open_visit(&event.step);
         Ok(())
     }
@@ -321,6 +417,7 @@ impl Control {
         self.take_back_unstarted_visits();
         self.timers.clear();
         self.interrupts.clear();
+        self.votes.clear();
         self.ended = Some(event.clone());
         Ok(())
     }
@@ -363,7 +460,11 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
     StepResult {
         status: handoff.status,
         summary: handoff.summary.clone(),
-        data: settled.map(|settled| settled.data.clone()).unwrap_or_default(),
+        data: match &open.state {
+            VisitState::Settled(settled) => settled.data.clone(),
+            VisitState::Answered(answered) => answered.data.clone(),
+            _ => Value::Null,
+        },
         artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
         report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
         attempt,

@@ -4,14 +4,19 @@
 //! [`crate::Run::apply`]. Everything that a decision computed (results of expressions, waits, ids) is stored here and
 //! never computed again.
 
-use crate::ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId};
+use crate::{
+    ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
+    ledger::Ledger,
+};
 use envoi_contract::{
     digest::Digest,
+    envelope::InterruptKind,
     handoff::Handoff,
     json::{Object, Value},
     routing::Signal,
     skill_report::SkillError,
     time::Timestamp,
+    user_envelope::AttachmentRef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +48,12 @@ pub enum Event {
     /// The run needs a person.
     InterruptRaised(Box<InterruptRaised>),
     /// A person decided.
-    InterruptAnswered(InterruptAnswered),
-    /// The question is void, because the run was cancelled.
+    InterruptAnswered(Box<InterruptAnswered>),
+    /// One of several people who have to approve did; the question stays open.
+    VoteCast(Box<InterruptAnswered>),
+    /// Nobody decided in time.
+    InterruptExpired(InterruptExpired),
+    /// The question is void: the run was cancelled, or what it was about has changed and it is put again.
     InterruptCancelled(InterruptCancelled),
     /// Something is due later.
     TimerSet(TimerSet),
@@ -70,6 +79,8 @@ impl Event {
             Event::HandoffWritten(_) => "handoff_written",
             Event::InterruptRaised(_) => "interrupt_raised",
             Event::InterruptAnswered(_) => "interrupt_answered",
+            Event::VoteCast(_) => "vote_cast",
+            Event::InterruptExpired(_) => "interrupt_expired",
             Event::InterruptCancelled(_) => "interrupt_cancelled",
             Event::TimerSet(_) => "timer_set",
             Event::TimerFired(_) => "timer_fired",
@@ -104,6 +115,9 @@ pub struct RunStarted {
     pub run_base: String,
     /// Who started it.
     pub by: Principal,
+    /// Steps whose questions are approved as soon as they are put, because whoever started the run said so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_to: Vec<StepId>,
 }
 
 /// See [`Event::AttemptStarted`].
@@ -125,6 +139,12 @@ pub struct AttemptStarted {
     pub handoff: Option<VisitId>,
     /// The attempt of the critic whose text the command is given as feedback.
     pub feedback: Option<AttemptId>,
+    /// The answer that sent the run back, whose text belongs to the feedback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_back_by: Option<InterruptId>,
+    /// The last answer that the run was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InterruptId>,
     /// Identity of the boot in which it was decided; a reboot since then means that it cannot still be running.
     pub boot_id: String,
 }
@@ -248,6 +268,9 @@ pub struct Routed {
     pub course: Course,
     /// Why: the row that fired and those that did not, or the answer.
     pub audit: Value,
+    /// The answer that decided it, if a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InterruptId>,
 }
 
 /// What the kernel does after a visit.
@@ -290,6 +313,40 @@ pub struct InterruptRaised {
     pub evidence: Value,
     /// When.
     pub raised_at: Timestamp,
+    /// The word of contract 3; events of the first version do not have it ([`InterruptRaised::kind`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<InterruptKind>,
+    /// When it lapses; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Digest of what is shown to whoever answers: the flow, the last hand-off, the newest version of every artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Digest>,
+    /// Artifacts that differed in the workspace when the question was put again, as they were found there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<FoundFile>,
+}
+
+impl InterruptRaised {
+    /// The word of contract 3.
+    #[must_use]
+    pub fn kind(&self) -> InterruptKind {
+        self.kind.unwrap_or(match self.about {
+            About::InDoubt => InterruptKind::SystemError,
+            About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
+            About::Blocked | About::Review => InterruptKind::AgentReview,
+            About::Ask => InterruptKind::Confirmation,
+        })
+    }
+}
+
+/// An artifact as it lies in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundFile {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Its content; `None` when it is not there.
+    pub digest: Option<Digest>,
 }
 
 /// Why a person is needed.
@@ -304,9 +361,13 @@ pub enum About {
     Blocked,
     /// The signal says that a person is needed.
     Review,
+    /// A bound of the run leaves nothing over.
+    Limit,
+    /// A step asks.
+    Ask,
 }
 
-/// What a person may decide. In doubt: `rerun` or `fail`; otherwise `proceed`, `again` or `stop`.
+/// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -320,9 +381,17 @@ pub enum Choice {
     Again,
     /// The run fails.
     Stop,
+    /// Yes.
+    Approve,
+    /// No.
+    Deny,
+    /// Words, or a form that is filled in.
+    Respond,
+    /// A higher bound.
+    Raise,
 }
 
-/// See [`Event::InterruptAnswered`].
+/// See [`Event::InterruptAnswered`] and [`Event::VoteCast`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InterruptAnswered {
     /// Which question.
@@ -331,6 +400,36 @@ pub struct InterruptAnswered {
     pub choice: Choice,
     /// Who decided.
     pub by: Principal,
+    /// Through which channel, such as `cli`, `terminal` or `yes_to`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub channel: String,
+    /// The answer in words (contract 5).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The response: the form that was filled in, else what of `text`, `approved` and `decision` there is.
+    #[serde(default)]
+    pub data: Value,
+    /// Files that came with it; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentRef>,
+    /// With [`Choice::Raise`]: what is added to the bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raise: Option<Ledger>,
+}
+
+impl InterruptAnswered {
+    /// The attachments with the file names that steps find them under: plain, without separators, each once.
+    #[must_use]
+    pub fn files(&self) -> Vec<(String, &AttachmentRef)> {
+        crate::attached::named(&self.attachments)
+    }
+}
+
+/// See [`Event::InterruptExpired`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptExpired {
+    /// Which question.
+    pub interrupt: InterruptId,
 }
 
 /// See [`Event::InterruptCancelled`].
@@ -338,6 +437,9 @@ pub struct InterruptAnswered {
 pub struct InterruptCancelled {
     /// Which question.
     pub interrupt: InterruptId,
+    /// Whether the same is asked anew, because what was shown has changed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub changed: bool,
 }
 
 /// See [`Event::TimerSet`].

@@ -4,6 +4,10 @@
 //! rule of the language and builds this. A [`Flow`] that exists is taken to be consistent: targets exist, loops are
 //! bounded, expressions parse.
 
+mod ask;
+
+pub use ask::{AskPlan, Overdue};
+
 use crate::ids::{FlowId, StepId};
 use envoi_contract::{digest::Digest, json::Value, routing::Kind};
 use std::collections::BTreeMap;
@@ -44,6 +48,14 @@ impl Flow {
         self.steps.iter().position(|step| step.id == *id)
     }
 
+    /// Whether a denial or an expiry leads on to this step, and no `next` says where from there: the run then ends with it.
+    #[must_use]
+    pub fn is_last_resort(&self, id: &StepId) -> bool {
+        let undecided = self.step(id).is_some_and(|step| step.routing.next.is_none());
+        let earlier = self.steps.iter().take_while(|step| step.id != *id);
+        undecided && earlier.filter_map(Step::asks).any(|plan| plan.diverts_to(id))
+    }
+
     /// The step that follows `id` when nothing else is said: `routing.next`, else the next one listed.
     /// `None` is the end of the run.
     #[must_use]
@@ -51,6 +63,7 @@ impl Flow {
         match self.step(id)?.routing.next.as_ref() {
             Some(Next::End) => None,
             Some(Next::Step(next)) => self.step(next),
+            None if self.is_last_resort(id) => None,
             None => self.steps.get(self.position(id)?.checked_add(1)?),
         }
     }
@@ -80,6 +93,18 @@ pub struct Limits {
     pub wall_time_ms: Option<u64>,
     /// Cost that reports tell of.
     pub cost: Option<crate::ledger::Cost>,
+    /// What becomes of a run at a bound.
+    pub on_reached: OnReached,
+}
+
+/// `limits.on_reached`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnReached {
+    /// The run ends as exhausted.
+    #[default]
+    Fail,
+    /// A person may raise the bound.
+    Ask,
 }
 
 /// Where a secret comes from. Commands see it as the environment variable `name`.
@@ -134,6 +159,19 @@ pub struct Step {
 pub enum StepKind {
     /// A command.
     Run(CommandPlan),
+    /// A question to a person.
+    Ask(Box<AskPlan>),
+}
+
+impl Step {
+    /// The question, if this step asks one.
+    #[must_use]
+    pub fn asks(&self) -> Option<&AskPlan> {
+        match &self.kind {
+            StepKind::Ask(plan) => Some(plan),
+            StepKind::Run(_) => None,
+        }
+    }
 }
 
 /// A command before its templates are filled in.

@@ -1,14 +1,17 @@
 //! What the world tells a run, and why it may be refused.
 
 use crate::{
-    event::{Blob, Choice, FileChange, Outcome},
-    ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
+    event::{Blob, Choice, FileChange, FoundFile, Outcome},
+    ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+    ledger::Ledger,
 };
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
     time::Timestamp,
+    user_envelope::AttachmentRef,
 };
+use serde::{Deserialize, Serialize};
 
 /// Something that a run has to react to. Inputs that can cause a start say whether a slot is free for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,12 +38,22 @@ pub enum Input {
     },
     /// A person decides.
     Answer {
+        /// What, and on which question.
+        answer: Box<Answer>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// What a question showed is not what is there any more: it is put again.
+    Changed {
         /// The question.
         interrupt: InterruptId,
-        /// The decision.
-        choice: Choice,
-        /// Who decides.
-        by: Principal,
+        /// The artifacts that differ, as they are now.
+        found: Vec<FoundFile>,
+    },
+    /// The time of a question is over.
+    Expire {
+        /// The question.
+        interrupt: InterruptId,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -74,6 +87,47 @@ pub struct Slot {
     pub boot_id: String,
 }
 
+/// See [`Input::Answer`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The question.
+    pub interrupt: InterruptId,
+    /// The decision.
+    pub choice: Choice,
+    /// In words, as they were given. A clarification needs some, unless it asks for a form.
+    pub text: Option<String>,
+    /// The form, checked against the question's schema.
+    pub data: Option<Value>,
+    /// Files, at most 20.
+    pub attachments: Vec<AttachmentRef>,
+    /// With [`Choice::Raise`]: what is added to the bound.
+    pub raise: Option<Ledger>,
+    /// What the person saw; refused if it is not what the question is about. `None`: they answer the question as it is.
+    pub seen: Option<Digest>,
+    /// Who decides.
+    pub by: Principal,
+    /// Through which channel, such as `cli`.
+    pub channel: String,
+}
+
+impl Answer {
+    /// A decision without words, form or files.
+    #[must_use]
+    pub fn new(interrupt: InterruptId, choice: Choice, by: Principal) -> Self {
+        Self {
+            interrupt,
+            choice,
+            text: None,
+            data: None,
+            attachments: Vec::new(),
+            raise: None,
+            seen: None,
+            by,
+            channel: String::new(),
+        }
+    }
+}
+
 /// See [`Input::Start`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
@@ -93,6 +147,8 @@ pub struct Start {
     pub language: u32,
     /// Who starts it.
     pub by: Principal,
+    /// Steps whose questions are approved as soon as they are put.
+    pub yes_to: Vec<StepId>,
     /// For the first step.
     pub slot: Option<Slot>,
 }
@@ -165,7 +221,50 @@ pub enum Refusal {
         /// What was said.
         choice: &'static str,
         /// What it takes.
-        accepted: &'static str,
+        accepted: String,
+    },
+    /// Its time is over; what follows from that is applied next.
+    #[error("question `{interrupt}` has expired, at {at}")]
+    Expired {
+        /// Which.
+        interrupt: InterruptId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Its time has not come.
+    #[error("question `{interrupt}` has not expired")]
+    NotExpired {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// What the person saw is not what the question is about.
+    #[error("what was shown is not what question `{interrupt}` is about any more")]
+    Changed {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// The question is not for whoever started the run.
+    #[error("`{actor}` started the run, and the question takes the answer of somebody else")]
+    NotByStarter {
+        /// Who.
+        actor: String,
+    },
+    /// One person counts once.
+    #[error("`{actor}` has approved already; {missing} more have to")]
+    AlreadyVoted {
+        /// Who.
+        actor: String,
+        /// How many others are waited for.
+        missing: u32,
+    },
+    /// The answer has nothing in it.
+    #[error("the answer is blank")]
+    Blank,
+    /// The answer has something that this question does not take, or lacks something.
+    #[error("the answer does not fit: {reason}")]
+    Misfit {
+        /// What.
+        reason: String,
     },
     /// Another round would pass a bound.
     #[error("another round would pass a bound: {bound}")]
@@ -210,6 +309,8 @@ pub struct Wants {
     pub timers: Vec<(TimerId, Timestamp)>,
     /// Questions that are to be shown.
     pub interrupts: Vec<InterruptId>,
+    /// When those of them that lapse do.
+    pub expiries: Vec<(InterruptId, Timestamp)>,
     /// Live attempts are to be ended.
     pub cancelling: bool,
 }

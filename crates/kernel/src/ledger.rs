@@ -63,6 +63,17 @@ pub struct Ledger {
     pub cost: Cost,
 }
 
+impl Ledger {
+    /// Adds each counter; none goes past the largest number there is.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.agent_hops = self.agent_hops.saturating_add(more.agent_hops);
+        self.iterations = self.iterations.saturating_add(more.iterations);
+        self.llm_calls = self.llm_calls.saturating_add(more.llm_calls);
+        self.wall_time_ms = self.wall_time_ms.saturating_add(more.wall_time_ms);
+        self.cost = self.cost.saturating_add(more.cost);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,11 +6,16 @@
 
 mod advance;
 mod answer;
+mod ask;
+mod attached;
 mod bounds;
 mod cancel;
 mod conclude;
 mod control;
+mod diversion;
 mod draft;
+mod expire;
+mod limit;
 mod loops;
 mod projection;
 mod render;
@@ -21,7 +26,9 @@ mod run;
 mod settle;
 mod start;
 mod status;
+mod subject;
 mod timer;
+mod verdict;
 
 pub mod event;
 pub mod expression;

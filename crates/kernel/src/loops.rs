@@ -4,7 +4,11 @@
 //! that step. Coming from outside, its count starts at 0; a loop inside a loop therefore starts over in each round of the
 //! outer one. Loops that merely cross do not start each other over, so that every run ends.
 
-use crate::{control::LoopState, flow::Flow, flow::Step, ids::AttemptId, ids::StepId};
+use crate::{
+    control::LoopState,
+    flow::{Flow, Step},
+    ids::{AttemptId, InterruptId, StepId},
+};
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// The steps that `step` repeats when it goes back, as positions in the listed order: just itself where a person asks for
@@ -21,12 +25,15 @@ fn closes_a_loop(flow: &Flow, step: &Step) -> bool {
 
 /// Where its text can send the run back to.
 fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
+    let asks = step.asks();
     let waits = step.routing.declared && !step.routing.success_values.is_empty();
     // Most steps lead nowhere back: their place is not looked for, so that a long flow does not cost its square.
-    let leads = waits || !step.routing.branches.is_empty();
+    let leads = waits || asks.is_some() || !step.routing.branches.is_empty();
     let end = leads.then(|| flow.position(&step.id)).flatten();
-    let loop_start = waits.then(|| back_target(step));
-    let targets = loop_start.into_iter().chain(&step.routing.branches);
+    let loop_start =
+        if asks.is_some() { step.routing.loop_to.as_ref() } else { waits.then(|| back_target(step)) };
+    let diversions = asks.into_iter().flat_map(|plan| plan.diversions());
+    let targets = loop_start.into_iter().chain(&step.routing.branches).chain(diversions);
     targets.filter_map(|target| flow.position(target)).filter(move |target| Some(*target) <= end)
 }
 
@@ -87,6 +94,17 @@ pub(crate) fn feedback<'a>(
     let gone_back =
         around(flow, loops, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
     gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.feedback.as_ref())
+}
+
+/// The answer that sent the run back into this round of the innermost loop that has gone back.
+pub(crate) fn sent_back_by<'a>(
+    flow: &Flow,
+    loops: &'a BTreeMap<StepId, LoopState>,
+    step: &StepId,
+) -> Option<&'a InterruptId> {
+    let gone_back =
+        around(flow, loops, step).filter_map(|(size, closing)| Some((size, loops.get(&closing.id)?)));
+    gone_back.min_by_key(|(size, _)| *size).and_then(|(_, state)| state.sent_back_by.as_ref())
 }
 
 /// The loops around `step`: their length and the step that closes them. A step that is no loop counts once it was repeated.

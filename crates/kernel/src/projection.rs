@@ -12,10 +12,7 @@ use crate::{
     ids::{StepId, derived},
 };
 use envoi_contract::{
-    envelope::{
-        Envelope, FlowInterrupt, InterruptKind, InterruptStatus, ProcessingRecord, RecordStatus,
-        TerminalReason,
-    },
+    envelope::{Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason},
     handoff::Status,
     json::{Object, Value},
     routing::Decision,
@@ -210,19 +207,15 @@ fn follow(envelope: &mut Envelope, control: &Control) {
 fn interrupt(control: &Control, raised: &InterruptRaised) -> FlowInterrupt {
     let started = control.started.as_deref();
     let run = started.map(|started| started.run.to_string());
-    let kind = match raised.about {
-        crate::event::About::InDoubt => InterruptKind::SystemError,
-        crate::event::About::Exhausted => InterruptKind::ResourceExhausted,
-        crate::event::About::Blocked | crate::event::About::Review => InterruptKind::AgentReview,
-    };
     let mut data = Object::default();
     data.insert("step".to_owned(), Value::from(raised.visit.step.as_str()));
     data.insert("evidence".to_owned(), raised.evidence.clone());
-    let mut shown = FlowInterrupt::new(raised.interrupt.to_string(), kind, raised.raised_at);
+    let mut shown = FlowInterrupt::new(raised.interrupt.to_string(), raised.kind(), raised.raised_at);
     shown.request_id.clone_from(&run);
     shown.user_id = started.map(|started| started.by.actor.clone());
     shown.session_id = run;
     shown.question = Some(raised.question.clone());
+    shown.expires_at = raised.expires_at.map(|at| at.to_string());
     shown.data = Some(data);
     shown.status = Some(InterruptStatus::Pending);
     shown

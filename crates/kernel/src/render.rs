@@ -7,7 +7,7 @@ use crate::{
     draft::Draft,
     event::{AttemptStarted, Command},
     expression::{EvaluationError, Scope},
-    flow::{CommandPlan, Step, StepKind, Template},
+    flow::{AskPlan, CommandPlan, Step, StepKind, Template},
     ids::VisitId,
     loops,
 };
@@ -74,7 +74,10 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
     let scope = scope(&draft.control);
     let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
     let loops = &draft.control.loops;
-    let StepKind::Run(plan) = &step.kind;
+    let StepKind::Run(plan) = &step.kind else {
+        let message = format!("step `{}` asks a person and has no command", step.id);
+        return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
+    };
     let mut env = environment(&scope, draft.flow.env.iter().chain(&step.env))?;
     let command = command(&scope, plan, &mut env)?;
     Ok(AttemptStarted {
@@ -86,8 +89,15 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         iteration: loops::iteration(draft.flow, loops, &visit.step),
         handoff: draft.control.last_handoff.clone(),
         feedback: loops::feedback(draft.flow, loops, &visit.step).cloned(),
+        sent_back_by: loops::sent_back_by(draft.flow, loops, &visit.step).cloned(),
+        answer: draft.control.last_answer.clone(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
     })
+}
+
+/// The message of a question, filled in.
+pub(crate) fn question(draft: &Draft<'_>, plan: &AskPlan) -> Result<String, SkillError> {
+    value(&scope(&draft.control), &plan.message)
 }
 
 /// In a script, values travel as variables, which are added to `env`: a value is never read as shell code.

@@ -8,14 +8,14 @@ use crate::{
     control::VisitState,
     draft::Draft,
     event::{About, Course, EndStatus, Outcome, RunEnded},
-    flow::{OnBlocked, OnExhausted, RoutingPlan, Step},
-    ids::{StepId, VisitId},
+    flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan, Step},
+    ids::{InterruptId, StepId, VisitId},
     input::Refusal,
-    loops,
+    limit, loops,
 };
 use envoi_contract::{
-    json::Value,
-    routing::{self, Decision, Signal},
+    json::{Object, Value},
+    routing::{self, Decision, Route, Signal},
 };
 
 /// The row of the decision table that fires when a loop has had its last round.
@@ -30,6 +30,8 @@ pub(crate) struct Decided {
     pub(crate) hold: Option<Hold>,
     /// With [`Course::Stop`].
     pub(crate) end: Option<RunEnded>,
+    /// The answer that decided it.
+    pub(crate) answer: Option<InterruptId>,
     row: String,
 }
 
@@ -42,7 +44,7 @@ pub(crate) struct Hold {
 
 impl Decided {
     pub(crate) fn new(signal: Signal, course: Course, audit: Value) -> Self {
-        Self { signal, course, audit, hold: None, end: None, row: String::new() }
+        Self { signal, course, audit, hold: None, end: None, answer: None, row: String::new() }
     }
 
     /// What the text said about success, where it was asked: contract 2's `verification_passed`.
@@ -69,7 +71,13 @@ impl Decided {
         self
     }
 
-    fn ending(mut self, status: EndStatus, terminal_reason: &str, reason: String, step: &StepId) -> Self {
+    pub(crate) fn ending(
+        mut self,
+        status: EndStatus,
+        terminal_reason: &str,
+        reason: String,
+        step: &StepId,
+    ) -> Self {
         self.course = Course::Stop;
         let terminal_reason = terminal_reason.to_owned();
         self.end = Some(RunEnded { status, terminal_reason, reason, stopped_by: Some(step.clone()) });
@@ -85,6 +93,13 @@ pub(crate) fn onward(draft: &Draft<'_>, step: &Step) -> Course {
 /// How often the loop that `step` closes has gone back.
 pub(crate) fn iteration(draft: &Draft<'_>, step: &StepId) -> u64 {
     draft.control.loops.get(step).map_or(0, |state| state.iteration)
+}
+
+/// The signal of a branch to `step` of the same flow.
+pub(crate) fn signal_to(step: &StepId, reason: &str) -> Signal {
+    let route = Route { flow: None, step_id: step.to_string(), unknown: Object::new() };
+    let signal = Signal::new(Decision::Branch, reason, "1.0");
+    Signal { next_step_id: Some(step.to_string()), route: Some(route), ..signal }
 }
 
 /// Where `text` leads.
@@ -173,7 +188,7 @@ fn review(step: &Step, decided: Decided) -> Decided {
     decided.holding(About::Review, question)
 }
 
-fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
+fn branch(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
     let route = decided.signal.route.as_ref();
     let elsewhere =
         route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
@@ -181,13 +196,18 @@ fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
     let Some(target) = named.filter(|target| !elsewhere && step.routing.branches.contains(target)) else {
         return review(step, decided);
     };
-    if draft.flow.position(&target) > draft.flow.position(&step.id) {
-        decided.course = Course::Enter(target);
+    go(draft, step, &target, decided)
+}
+
+/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes.
+pub(crate) fn go(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
+    if draft.flow.position(target) > draft.flow.position(&step.id) {
+        decided.course = Course::Enter(target.clone());
         return decided;
     }
     let max = step.routing.max_iterations;
     if iteration(draft, &step.id) < max {
-        return go_back(draft, step, &target, decided);
+        return go_back(draft, step, target, decided);
     }
     let reason = format!("Max iterations ({max}) exhausted by hints to earlier steps");
     match step.routing.on_exhausted {
@@ -203,8 +223,14 @@ fn branch(draft: &Draft<'_>, step: &Step, mut decided: Decided) -> Decided {
     }
 }
 
-fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
-    match bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger) {
+pub(crate) fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
+    match loop_bound(draft) {
+        Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
+            decided.course = Course::Hold;
+            let (about, question) = (About::Limit, limit::question(&reached));
+            decided.hold = Some(Hold { about, question, evidence: limit::evidence(&reached) });
+            decided
+        }
         Some(reached) => {
             decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id)
         }
@@ -221,6 +247,9 @@ pub(crate) fn may_go_again(draft: &Draft<'_>, step: &Step) -> Result<(), String>
     if iteration(draft, &step.id) >= max {
         return Err(format!("max_iterations {max} of step `{}`", step.id));
     }
-    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.ledger)
-        .map_or(Ok(()), |reached| Err(reached.reason))
+    loop_bound(draft).map_or(Ok(()), |reached| Err(reached.reason))
+}
+
+fn loop_bound(draft: &Draft<'_>) -> Option<bounds::Reached> {
+    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.raised, &draft.control.ledger)
 }

@@ -1,21 +1,22 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    advance, answer, cancel,
+    advance, answer, ask, cancel,
     control::{ApplyError, Control, VisitState},
     draft::Draft,
-    event::{AttemptStarted, InterruptRaised, Record, RunStarted},
+    event::{AttemptStarted, Choice, InterruptAnswered, InterruptRaised, Record, RunStarted},
+    expire,
     flow::Flow,
-    ids::{AttemptId, Seq},
+    ids::{AttemptId, InterruptId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
     projection, reopen, settle, start,
     status::Status,
     timer,
 };
-use envoi_contract::{envelope::Envelope, time::Timestamp};
+use envoi_contract::{digest::Digest, envelope::Envelope, time::Timestamp};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,9 +100,9 @@ impl Run {
             Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
             Input::Settled { result, slot } => settle::settled(draft(slot), *result),
             Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
-            Input::Answer { interrupt, choice, by, slot } => {
-                answer::answer(draft(slot), interrupt, choice, by)
-            }
+            Input::Answer { answer, slot } => answer::answer(draft(slot), *answer),
+            Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
+            Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
             Input::Cancel { by } => cancel::cancel(draft(None), by),
             Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
@@ -143,6 +144,7 @@ impl Run {
             ready: ready.map(|(id, _)| id.clone()).collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
+            expiries: self.expiries().collect(),
             cancelling: self.control.cancelling.is_some(),
         }
     }
@@ -181,6 +183,39 @@ impl Run {
     /// Questions that are open, oldest first.
     pub fn interrupts(&self) -> impl Iterator<Item = &InterruptRaised> {
         self.control.interrupts.values().map(AsRef::as_ref)
+    }
+
+    fn expiries(&self) -> impl Iterator<Item = (InterruptId, Timestamp)> {
+        self.interrupts().filter_map(|raised| Some((raised.interrupt.clone(), raised.expires_at?)))
+    }
+
+    /// What an open question takes, the most usual first; another round may still be refused past a bound.
+    #[must_use]
+    pub fn accepts(&self, raised: &InterruptRaised) -> Vec<Choice> {
+        self.flow.step(&raised.visit.step).map(|step| answer::accepts(step, raised)).unwrap_or_default()
+    }
+
+    /// Approvals of an open question that needs more than one, in the order in which they came.
+    pub fn votes(&self, interrupt: &InterruptId) -> impl Iterator<Item = &InterruptAnswered> {
+        self.control.votes.get(interrupt).into_iter().flatten().map(AsRef::as_ref)
+    }
+
+    /// The newest version of every artifact, by its path in the workspace; `None` when it was deleted.
+    #[must_use]
+    pub fn files(&self) -> &BTreeMap<String, Option<Digest>> {
+        &self.control.files
+    }
+
+    /// The visit whose hand-off is the last one that was not skipped.
+    #[must_use]
+    pub fn last_handoff(&self) -> Option<&VisitId> {
+        self.control.last_handoff.as_ref()
+    }
+
+    /// What people have added to the bounds.
+    #[must_use]
+    pub fn raised(&self) -> &Ledger {
+        &self.control.raised
     }
 
     /// What the run has used.

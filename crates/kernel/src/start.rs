@@ -20,6 +20,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         shared: start.shared,
         run_base: start.run_base,
         by: start.by,
+        yes_to: start.yes_to,
     })))?;
     advance(draft)
 }

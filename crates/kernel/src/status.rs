@@ -25,7 +25,10 @@ impl Status {
             return Self::Ended(ended.clone());
         }
         let asked = !control.interrupts.is_empty();
-        let moving = control.open.values().any(|visit| visit.state != VisitState::InDoubt);
+        let moving = control
+            .open
+            .values()
+            .any(|visit| !matches!(visit.state, VisitState::InDoubt | VisitState::Asked));
         if asked && !moving {
             let in_doubt = control.interrupts.values().any(|raised| raised.about == About::InDoubt);
             return Self::Waiting { in_doubt };

@@ -9,7 +9,11 @@ use crate::{
     plan::{Plan, Planned, person},
 };
 use envoi_engine::Ask;
-use envoi_kernel::{Run, Status, ids::InterruptId, ids::RunId};
+use envoi_kernel::{
+    Run, Status,
+    ids::{InterruptId, RunId},
+    input::Answer,
+};
 use std::collections::BTreeMap;
 
 /// One call on its way. It ends with the engine that it was made to.
@@ -31,7 +35,8 @@ impl Call {
 /// Of an ask, the errand that it is.
 pub(crate) fn errand(ask: &Ask) -> Errand {
     match ask {
-        Ask::Answer { interrupt, .. } => Errand::Answer(interrupt.clone()),
+        Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone()),
+        Ask::Changed { interrupt, .. } => Errand::Answer(interrupt.clone()),
         Ask::Cancel { .. } => Errand::Cancel,
         Ask::Reopen { .. } => Errand::Reopen,
     }
@@ -53,5 +58,5 @@ pub(crate) fn wanted(plan: &Plan, planned: &Planned, books: &Books, refusals: &R
     let raised = run.interrupts().next().filter(|_| planned.answered)?;
     let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
     let choice = plan.choice(&planned.id, raised, refused);
-    Some(Ask::Answer { interrupt: raised.interrupt.clone(), choice, by: person() })
+    Some(Ask::Answer(Box::new(Answer::new(raised.interrupt.clone(), choice, person()))))
 }

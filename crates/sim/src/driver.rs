@@ -489,7 +489,8 @@ fn finished(instance: &Instance, result: Box<AttemptResult>) -> Settlement {
 
 fn asked(ask: &Ask) -> String {
     match ask {
-        Ask::Answer { choice, .. } => choice.word().to_owned(),
+        Ask::Answer(answer) => answer.choice.word().to_owned(),
+        Ask::Changed { .. } => "to look again".to_owned(),
         Ask::Cancel { .. } => "to cancel".to_owned(),
         Ask::Reopen { .. } => "to reopen".to_owned(),
     }

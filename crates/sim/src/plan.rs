@@ -94,6 +94,7 @@ impl Planned {
             run_base: format!("/runs/{}", self.id),
             language: self.pinned.language,
             by: person(),
+            yes_to: Vec::new(),
             slot: None,
         }
     }

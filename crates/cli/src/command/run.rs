@@ -33,6 +33,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         flow_text: text,
         inputs: given,
         workspace: workspace_use(args),
+        yes_to: Vec::new(),
         by: home::principal(),
         caller: home::caller(&loaded.flow, &flow_dir),
     }));

@@ -5,8 +5,13 @@ use crate::{
     message::{Begin, Message},
     protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
 };
+use envoi_contract::envelope::InterruptKind;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunFilter};
-use envoi_kernel::{Flow, Run, ids::RunId, input::Start};
+use envoi_kernel::{
+    Flow, Run,
+    ids::{RunId, StepId},
+    input::Start,
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -34,6 +39,7 @@ impl Desk {
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         let workspace = self.workspace(&request, &flow)?;
+        check_yes_to(&flow, &request.yes_to)?;
         self.followers.add(&request.run, client.clone());
         let begin = |reply| {
             Message::Begin(Box::new(Begin {
@@ -47,6 +53,7 @@ impl Desk {
                     run_base: self.layout.run(&request.run).to_string_lossy().into_owned(),
                     language: loaded.language,
                     by: request.by.clone(),
+                    yes_to: request.yes_to.clone(),
                     slot: None,
                 },
                 pinned: PinnedFlow {
@@ -129,6 +136,31 @@ impl Desk {
         }
         Ok(())
     }
+}
+
+/// A yes in advance is for questions that a plain yes answers, and that whoever starts the run may answer.
+fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused> {
+    let refuse = |message: String| {
+        Err(Refused::bad_input(
+            "YES_TO_INVALID",
+            message,
+            Some("`--yes-to` takes the id of a step that asks"),
+        ))
+    };
+    for id in yes_to {
+        let Some(step) = flow.step(id) else { return refuse(format!("there is no step `{id}`")) };
+        match step.asks() {
+            None => return refuse(format!("step `{id}` asks nothing")),
+            Some(plan) if plan.kind == InterruptKind::Clarification || plan.schema.is_some() => {
+                return refuse(format!("step `{id}` asks for words or a form, which a yes does not give"));
+            }
+            Some(plan) if plan.not_by_starter || plan.quorum > 1 => {
+                return refuse(format!("step `{id}` wants the approval of others than who starts the run"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether a run was started to share its workspace; one that cannot be read does not.

@@ -10,6 +10,7 @@ use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus},
     ids::RunId,
+    input::Answer,
 };
 use std::sync::{Arc, mpsc::Sender};
 
@@ -39,7 +40,7 @@ impl Desk {
         Ok(())
     }
 
-    fn load(&self, id: &RunId) -> Result<Run, Refused> {
+    pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         load_run(&reader, id)
     }
@@ -117,10 +118,9 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
         let message = format!("run `{}` has no question {kind}", request.run);
         return Err(Refused::new("WRONG_ANSWER", message, Some("`envoi show RUN` says what it waits for")));
     }
-    let answer = |raised: &envoi_kernel::event::InterruptRaised| Ask::Answer {
-        interrupt: raised.interrupt.clone(),
-        choice,
-        by: by.clone(),
+    let answer = |raised: &envoi_kernel::event::InterruptRaised| {
+        let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
+        Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), ..answer }))
     };
     Ok(open.into_iter().map(answer).collect())
 }
@@ -149,6 +149,7 @@ mod tests {
             run_base: "/".to_owned(),
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
+            yes_to: Vec::new(),
             slot: None,
         };
         let lived = Run::new(Arc::clone(&flow));

@@ -99,6 +99,7 @@ fn begin(name: &str) -> Message {
             run_base: format!("/{name}"),
             language,
             by: by(),
+            yes_to: Vec::new(),
             slot: None,
         },
         pinned: PinnedFlow { digest, language, name: "flow.yaml".to_owned(), text },

@@ -2,14 +2,18 @@
 
 use super::{Shared, feedback};
 use crate::runner::{Caller, Job};
+use envoi_contract::json::Value;
 use envoi_journal::files;
 use envoi_kernel::{
     event::Command,
     flow::{Secret, SecretSource},
-    ids::VisitId,
+    ids::{InterruptId, VisitId},
 };
 use envoi_step::{AttemptDir, Spec};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Why there is no order for a supervisor.
 pub(super) enum Trouble {
@@ -109,10 +113,13 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         restore(shared, job, handoff)?;
         variables.push(("ENVOI_HANDOFF", text(shared.layout.handoff_visit(&job.run, &job.flow.id, handoff))));
     }
-    if let Some(critic) = &started.feedback {
-        let path = dir.path().join("feedback.txt");
-        feedback::write(&shared.dir(&job.run, critic), &path)?;
+    if let Some(path) = feedback(shared, job, dir)? {
         variables.push(("ENVOI_FEEDBACK", text(path)));
+    }
+    if let Some(interrupt) = &started.answer {
+        let folder = restored_answer(shared, job, interrupt)?;
+        variables.push(("ENVOI_ANSWER", text(folder.join("answer.json"))));
+        variables.push(("ENVOI_ANSWER_FILES", text(folder.join("files"))));
     }
     if let Some(envelope) = &job.envelope {
         let path = dir.path().join("envelope.json");
@@ -120,6 +127,40 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         variables.push(("ENVOI_ENVELOPE", text(path)));
     }
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// What is told to a step in a loop: by the critic, by the person who sent the run back, or by both.
+fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Option<PathBuf>> {
+    let started = &job.started;
+    if started.feedback.is_none() && started.sent_back_by.is_none() {
+        return Ok(None);
+    }
+    let critic = started.feedback.as_ref().map(|critic| shared.dir(&job.run, critic));
+    let person = match &started.sent_back_by {
+        Some(interrupt) => Some(words_of(&restored_answer(shared, job, interrupt)?)?),
+        None => None,
+    };
+    let path = dir.path().join("feedback.txt");
+    feedback::write(critic.as_ref(), person.as_deref(), &path)?;
+    Ok(Some(path))
+}
+
+/// The text of an answer that stands in `folder`.
+fn words_of(folder: &Path) -> std::io::Result<String> {
+    let document = fs::read_to_string(folder.join("answer.json"))?;
+    let answer = Value::parse_str(&document).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(answer.get("text").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// The folder of an answer, as it was committed. It has a place for files even where there are none.
+fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::io::Result<PathBuf> {
+    let failed = |error: String| std::io::Error::other(error);
+    let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
+    files::restore_answer(&shared.layout, &reader, &job.run, interrupt)
+        .map_err(|error| failed(error.to_string()))?;
+    let folder = shared.layout.answer(&job.run, interrupt);
+    fs::create_dir_all(folder.join("files"))?;
+    Ok(folder)
 }
 
 /// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.

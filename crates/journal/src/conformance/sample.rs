@@ -49,6 +49,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         shared: false,
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
+        yes_to: Vec::new(),
     })))
 }
 
@@ -85,6 +86,10 @@ pub fn interrupted(name: &str) -> Result<Event, BadId> {
         question: "go on?".to_owned(),
         evidence: Value::Null,
         raised_at: Timestamp::from_millis(1),
+        kind: None,
+        expires_at: None,
+        subject: None,
+        found: Vec::new(),
     })))
 }
 

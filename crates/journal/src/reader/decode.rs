@@ -1,11 +1,11 @@
 //! Rows as values: one function a table.
 
 use crate::{
-    rows::{Ended, Found, HandoffRow, InboxRow, InterruptState, Place, RunRow},
+    rows::{Closed, Ended, Found, HandoffRow, InboxRow, InterruptState, Place, RunRow},
     sql::{damaged, read, read_optional, unsigned},
     writer::{PinnedFlow, Snapshot},
 };
-use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::ids::{InterruptId, RunId, VisitId};
 use rusqlite::{Result, Row};
 
@@ -63,8 +63,30 @@ pub(super) fn question(row: &Row<'_>) -> Result<InboxRow> {
         visit: visit(row)?,
         question: row.get("question")?,
         raised_at: time(row, "raised_at_ms")?,
+        kind: kind(row)?,
+        expires_at: row.get::<_, Option<i64>>("expires_at_ms")?.map(Timestamp::from_millis),
         state: state(row)?,
+        closed: closed(row)?,
     })
+}
+
+/// Rows of the first schema do not have one.
+fn kind(row: &Row<'_>) -> Result<InterruptKind> {
+    let word: Option<String> = row.get("kind")?;
+    let kind = word.as_deref().map(InterruptKind::parse);
+    kind.unwrap_or(Some(InterruptKind::SystemError))
+        .ok_or_else(|| damaged("the kind of a question is none".into()))
+}
+
+fn closed(row: &Row<'_>) -> Result<Option<Closed>> {
+    let (at, seq): (Option<i64>, Option<i64>) = (row.get("closed_at_ms")?, row.get("closed_seq")?);
+    let (Some(at), Some(seq)) = (at, seq) else { return Ok(None) };
+    Ok(Some(Closed {
+        at: Timestamp::from_millis(at),
+        seq: unsigned(seq),
+        answer: row.get("answer")?,
+        by: row.get("answered_by")?,
+    }))
 }
 
 fn state(row: &Row<'_>) -> Result<InterruptState> {
@@ -72,6 +94,8 @@ fn state(row: &Row<'_>) -> Result<InterruptState> {
     match word.as_str() {
         "open" => Ok(InterruptState::Open),
         "answered" => Ok(InterruptState::Answered),
+        "expired" => Ok(InterruptState::Expired),
+        "changed" => Ok(InterruptState::Changed),
         "cancelled" => Ok(InterruptState::Cancelled),
         _ => Err(damaged(format!("`{word}` is no state of a question").into())),
     }

@@ -114,6 +114,7 @@ impl Driver {
             run_base: "/base".to_owned(),
             language: 1,
             by: person("ada"),
+            yes_to: Vec::new(),
             slot,
         }))
     }

@@ -5,7 +5,7 @@ use crate::{
     flows::{With, bounded, critic, flow, limits, step},
 };
 use envoi_contract::{envelope::Envelope, json::Value};
-use envoi_kernel::{Input, event::Choice};
+use envoi_kernel::{Input, event::Choice, input::Answer};
 
 /// The members that change, on one line.
 fn shown(envelope: &Envelope) -> String {
@@ -63,7 +63,8 @@ fn the_envelope_follows_a_run_that_loops_fails_and_is_tried_again() {
         driver.run.wants().interrupts.first().map(ToString::to_string)
     );
     let interrupt = driver.run.wants().interrupts[0].clone();
-    driver.ok(Input::Answer { interrupt, choice: Choice::Proceed, by: person("bob"), slot: slot() });
+    let answer = Box::new(Answer::new(interrupt, Choice::Proceed, person("bob")));
+    driver.ok(Input::Answer { answer, slot: slot() });
     see(&driver);
     driver.exit("report.1.1", 1);
     see(&driver);

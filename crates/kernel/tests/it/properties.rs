@@ -5,7 +5,7 @@ use crate::{
     random::{Left, choice, flows, left, turns},
     rules,
 };
-use envoi_kernel::{Event, Flow, Input, Record, Run, Status, event::Choice};
+use envoi_kernel::{Event, Flow, Input, Record, Run, Status, event::Choice, input::Answer};
 use proptest::{
     prelude::*,
     strategy::ValueTree as _,
@@ -98,9 +98,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Choice], most: u64) -> Driv
             Input::TimerDue { timer: timer.clone(), slot: slot() }
         } else if let Some(interrupt) = wants.interrupts.first() {
             let answer = |choice| Input::Answer {
-                interrupt: interrupt.clone(),
-                choice,
-                by: person("bob"),
+                answer: Box::new(Answer::new(interrupt.clone(), choice, person("bob"))),
                 slot: slot(),
             };
             let first = answer(*answers.next().unwrap());

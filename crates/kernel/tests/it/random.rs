@@ -13,11 +13,11 @@ use envoi_kernel::{
     Flow, Input,
     event::{Choice, Outcome},
     flow::{
-        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, Step, StepKind,
-        Template,
+        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached, Step,
+        StepKind, Template,
     },
     ids::{AttemptId, InterruptId, TimerId},
-    input::Slot,
+    input::{Answer, Slot},
     ledger::Cost,
 };
 use proptest::{option, prelude::*, sample::select};
@@ -119,6 +119,7 @@ fn limits() -> impl Strategy<Value = Limits> {
             llm_calls,
             wall_time_ms,
             cost: cost.and_then(|cost| Cost::parse(&format!("0.{cost}"))),
+            on_reached: OnReached::Fail,
         },
     )
 }
@@ -255,7 +256,8 @@ impl Turn {
             Turn::Answer(open, choice) => {
                 let asked = driver.run.wants().interrupts.first().cloned().filter(|_| *open);
                 let interrupt = asked.or_else(|| InterruptId::new("int_none").ok())?;
-                Input::Answer { interrupt, choice: *choice, by: person("bob"), slot }
+                let answer = Answer::new(interrupt, *choice, person("bob"));
+                Input::Answer { answer: Box::new(answer), slot }
             }
             Turn::Timer(armed, wait) => {
                 let known = driver.run.wants().timers.first().cloned().filter(|_| *armed);

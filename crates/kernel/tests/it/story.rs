@@ -7,6 +7,7 @@ use envoi_kernel::{
     Event, Flow, Input, Run, Status,
     event::{Choice, Course, Outcome, RunEnded},
     ids::{InterruptId, TimerId},
+    input::Answer,
 };
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "start" => driver.start(slot),
         "slot" => Input::SlotFree(slot.unwrap()),
         "answer" => {
-            Input::Answer { interrupt: question(driver), choice: choice(rest), by: person("bob"), slot }
+            let answer = Answer::new(question(driver), choice(rest), person("bob"));
+            Input::Answer { answer: Box::new(answer), slot }
         }
         "due" => {
             let (timer, due) = driver.timer();
@@ -98,7 +100,17 @@ fn question(driver: &Driver) -> InterruptId {
 }
 
 fn choice(word: &str) -> Choice {
-    let all = [Choice::Rerun, Choice::Fail, Choice::Proceed, Choice::Again, Choice::Stop];
+    let all = [
+        Choice::Rerun,
+        Choice::Fail,
+        Choice::Proceed,
+        Choice::Again,
+        Choice::Stop,
+        Choice::Approve,
+        Choice::Deny,
+        Choice::Respond,
+        Choice::Raise,
+    ];
     all.into_iter().find(|choice| choice.word() == word).unwrap()
 }
 
@@ -117,6 +129,9 @@ pub(crate) fn event(event: &Event) -> String {
         Event::HandoffWritten(event) => format!("{} {}", event.visit, event.handoff.status.word()),
         Event::InterruptRaised(event) => format!("asks {:?} of {}", event.about, event.visit),
         Event::InterruptAnswered(event) => format!("answered {}", event.choice.word()),
+        Event::VoteCast(event) => format!("{} votes {}", event.by.actor, event.choice.word()),
+        Event::InterruptExpired(_) => "question expired".to_owned(),
+        Event::InterruptCancelled(event) if event.changed => "question out of date".to_owned(),
         Event::InterruptCancelled(_) => "question void".to_owned(),
         Event::TimerSet(event) => format!("timer for {}", event.visit),
         Event::TimerFired(_) => "timer fires".to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! Owns the fold alone. It is slow and has no state that could be wrong, which is what a simulated store needs.
 
-use envoi_journal::{Ended, InboxRow, InterruptState, RunRow};
+use envoi_journal::{Closed, Ended, InboxRow, InterruptState, RunRow};
 use envoi_kernel::{
     Event, Record,
     event::{About, Course, RunStarted},
@@ -95,15 +95,34 @@ pub(super) fn questions(run: &RunId, records: &[Record]) -> Vec<InboxRow> {
                     visit: raised.visit.clone(),
                     question: raised.question.clone(),
                     raised_at: raised.raised_at,
+                    kind: raised.kind(),
+                    expires_at: raised.expires_at,
                     state: InterruptState::Open,
+                    closed: None,
                 });
                 continue;
             }
             Event::InterruptAnswered(answered) => (&answered.interrupt, InterruptState::Answered),
+            Event::InterruptExpired(expired) => (&expired.interrupt, InterruptState::Expired),
+            Event::InterruptCancelled(cancelled) if cancelled.changed => {
+                (&cancelled.interrupt, InterruptState::Changed)
+            }
             Event::InterruptCancelled(cancelled) => (&cancelled.interrupt, InterruptState::Cancelled),
             _ => continue,
         };
-        rows.iter_mut().filter(|row| row.interrupt == *closed).for_each(|row| row.state = state);
+        let told = match &record.event {
+            Event::InterruptAnswered(answered) => Some((answered.choice.word(), &answered.by.actor)),
+            _ => None,
+        };
+        for row in rows.iter_mut().filter(|row| row.interrupt == *closed) {
+            row.state = state;
+            row.closed = Some(Closed {
+                at: record.at,
+                seq: record.seq,
+                answer: told.map(|(word, _)| word.to_owned()),
+                by: told.map(|(_, by)| by.clone()),
+            });
+        }
     }
     rows
 }

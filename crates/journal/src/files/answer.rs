@@ -1,0 +1,116 @@
+//! An answer as the next steps find it: one document (`ENVOI_ANSWER`), and a folder with the files that came with it.
+//!
+//! Owns the form of the document. Its `text` and `attachments` are contract 5's; the members after them say which question
+//! was answered, how, by whom, and where each file lies. A file that the store does not have is named as unreadable, and
+//! is in nobody's way.
+
+use super::{Files, digest_of};
+use crate::{error::FileError, rows::InboxRow};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+    user_envelope::AttachmentRef,
+};
+use envoi_kernel::event::{Choice, InterruptAnswered};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// Writes again what is missing or differs.
+pub(super) fn restore(
+    files: &Files<'_>,
+    asked: &InboxRow,
+    (at, answered): (Timestamp, &InterruptAnswered),
+    written: &mut Vec<PathBuf>,
+) -> Result<(), FileError> {
+    let folder = files.layout.answer(files.run, &answered.interrupt);
+    let mut places = Vec::new();
+    for (name, attachment) in answered.files() {
+        let path = folder.join("files").join(name);
+        let found = attach(files, attachment, &path, written)?;
+        places.push((path, attachment, found));
+    }
+    let bytes = document(asked, at, answered, &places).pretty();
+    let path = folder.join("answer.json");
+    if digest_of(&path) != Some(Digest::of(bytes.as_bytes())) {
+        files.replace(&path, |file| Ok(file.write_all(bytes.as_bytes())?))?;
+        written.push(path);
+    }
+    Ok(())
+}
+
+/// Puts a file in its place; `Err` inside says why it cannot be read.
+fn attach(
+    files: &Files<'_>,
+    attachment: &AttachmentRef,
+    path: &Path,
+    written: &mut Vec<PathBuf>,
+) -> Result<Result<(), String>, FileError> {
+    let Some(digest) = Digest::parse(&attachment.digest) else {
+        return Ok(Err(format!("`{}` is not `sha256:` and 64 digits", attachment.digest)));
+    };
+    if digest_of(path) == Some(digest) {
+        return Ok(Ok(()));
+    }
+    match files.replace(path, |file| Ok(files.reader.write_blob(&digest, file)?)) {
+        Ok(()) => written.push(path.to_owned()),
+        Err(FileError::Blob(error)) => return Ok(Err(error.to_string())),
+        Err(error) => return Err(error),
+    }
+    Ok(Ok(()))
+}
+
+fn document(
+    asked: &InboxRow,
+    at: Timestamp,
+    answered: &InterruptAnswered,
+    places: &[(PathBuf, &AttachmentRef, Result<(), String>)],
+) -> Value {
+    let mut members = Object::default();
+    members.insert("text", Value::from(answered.text.as_str()));
+    if !answered.attachments.is_empty() {
+        let refs: Vec<Value> = answered.attachments.iter().map(AttachmentRef::to_value).collect();
+        members.insert("attachments", Value::from(refs));
+    }
+    members.insert("interrupt", Value::from(answered.interrupt.as_str()));
+    members.insert("step", Value::from(asked.visit.step.as_str()));
+    members.insert("visit", Value::from(u64::from(asked.visit.visit)));
+    members.insert("kind", Value::from(asked.kind.word()));
+    members.insert("question", Value::from(asked.question.as_str()));
+    members.insert("choice", Value::from(answered.choice.word()));
+    if let Some(approved) = approved(answered.choice) {
+        members.insert("approved", Value::from(approved));
+    }
+    members.insert("data", answered.data.clone());
+    members.insert("by", Value::from(answered.by.actor.as_str()));
+    members.insert("channel", Value::from(answered.channel.as_str()));
+    members.insert("answered_at", Value::from(at.to_string()));
+    members.insert("files", Value::from(places.iter().map(place).collect::<Vec<_>>()));
+    Value::Object(members)
+}
+
+fn approved(choice: Choice) -> Option<bool> {
+    match choice {
+        Choice::Approve | Choice::Proceed => Some(true),
+        Choice::Deny | Choice::Stop => Some(false),
+        Choice::Rerun | Choice::Fail | Choice::Again | Choice::Respond | Choice::Raise => None,
+    }
+}
+
+fn place((path, attachment, found): &(PathBuf, &AttachmentRef, Result<(), String>)) -> Value {
+    let mut members = Object::default();
+    members.insert("artifactId", Value::from(attachment.artifact_id.as_str()));
+    match found {
+        Ok(()) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            members.insert("filename", Value::from(name.as_ref()));
+            members.insert("path", Value::from(path.to_string_lossy().as_ref()));
+        }
+        Err(reason) => {
+            members.insert("unreadable", Value::from(reason.as_str()));
+        }
+    }
+    Value::Object(members)
+}

@@ -1,0 +1,80 @@
+//! A step asks a person.
+//!
+//! Nothing runs for that and no slot is needed: the question stands in the journal, and the run waits. A step that the
+//! starter of the run has said yes to is answered in the same commit, and recorded so.
+
+use crate::{
+    answer,
+    conclude::{self, Conclusion},
+    draft::Draft,
+    event::{About, Choice, Event, FoundFile, InterruptRaised},
+    flow::AskPlan,
+    ids::{InterruptId, VisitId},
+    input::{Answer, Refusal},
+    render, subject,
+};
+use envoi_contract::json::{Object, Value};
+
+/// The channel of an answer that was given when the run was started.
+pub(crate) const YES_TO: &str = "yes_to";
+
+/// Puts the question of `visit`'s step.
+pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Result<(), Refusal> {
+    let question = match render::question(draft, plan) {
+        Ok(question) => question,
+        Err(error) => return conclude::conclude(draft, visit, Conclusion::Failed(error)),
+    };
+    let raised = InterruptRaised {
+        interrupt: draft.interrupt_id()?,
+        about: About::Ask,
+        visit: visit.clone(),
+        question,
+        evidence: Value::Null,
+        raised_at: draft.now,
+        kind: Some(plan.kind),
+        expires_at: plan.expires_in_ms.map(|ms| draft.now.saturating_add_ms(ms)),
+        subject: Some(subject::digest(draft, &[])),
+        found: Vec::new(),
+    };
+    let interrupt = raised.interrupt.clone();
+    draft.emit(Event::InterruptRaised(Box::new(raised)))?;
+    answered_already(draft, &interrupt, visit)
+}
+
+fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &VisitId) -> Result<(), Refusal> {
+    let Some(started) = draft.control.started.clone() else { return Err(Refusal::NotStarted) };
+    if !started.yes_to.contains(&visit.step) {
+        return Ok(());
+    }
+    let yes = Answer {
+        channel: YES_TO.to_owned(),
+        ..Answer::new(interrupt.clone(), Choice::Approve, started.by.clone())
+    };
+    answer::take(draft, yes)
+}
+
+/// Input: what a question showed is not what is there any more. The same is asked anew, about what is there now.
+pub(crate) fn changed(
+    mut draft: Draft<'_>,
+    interrupt: InterruptId,
+    found: Vec<FoundFile>,
+) -> Result<Draft<'_>, Refusal> {
+    use crate::event::InterruptCancelled;
+    let Some(old) = draft.control.interrupts.get(&interrupt).cloned() else {
+        return Err(Refusal::NotOpen { interrupt });
+    };
+    draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: true }))?;
+    let mut evidence = old.evidence.as_object().cloned().unwrap_or_default();
+    let paths = found.iter().map(|file| Value::from(file.path.as_str())).collect::<Vec<_>>();
+    evidence.insert("changed_in_the_workspace", Value::from(paths));
+    let anew = InterruptRaised {
+        interrupt: draft.interrupt_id()?,
+        evidence: Value::Object(Object::clone(&evidence)),
+        raised_at: draft.now,
+        subject: Some(subject::digest(&draft, &found)),
+        found,
+        ..InterruptRaised::clone(&old)
+    };
+    draft.emit(Event::InterruptRaised(Box::new(anew)))?;
+    Ok(draft)
+}

@@ -1,0 +1,28 @@
+//! What is shown to whoever answers a question, as one digest.
+//!
+//! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for what
+//! was shown: if that has changed, the question is put again.
+
+use crate::{draft::Draft, event::FoundFile};
+use core::fmt::Write as _;
+use envoi_contract::digest::Digest;
+
+/// The digest now; `found` are artifacts that lie otherwise in the workspace than they were handed over.
+pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Digest {
+    let control = &draft.control;
+    let mut text = format!("flow {}\n", draft.flow.digest);
+    let last = control.last_handoff.as_ref().and_then(|visit| {
+        let result = control.steps.get(&visit.step)?.last.as_deref()?;
+        let bytes = serde_json::to_vec(result).unwrap_or_default();
+        Some(format!("handoff {visit} {}\n", Digest::of(&bytes)))
+    });
+    text.push_str(&last.unwrap_or_default());
+    let mut files = control.files.as_ref().clone();
+    files.extend(found.iter().map(|file| (file.path.clone(), file.digest)));
+    for (path, digest) in files {
+        let digest = digest.map_or_else(|| "deleted".to_owned(), |digest| digest.to_string());
+        // Writing to a string cannot fail. The path comes last: it may have anything in it.
+        writeln!(text, "file {digest} {} {path}", path.len()).unwrap_or_default();
+    }
+    Digest::of(text.as_bytes())
+}

@@ -1,0 +1,69 @@
+//! What follows from an answer to a step that asks: yes, no, words, or another round.
+
+use crate::{
+    conclude::{self, Told},
+    diversion,
+    draft::Draft,
+    event::{Choice, Course, InterruptAnswered, InterruptRaised},
+    flow::Step,
+    input::Refusal,
+    loops,
+    route::{self, Decided},
+};
+use envoi_contract::{
+    json::{Object, Value},
+    routing::{Decision, Signal},
+    skill_report::SkillError,
+};
+
+/// Closes the visit that asked.
+pub(crate) fn conclude(
+    draft: &mut Draft<'_>,
+    raised: &InterruptRaised,
+    answered: &InterruptAnswered,
+) -> Result<(), Refusal> {
+    let said = answered.text.clone();
+    let step = draft.step(&raised.visit.step)?;
+    let (told, mut decided) = match answered.choice {
+        Choice::Deny => denied(draft, step, said),
+        Choice::Again => {
+            let target = loops::back_target(step);
+            let signal = Signal::new(Decision::Loop, "Answered: again", "1.0");
+            let decided = Decided::new(signal, Course::Stop, Value::Null);
+            (Told::succeeded(said), route::go_back(draft, step, target, decided))
+        }
+        _ => {
+            let signal = Signal::new(Decision::Advance, "Answered", "1.0");
+            (Told::succeeded(said), Decided::new(signal, route::onward(draft, step), Value::Null))
+        }
+    };
+    decided.audit = audit(answered);
+    decided.answer = Some(answered.interrupt.clone());
+    conclude::leave(draft, &raised.visit, told, decided)
+}
+
+/// A denial is a path of its own: to the step that the flow names, else the run fails.
+pub(crate) fn denied(draft: &Draft<'_>, step: &Step, said: String) -> (Told, Decided) {
+    if let Some(target) = step.asks().and_then(|plan| plan.on_deny.as_ref()) {
+        let signal = route::signal_to(target, "Denied");
+        let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
+        return (Told::succeeded(said), route::go(draft, step, target, decided));
+    }
+    let error = SkillError { code: "DENIED".to_owned(), message: said.clone() };
+    let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
+    let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
+    decided.end = draft.control.diverted.as_ref().map(diversion::end);
+    (Told::failed(said, &error), decided)
+}
+
+/// Who decided what, and how.
+pub(crate) fn audit(answered: &InterruptAnswered) -> Value {
+    let members = [
+        ("answer", answered.choice.word()),
+        ("by", answered.by.actor.as_str()),
+        ("channel", answered.channel.as_str()),
+        ("interrupt", answered.interrupt.as_str()),
+    ];
+    let told = members.into_iter().filter(|(_, text)| !text.is_empty());
+    Value::Object(told.map(|(name, text)| (name.to_owned(), Value::from(text))).collect::<Object>())
+}
