@@ -136,6 +136,7 @@ impl Carried<'_> {
                 envoi_step::Change::Deleted => Change::Deleted,
             },
             blob: change.file.as_ref().map(|file| self.keep(file)).transpose()?,
+            before: None,
         })
     }
 }

@@ -14,6 +14,7 @@ fn a_handoff_tells_status_text_route_and_files() {
         path: path.to_owned(),
         change,
         blob: kept.then(|| blob(b"x")),
+        before: None,
     };
     let mut left = result("repair.1.1", Outcome::Exited { code: 0 }, "mended it");
     left.files = vec![
@@ -73,7 +74,12 @@ fn a_file_that_no_path_of_the_contract_can_name_does_not_hold_up_the_run() {
     let mut driver = Driver::started(&flow([step("a")]));
     let mut left = exited("a.1.1", 0);
     left.files = ["good", "back\\slash"]
-        .map(|path| FileChange { path: path.to_owned(), change: Change::Created, blob: Some(blob(b"x")) })
+        .map(|path| FileChange {
+            path: path.to_owned(),
+            change: Change::Created,
+            blob: Some(blob(b"x")),
+            before: None,
+        })
         .to_vec();
     driver.ok(settled(left));
     let handoff = driver.handoff("a.1");
