@@ -258,10 +258,6 @@ fn converse(
         if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
             return Some(Err(failure));
         }
-        if is_enough(&request) {
-            // The answer is taken, and nothing that follows from it is started.
-            host.drain()();
-        }
         let (client, heard) = mpsc::channel();
         let desk = host.desk().clone();
         let asking =
