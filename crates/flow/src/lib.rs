@@ -13,6 +13,7 @@
 //! ```
 
 pub mod answers;
+mod ask;
 mod diagnostic;
 mod draft;
 mod editor;
