@@ -11,6 +11,7 @@ mod failpoint;
 mod failure;
 mod home;
 mod interrupts;
+mod live;
 mod narrate;
 mod output;
 mod select;
@@ -42,13 +43,15 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init { dir } => command::init::init(&home, &dir),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
-        Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
+        Command::Runs { follow: true, .. } => command::runs::follow(&home),
+        Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
         Command::Show { run, envelope, events, handoff } => {
             let view = command::show::View::of(envelope, events, handoff);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr } => {
-            command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr)
+        Command::Logs { run, step, stderr, follow } => {
+            let view = command::logs::View { step: step.as_deref(), stderr, json: home.json };
+            command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),

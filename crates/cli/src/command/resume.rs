@@ -5,6 +5,7 @@ use crate::{
     background, engine_room,
     failure::Failure,
     home::{self, Home},
+    live::Live,
     narrate::Narrator,
     select,
 };
@@ -34,7 +35,12 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::told(&run, home.json);
     }
-    let mut narrator = Narrator::new(run, home.json);
+    let view = |run: &RunId| {
+        let reader = store.reader().ok()?;
+        let flow = Arc::clone(envoi_engine::load_run(&reader, run).ok()?.flow());
+        Live::of_run(run, &flow, store.layout(), Some(reader))
+    };
+    let mut narrator = Narrator::new(run, home.json).live(view);
     engine_room::ask(&store, request, &args.engine, &mut narrator)
 }
 

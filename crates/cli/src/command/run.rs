@@ -5,6 +5,7 @@ use crate::{
     background, engine_room,
     failure::{BAD_INPUT, Failure},
     home::{self, Home},
+    live::Live,
     narrate::Narrator,
 };
 use envoi_contract::json::{Object, Value};
@@ -14,6 +15,7 @@ use envoi_kernel::ids::{RunId, uuid_v7_text};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
@@ -40,7 +42,9 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::told(&run, home.json);
     }
-    let mut narrator = Narrator::new(run, home.json);
+    let flow = Arc::new(loaded.flow);
+    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let mut narrator = Narrator::new(run, home.json).live(view);
     engine_room::ask(&store, request, &args.engine, &mut narrator)
 }
 

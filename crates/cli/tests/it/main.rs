@@ -21,4 +21,5 @@ mod repair;
 mod secrets;
 mod stage;
 mod takeover;
+mod terminal;
 mod upgrade;
