@@ -10,6 +10,7 @@ pub(crate) mod columns;
 pub(crate) mod ending;
 pub(crate) mod frame;
 mod line;
+mod roster;
 mod rounds;
 mod run_view;
 mod screen;
@@ -20,6 +21,7 @@ mod tail;
 mod terminal;
 mod tree;
 
+pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;
 pub(crate) use terminal::Terminal;

@@ -37,22 +37,21 @@ const MIN_TEXT: usize = 10;
 /// Columns of a name that are always left.
 const MIN_NAME: usize = 4;
 
-/// The picture of a run that goes on.
+/// The picture of a run: how it stands, its steps, and what they have used so far. What a run has cost in the end is
+/// said elsewhere.
 pub(crate) fn frame(board: &Board, now: Timestamp, look: Look) -> Vec<Line> {
+    let used = used_line(board, look);
+    let around = if used.width() > 0 { 2 } else { 1 };
     let mut lines = vec![head(board, now, look).clipped(look.width, look.charset)];
-    lines.extend(body(board, now, Look { height: look.height.saturating_sub(1), ..look }));
+    lines.extend(body(board, now, Look { height: look.height.saturating_sub(around).max(1), ..look }));
+    lines.extend((used.width() > 0).then_some(used));
     lines.truncate(look.height.max(1));
     lines
 }
 
-/// Without the line about the run: its steps, and what they have used so far. What a run has cost in the end is said
-/// elsewhere.
+/// The steps of a run.
 pub(crate) fn body(board: &Board, now: Timestamp, look: Look) -> Vec<Line> {
-    let used = used_line(board, look);
-    let below = usize::from(used.width() > 0);
-    let mut lines = fit(rows(board, now, look), look.height.saturating_sub(below).max(1), look.charset);
-    lines.extend((below > 0).then_some(used));
-    lines.truncate(look.height);
+    let lines = fit(rows(board, now, look), look.height, look.charset);
     lines.into_iter().map(|line| line.clipped(look.width, look.charset)).collect()
 }
 
@@ -139,7 +138,7 @@ impl Layout<'_> {
             let until = shown(&format!("  until {} says {until}", closing.id), self.look.charset);
             line = line.with_room(Role::Faint, &until, MIN_TEXT, self.look.width);
         }
-        Some(Row { line, step: None, matters })
+        Some(Row { line, step: None, explains: matters })
     }
 
     fn step_rows(&self, node: &Node, at: usize, step: &StepView) -> Vec<Row> {
@@ -159,7 +158,7 @@ impl Layout<'_> {
         }
         let role = if step.state == State::Failed { Role::Bad } else { Role::Faint };
         line = line.with_room(role, &self.text(step), MIN_TEXT, self.look.width);
-        let mut rows = vec![Row { line, step: Some(step.state), matters: step.state.matters() }];
+        let mut rows = vec![Row { line, step: Some(step.state), explains: false }];
         rows.extend(self.below(node, step));
         rows
     }
@@ -177,7 +176,7 @@ impl Layout<'_> {
         }
         let line =
             Line::default().with(Role::Faint, node.stem.clone()).with(Role::Plain, "  ").with(role, text);
-        Some(Row { line, step: None, matters: true })
+        Some(Row { line, step: None, explains: true })
     }
 
     fn text(&self, step: &StepView) -> String {

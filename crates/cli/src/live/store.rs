@@ -5,18 +5,17 @@ use super::{
     columns::shown,
     frame::{Look, body, head, passing, took},
     line::{Line, Role},
+    roster::Roster,
     run_view::RunView,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::load_run;
-use envoi_journal::{Layout, ReadError, Reader, RunFilter, RunRow};
+use envoi_journal::{Layout, ReadError, Reader, RunRow};
 use envoi_kernel::ids::RunId;
 use std::collections::BTreeMap;
 
-/// Most runs that are followed: more than fit on any screen.
-const MOST: u32 = 200;
 /// Fewer lines than this are not worth a tree.
-const MIN_TREE: usize = 4;
+const MIN_TREE: usize = 3;
 /// The end of an id that names a run among a few.
 const SHORT_ID: usize = 6;
 
@@ -24,12 +23,13 @@ const SHORT_ID: usize = 6;
 pub(crate) struct StoreView {
     layout: Layout,
     reader: Reader,
+    roster: Roster,
     runs: BTreeMap<RunId, RunView>,
 }
 
 impl StoreView {
     pub(crate) fn new(layout: Layout, reader: Reader) -> Self {
-        Self { layout, reader, runs: BTreeMap::new() }
+        Self { layout, reader, roster: Roster::new(envoi_engine::now()), runs: BTreeMap::new() }
     }
 
     /// Reads what is new. Returns what is to be said for good, and the picture.
@@ -42,16 +42,25 @@ impl StoreView {
     /// What has been committed since the last look; a store that is busy is read at the next one.
     fn read(&mut self) -> Result<Vec<String>, ReadError> {
         let mut said = Vec::new();
-        let rows = self.reader.runs(RunFilter { unfinished: true, limit: Some(MOST) })?;
-        for row in &rows {
+        let rows = self.roster.rows(&self.reader)?;
+        for row in rows.iter().rev() {
             said.extend(self.read_run(row));
         }
-        let ended: Vec<RunId> =
-            self.runs.keys().filter(|run| !rows.iter().any(|row| row.run == **run)).cloned().collect();
-        for mut view in ended.iter().filter_map(|run| self.runs.remove(run)) {
-            said.extend(view.catch_up(&self.reader));
-            said.push(epitaph(&view));
+        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
+            if rows.iter().all(|row| row.run != run || row.ended.is_some()) {
+                said.extend(self.bury(&run)?);
+            }
         }
+        Ok(said)
+    }
+
+    /// A run that is not among those to look at any more: over, or one of too many.
+    fn bury(&mut self, run: &RunId) -> Result<Vec<String>, ReadError> {
+        let is_over = self.reader.run(run)?.ended.is_some();
+        let Some(mut view) = self.runs.remove(run).filter(|_| is_over) else { return Ok(Vec::new()) };
+        let mut said = view.catch_up(&self.reader);
+        said.push(epitaph(&view));
+        self.roster.is_told(run);
         Ok(said)
     }
 
@@ -76,19 +85,16 @@ impl StoreView {
             let text = "no run is unfinished; the next one shows here (Ctrl-C ends this)";
             return vec![Line::default().with(Role::Faint, text).clipped(look.width, look.charset)];
         }
-        let share = look.height.saturating_add(1).checked_div(count).unwrap_or(0).saturating_sub(1);
+        let shares = self.shares(now, look);
         let mut lines = Vec::new();
-        for view in self.runs.values().rev() {
+        for (view, share) in self.runs.values().rev().zip(shares) {
             let title = Line::default().with(Role::Faint, format!("{}  ", short(&view.run)));
             let title = title.and(head(&view.board, now, look));
-            if share >= MIN_TREE {
-                if !lines.is_empty() {
-                    lines.push(Line::default());
-                }
-                lines.push(title);
-                lines.extend(body(&view.board, now, Look { height: share.saturating_sub(1), ..look }));
-            } else {
+            if share == 0 {
                 lines.push(title.and(now_doing(&view.board, now, look)));
+            } else {
+                lines.push(title);
+                lines.extend(body(&view.board, now, Look { height: share, ..look }));
             }
         }
         if lines.len() > look.height {
@@ -98,6 +104,33 @@ impl StoreView {
             lines.push(Line::default().with(Role::Faint, more));
         }
         lines.into_iter().map(|line| line.clipped(look.width, look.charset)).collect()
+    }
+}
+
+impl StoreView {
+    /// The lines that each run may have for its steps, newest first: what it needs, or its share of what the others leave.
+    /// None of them has any if that is too little.
+    fn shares(&self, now: Timestamp, look: Look) -> Vec<usize> {
+        let count = self.runs.len();
+        let mut room = look.height.saturating_sub(count);
+        if room < count.saturating_mul(MIN_TREE) {
+            return vec![0; count];
+        }
+        let all = Look { height: usize::MAX, ..look };
+        let needs: Vec<usize> =
+            self.runs.values().rev().map(|view| body(&view.board, now, all).len()).collect();
+        let mut order: Vec<(usize, usize)> =
+            needs.iter().copied().enumerate().map(|(at, need)| (need, at)).collect();
+        order.sort_unstable();
+        let mut shares = needs;
+        for (served, (need, at)) in order.into_iter().enumerate() {
+            let share = need.min(room.checked_div(count.saturating_sub(served)).unwrap_or(0));
+            room = room.saturating_sub(share);
+            if let Some(place) = shares.get_mut(at) {
+                *place = share;
+            }
+        }
+        shares
     }
 }
 

@@ -281,6 +281,9 @@ fn the_runs_of_a_store_are_followed_beside_the_engine_and_their_end_stays() {
     wait_until("its second round", || terminal.shows().contains("loop 2 of 4"));
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
+    stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
+    stage.expect(1, &["run", "short.yaml"]);
+    wait_until("one that came and went", || terminal.shows().contains("short failed in"));
     wait_until("its end", || terminal.shows().contains("shop succeeded in"));
     wait_until("nothing more to show", || terminal.shows().contains("no run is unfinished"));
     crate::stage::signal(terminal.child.id(), rustix::process::Signal::INT);
@@ -328,7 +331,10 @@ fn runs_are_followed_in_lines_where_there_is_no_terminal() {
     wait_until("the second round", || stage.attempt("work.2.1").is_some());
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
-    wait_until("the end in lines", || lines.shows().contains("report.1"));
+    stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
+    stage.expect(1, &["run", "short.yaml"]);
+    wait_until("the end in lines", || lines.shows().contains(" succeeded: "));
+    wait_until("one that came and went", || lines.shows().contains(" failed: "));
     wait_until("the end in JSON", || json.shows().contains("\"run_ended\""));
     for terminal in [lines, json] {
         crate::stage::signal(terminal.child.id(), rustix::process::Signal::INT);

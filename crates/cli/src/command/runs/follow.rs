@@ -4,13 +4,13 @@
 use crate::{
     failure::Failure,
     home::Home,
-    live::{Live, StoreView, Terminal},
+    live::{Live, Roster, StoreView, Terminal},
     narrate::Narrator,
     output,
 };
-use envoi_journal::{Reader, RunFilter};
+use envoi_journal::Reader;
 use envoi_kernel::{
-    Record,
+    Event, Record,
     ids::{RunId, Seq},
 };
 use serde_json::json;
@@ -38,10 +38,11 @@ struct Followed {
 }
 
 fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
+    let mut roster = Roster::new(envoi_engine::now());
     let mut followed: BTreeMap<RunId, Followed> = BTreeMap::new();
     loop {
-        let rows = reader.runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
-        for row in &rows {
+        let rows = roster.rows(reader).map_err(Failure::store)?;
+        for row in rows.iter().rev() {
             let new = || Followed { next: 0, narrator: Narrator::new(row.run.clone(), false) };
             followed.entry(row.run.clone()).or_insert_with(new);
         }
@@ -51,7 +52,13 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
                 output::data(&told(run, &mut followed.narrator, &record, json))?;
             }
         }
-        followed.retain(|run, _| rows.iter().any(|row| row.run == *run));
+        followed.retain(|run, _| {
+            let goes_on = rows.iter().any(|row| row.run == *run && row.ended.is_none());
+            if !goes_on {
+                roster.is_told(run);
+            }
+            goes_on
+        });
         thread::sleep(PAUSE);
     }
 }
@@ -60,6 +67,9 @@ fn told(run: &RunId, narrator: &mut Narrator, record: &Record, json: bool) -> St
     if json {
         return format!("{}\n", json!({"run": run.as_str(), "record": record}));
     }
-    let lines = narrator.told(&record.event);
+    let mut lines = narrator.told(&record.event);
+    if let Event::RunEnded(ended) = &record.event {
+        lines.push(format!("{}: {}", ended.status.word(), ended.reason));
+    }
     lines.iter().flat_map(|text| text.lines()).map(|line| format!("{run} {}\n", line.trim_start())).collect()
 }

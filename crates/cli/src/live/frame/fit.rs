@@ -11,19 +11,27 @@ pub(super) struct Row {
     pub(super) line: Line,
     /// The state of the step whose row it is; `None` for what only explains.
     pub(super) step: Option<State>,
-    /// Whether it should stay in view.
-    pub(super) matters: bool,
+    /// Whether it explains a step that matters.
+    pub(super) explains: bool,
 }
 
-/// The rows in their order, at most `room` of them: first those that matter, then those nearest to one that does.
+impl Row {
+    fn matters(&self) -> bool {
+        self.step.is_some_and(State::matters)
+    }
+}
+
+/// The rows in their order, at most `room` of them: first those of steps that matter, then what explains these, then
+/// those nearest to one that matters.
 pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
     if rows.len() <= room {
         return rows.into_iter().map(|row| row.line).collect();
     }
     // One line counts the rest.
     let kept = room.saturating_sub(1);
-    let mut order: Vec<(usize, usize)> =
-        distances(&rows).into_iter().enumerate().map(|(at, far)| (far, at)).collect();
+    let rank = |(row, far): (&Row, usize)| if row.explains { 1 } else { far.saturating_mul(2) };
+    let ranks = rows.iter().zip(distances(&rows)).map(rank);
+    let mut order: Vec<(usize, usize)> = ranks.enumerate().map(|(at, rank)| (rank, at)).collect();
     order.sort_unstable();
     let mut chosen: Vec<usize> = order.into_iter().take(kept).map(|(_, at)| at).collect();
     chosen.sort_unstable();
@@ -42,8 +50,8 @@ pub(super) fn fit(rows: Vec<Row>, room: usize, charset: Charset) -> Vec<Line> {
 /// How far each row is from one that matters; from the first row if none does.
 fn distances(rows: &[Row]) -> Vec<usize> {
     let far = rows.len();
-    let none = !rows.iter().any(|row| row.matters);
-    let near = |at: usize, row: &Row, before: usize| match row.matters || (none && at == 0) {
+    let none = !rows.iter().any(Row::matters);
+    let near = |at: usize, row: &Row, before: usize| match row.matters() || (none && at == 0) {
         true => 0,
         false => before.saturating_add(1),
     };
