@@ -60,6 +60,9 @@ pub(crate) enum Command {
         /// Most rows
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Follow the runs that are not over, until Ctrl-C: live on a terminal, one line an event elsewhere
+        #[arg(short, long, conflicts_with = "limit")]
+        follow: bool,
     },
     /// Show a run: its steps, what it waits for, what it has used; or a question: all that one needs to decide
     Show {
@@ -86,6 +89,9 @@ pub(crate) enum Command {
         /// Only stderr
         #[arg(long)]
         stderr: bool,
+        /// Go on with what comes, until the run comes to rest
+        #[arg(short, long)]
+        follow: bool,
     },
     /// End a run; what is running is ended first
     Cancel {

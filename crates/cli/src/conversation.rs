@@ -6,9 +6,11 @@
 
 use crate::{
     command::{question, resume},
+    engine_room::End,
     failure::Failure,
     home,
     interrupts::{self, Mode},
+    narrate::Narrator,
     prompt::{self, Said},
 };
 use envoi_engine::{
@@ -48,17 +50,41 @@ impl Conversation {
         Self { run, possible, asked: false }
     }
 
+    /// Whether there is somebody.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.possible
+    }
+
     /// With nobody.
     pub(crate) fn none(run: RunId) -> Self {
         Self { run, possible: false, asked: false }
     }
 
-    /// What is to be asked of the engine next, after a command has come to `code`; `None` when the run does not wait, or the
-    /// person leaves it so.
-    pub(crate) fn next(&mut self, store: &Store, code: u8) -> Result<Option<Request>, Failure> {
-        if !self.possible || !WAITING.contains(&code) {
+    /// What is to be asked of the engine next, after a request has come to its end; `None` when nobody waits for a person,
+    /// or the person leaves it so. A refusal of what was said here is told, and the question asked again.
+    pub(crate) fn after(
+        &mut self,
+        store: &Store,
+        end: &End,
+        narrator: &mut Narrator,
+    ) -> Result<Option<Request>, Failure> {
+        let code = match end {
+            End::Rest(standing) if WAITING.contains(&standing.exit_code) => standing.exit_code,
+            End::Refused(_) if self.asked => WAITS,
+            _ => return Ok(None),
+        };
+        if !self.possible {
             return Ok(None);
         }
+        narrator.aside(|| {
+            if let End::Refused(failure) = end {
+                failure.say(false);
+            }
+            self.ask(store, code)
+        })
+    }
+
+    fn ask(&mut self, store: &Store, code: u8) -> Result<Option<Request>, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
         let Some(raised) = run.interrupts().next().cloned() else { return Ok(None) };
@@ -109,17 +135,6 @@ impl Conversation {
                 }
             }
         }
-    }
-}
-
-impl Conversation {
-    /// After an answer that was given here has been refused: says why, and asks again.
-    pub(crate) fn again(&mut self, store: &Store, failure: &Failure) -> Result<Option<Request>, Failure> {
-        if !self.possible || !self.asked {
-            return Ok(None);
-        }
-        failure.say(false);
-        self.next(store, WAITS)
     }
 }
 

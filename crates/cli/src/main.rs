@@ -15,6 +15,7 @@ mod failure;
 mod form;
 mod home;
 mod interrupts;
+mod live;
 mod narrate;
 mod output;
 mod preview;
@@ -52,13 +53,15 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Approve(args) => command::answer::approve(&home, &args),
         Command::Deny(args) => command::answer::deny(&home, &args),
         Command::Answer(args) => command::answer::answer(&home, &args),
-        Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
+        Command::Runs { follow: true, .. } => command::runs::follow(&home),
+        Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
         Command::Show { run, envelope, events, handoff } => {
             let view = command::show::View::of(envelope, events, handoff);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr } => {
-            command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr)
+        Command::Logs { run, step, stderr, follow } => {
+            let view = command::logs::View { step: step.as_deref(), stderr, json: home.json };
+            command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),

@@ -16,6 +16,7 @@ use envoi_engine::protocol::{AnswerRequest, Request};
 use envoi_kernel::{
     Run,
     event::{About, Choice, InterruptRaised},
+    ids::RunId,
     input::Answer,
 };
 use std::{
@@ -122,7 +123,8 @@ fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
         return background::told(&run, home.json);
     }
     let mut talk = Conversation::new(id.clone(), home.json);
-    let mut narrator = Narrator::new(id, home.json);
+    let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
+    let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible());
     engine_room::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
 }
 

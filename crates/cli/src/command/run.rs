@@ -7,6 +7,7 @@ use crate::{
     engine_room,
     failure::{BAD_INPUT, Failure},
     home::{self, Home},
+    live::Live,
     narrate::Narrator,
 };
 use envoi_contract::json::{Object, Value};
@@ -16,6 +17,7 @@ use envoi_kernel::ids::{RunId, StepId, uuid_v7_text};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
@@ -44,7 +46,9 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         return background::told(&run, home.json);
     }
     let mut talk = Conversation::new(run.clone(), home.json);
-    let mut narrator = Narrator::new(run, home.json);
+    let flow = Arc::new(loaded.flow);
+    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
     engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 

@@ -22,4 +22,5 @@ mod repair;
 mod secrets;
 mod stage;
 mod takeover;
+mod terminal;
 mod upgrade;

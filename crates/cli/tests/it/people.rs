@@ -48,7 +48,8 @@ fn by(stage: &Stage, who: &str, arguments: &[&str]) -> Done {
 
 /// The code of a refusal, which with `--json` is a JSON object on stderr.
 fn refused(done: &Done) -> String {
-    let line = done.err.lines().rev().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{done:?}"));
+    let line =
+        done.err.lines().rev().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{done:?}"));
     text(&serde_json::from_str::<Value>(line).unwrap()["code"])
 }
 
@@ -57,7 +58,9 @@ fn a_run_waits_for_a_person_and_goes_on_with_the_answer() {
     let stage = asked(APPROVAL);
     assert_eq!(stage.lines("did.txt"), ["draft"]);
     let shown = stage.expect(0, &["show", &only_question(&stage)]).out;
-    for expected in ["Publish it?", "draft.1 succeeded", "created notes.md", "+words", "goes on with step `publish`"] {
+    for expected in
+        ["Publish it?", "draft.1 succeeded", "created notes.md", "+words", "goes on with step `publish`"]
+    {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     stage.expect(0, &["approve", "--note", "  fine  "]);
@@ -138,12 +141,24 @@ steps:
         (2, "ANSWER_INVALID", &["approve", &question, "--field", "copies=many"]),
         (2, "ANSWER_INVALID", &["approve", &question, "--data", "{channel: mail}"]),
         (2, "ANSWER_INVALID", &["approve", &question, "--data", r#"{"channel": "mail", "copies": "2"}"#]),
-        (2, "ATTACHMENT_UNREADABLE", &["approve", &question, "--field", "channel=mail", "--file", "nothing.pdf"]),
+        (
+            2,
+            "ATTACHMENT_UNREADABLE",
+            &["approve", &question, "--field", "channel=mail", "--file", "nothing.pdf"],
+        ),
         (6, "WRONG_ANSWER", &["answer", &question, "--choice", "rerun"]),
-        (6, "SUBJECT_CHANGED", &[
-            "approve", &question, "--field", "channel=mail", "--seen",
-            "sha256:0000000000000000000000000000000000000000000000000000000000000000",
-        ]),
+        (
+            6,
+            "SUBJECT_CHANGED",
+            &[
+                "approve",
+                &question,
+                "--field",
+                "channel=mail",
+                "--seen",
+                "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+            ],
+        ),
         (2, "RUN_NOT_FOUND", &["approve", "int_nobody"]),
     ];
     for (code, word, arguments) in rows {
@@ -172,10 +187,8 @@ steps:
     );
     stage.write("in/a.bin", b"first\0");
     stage.write("other/a.bin", vec![7_u8; 70_000]);
-    stage.expect(
-        0,
-        &["answer", "--text", " the second one\n", "--file", "in/a.bin", "--file", "other/a.bin"],
-    );
+    stage
+        .expect(0, &["answer", "--text", " the second one\n", "--file", "in/a.bin", "--file", "other/a.bin"]);
     assert_eq!(stage.lines("names.txt"), ["a-2.bin", "a.bin"]);
     assert_eq!(fs::read(stage.path("second.bin")).unwrap(), vec![7_u8; 70_000]);
     let answer: Value = serde_json::from_str(&stage.read("answer.json")).unwrap();
@@ -267,7 +280,10 @@ steps:
 
 #[test]
 fn whoever_started_a_run_may_be_kept_from_answering_and_several_may_have_to() {
-    let stage = asked(&APPROVAL.replace("ask: 'Publish it?'", "ask: { message: 'Publish it?', not_by: starter, quorum: 2 }"));
+    let stage = asked(
+        &APPROVAL
+            .replace("ask: 'Publish it?'", "ask: { message: 'Publish it?', not_by: starter, quorum: 2 }"),
+    );
     let question = only_question(&stage);
     let done = stage.expect(6, &["--json", "approve", &question]);
     assert_eq!(refused(&done), "NOT_YOURS_TO_ANSWER");
@@ -288,7 +304,10 @@ fn a_yes_in_advance_is_recorded_as_that() {
     assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);
     let events = stage.events(&stage.run_id());
     let answered = events.iter().find(|event| event["type"] == "interrupt_answered").unwrap();
-    assert_eq!([&answered["choice"], &answered["channel"], &answered["by"]["actor"]], ["approve", "yes_to", "tester"]);
+    assert_eq!(
+        [&answered["choice"], &answered["channel"], &answered["by"]["actor"]],
+        ["approve", "yes_to", "tester"]
+    );
     for (step, why) in [("publish", "asks nothing"), ("nobody", "no step")] {
         let done = stage.expect(2, &["--json", "run", "flow.yaml", "--yes-to", step]);
         assert_eq!(refused(&done), "YES_TO_INVALID");
@@ -311,10 +330,9 @@ fn an_answer_can_be_recorded_without_going_on() {
 
 #[test]
 fn a_question_lapses_without_an_engine_and_is_closed_when_one_looks() {
-    let flow = APPROVAL.replace(
-        "ask: 'Publish it?'",
-        "ask: { message: 'Publish it?', expires_in: 50ms, on_expire: late }",
-    ) + "    routing: { next: end }
+    let flow = APPROVAL
+        .replace("ask: 'Publish it?'", "ask: { message: 'Publish it?', expires_in: 50ms, on_expire: late }")
+        + "    routing: { next: end }
   - id: late
     run: echo late >> did.txt
 ";
