@@ -80,3 +80,45 @@ fn first_of(flow: &Flow, step: &Step, last: usize) -> Option<usize> {
     let targets = back.into_iter().chain(&routing.branches).filter_map(|target| flow.position(target));
     targets.filter(|target| *target <= last).min()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loops over these steps, in the given iterations.
+    fn rounds(loops: &[(usize, usize, u64)]) -> Rounds {
+        let loop_of = |(first, last, iteration): &(usize, usize, u64)| Loop {
+            first: *first,
+            last: *last,
+            iteration: *iteration,
+            max_iterations: 3,
+        };
+        Rounds { loops: loops.iter().map(loop_of).collect() }
+    }
+
+    fn iterations(rounds: &Rounds) -> Vec<u64> {
+        rounds.loops.iter().map(|found| found.iteration).collect()
+    }
+
+    #[test]
+    fn a_loop_counts_its_returns_until_it_is_entered_again() {
+        let mut rounds = rounds(&[(1, 2, 0), (0, 4, 1)]);
+        rounds.go_back(2, 1);
+        rounds.enter(1, 2);
+        assert_eq!(iterations(&rounds), [1, 1], "going on within a loop is not entering it");
+        assert_eq!(rounds.loops[0].told(), "loop 2 of 4");
+        rounds.go_back(4, 0);
+        assert_eq!(iterations(&rounds), [0, 2], "the inner one starts over");
+        rounds.started(1, 3);
+        assert_eq!(iterations(&rounds), [3, 2], "the journal knows better");
+        rounds.enter(0, 1);
+        assert_eq!(iterations(&rounds), [0, 2]);
+    }
+
+    #[test]
+    fn loops_that_cross_keep_their_count() {
+        let mut rounds = rounds(&[(0, 2, 1), (1, 3, 1)]);
+        rounds.go_back(3, 1);
+        assert_eq!(iterations(&rounds), [1, 2]);
+    }
+}

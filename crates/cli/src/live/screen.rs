@@ -202,7 +202,8 @@ mod tests {
         screen.draw(&lines(&["01234567890123456789", "b"]), 80).unwrap();
         screen.draw(&lines(&["01234567890", "b"]), 12).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("\x1b[3A"), "{text:?}");
+        assert!(text.contains("\x1b[3A") && text.contains(CLEAR_TO_END_OF_SCREEN), "{text:?}");
+        assert_eq!(text.matches('b').count(), 2, "also what did not change is written again: {text:?}");
         // Of one that cuts them.
         let mut emulator = Emulator::new(9, 20);
         let mut screen = Screen::new(&mut emulator, false, false);

@@ -63,6 +63,9 @@ mod tests {
         assert_eq!(tail.look(), "20 %", "nothing new");
         write("stderr", "\x1b[31mwarning\x1b[0m\n\n\n");
         assert_eq!(tail.look(), "warning");
+        write("stderr", "both\n");
+        write("stdout", "have grown\n");
+        assert_eq!(tail.look(), "have grown");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The live view as a person sees it: the real binary on a pseudo-terminal, and an emulator that shows what comes out.
 
-use crate::stage::{LONG, Stage, wait_for, wait_until};
+use crate::stage::{LONG, Stage, signal, state, wait_for, wait_until};
 use rustix::{
+    process::Signal,
     pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt},
     termios::{Winsize, tcsetwinsize},
 };
@@ -173,6 +174,16 @@ fn normal(screen: &str, run: &str) -> String {
     text
 }
 
+/// A run begins and ends while nobody can look.
+fn run_while_stopped(stage: &Stage, watching: &[&Terminal]) {
+    stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
+    let all = |what| watching.iter().for_each(|terminal| signal(terminal.child.id(), what));
+    all(Signal::STOP);
+    wait_until("all to be stopped", || watching.iter().all(|one| state(one.child.id()) == Some('T')));
+    stage.expect(1, &["run", "short.yaml"]);
+    all(Signal::CONT);
+}
+
 #[test]
 fn a_run_is_redrawn_in_its_place_and_its_last_picture_stays() {
     for (columns, name) in [(40, "40"), (80, "80"), (120, "120")] {
@@ -281,12 +292,11 @@ fn the_runs_of_a_store_are_followed_beside_the_engine_and_their_end_stays() {
     wait_until("its second round", || terminal.shows().contains("loop 2 of 4"));
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
-    stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
-    stage.expect(1, &["run", "short.yaml"]);
+    run_while_stopped(&stage, &[&terminal]);
     wait_until("one that came and went", || terminal.shows().contains("short failed in"));
     wait_until("its end", || terminal.shows().contains("shop succeeded in"));
     wait_until("nothing more to show", || terminal.shows().contains("no run is unfinished"));
-    crate::stage::signal(terminal.child.id(), rustix::process::Signal::INT);
+    signal(terminal.child.id(), Signal::INT);
     let (_, code, emulator) = terminal.done();
     assert_eq!(code, None, "a signal ends it");
     assert!(emulator.shows().contains("shop succeeded in"));
@@ -331,13 +341,12 @@ fn runs_are_followed_in_lines_where_there_is_no_terminal() {
     wait_until("the second round", || stage.attempt("work.2.1").is_some());
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
-    stage.write("short.yaml", "flow: short\nsteps:\n  - id: a\n    run: exit 1\n");
-    stage.expect(1, &["run", "short.yaml"]);
+    run_while_stopped(&stage, &[&lines, &json]);
     wait_until("the end in lines", || lines.shows().contains(" succeeded: "));
     wait_until("one that came and went", || lines.shows().contains(" failed: "));
     wait_until("the end in JSON", || json.shows().contains("\"run_ended\""));
     for terminal in [lines, json] {
-        crate::stage::signal(terminal.child.id(), rustix::process::Signal::INT);
+        signal(terminal.child.id(), Signal::INT);
         let (text, ..) = terminal.done();
         assert!(!text.contains('\x1b'), "{text:?}");
         assert!(text.lines().all(|line| line.contains("run_")), "each line names its run: {text}");
