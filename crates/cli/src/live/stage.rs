@@ -13,7 +13,7 @@ use envoi_kernel::{
     Input, Run,
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId},
-    input::{AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, Slot, Start},
 };
 use std::{fs, path::Path, sync::Arc};
 
@@ -46,6 +46,7 @@ impl Play {
             run_base: "/w/.envoi/runs/run_01m80gf6h0fmgtayzvm0vd1k9a".to_owned(),
             language: 1,
             by: by(),
+            yes_to: Vec::new(),
             slot: slot(),
         })));
         play
@@ -77,7 +78,12 @@ impl Play {
     pub(crate) fn ends(&mut self, ms: u64, code: i32, text: &str, files: &[&str]) -> &mut Self {
         let started_at = self.now();
         self.wait(i64::try_from(ms).unwrap());
-        let file = |path: &&str| FileChange { path: (*path).to_owned(), change: Change::Created, blob: None };
+        let file = |path: &&str| FileChange {
+            path: (*path).to_owned(),
+            change: Change::Created,
+            blob: None,
+            before: None,
+        };
         let result = Box::new(AttemptResult {
             attempt: self.attempt(),
             outcome: Outcome::Exited { code },
@@ -110,7 +116,7 @@ impl Play {
 
     pub(crate) fn answer(&mut self, choice: envoi_kernel::event::Choice) -> &mut Self {
         let interrupt: InterruptId = self.run.wants().interrupts.into_iter().next().unwrap();
-        self.decide(Input::Answer { interrupt, choice, by: by(), slot: slot() })
+        self.decide(Input::Answer { answer: Box::new(Answer::new(interrupt, choice, by())), slot: slot() })
     }
 
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
