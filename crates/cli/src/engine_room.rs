@@ -6,6 +6,7 @@
 
 use crate::{
     args::EngineArgs,
+    conversation::Conversation,
     failpoint,
     failure::Failure,
     home,
@@ -43,6 +44,7 @@ pub(crate) fn ask(
     request: Request,
     args: &EngineArgs,
     narrator: &mut Narrator,
+    talk: &mut Conversation,
 ) -> Result<u8, Failure> {
     let mut request = request;
     let mut take_over = args.take_over;
@@ -52,13 +54,20 @@ pub(crate) fn ask(
         let (lease, other) = lease(store.layout(), take_over)?;
         take_over = false;
         let outcome = match lease {
-            Some(lease) => be_the_engine(store, lease, other.as_ref(), request.clone(), args, narrator)
-                .map_err(Handing::Failed),
+            Some(lease) => {
+                let (room, told) = (Room { store, args }, Told { narrator, talk });
+                be_the_engine(room, (lease, other.as_ref()), request.clone(), told).map_err(Handing::Failed)
+            }
             None => hand_over(other.as_ref(), &request, narrator),
         };
         let holder = other;
         match outcome {
-            Ok(code) => return Ok(code),
+            Ok(code) => match talk.next(store, code)? {
+                Some(next) => {
+                    (request, asked_before, until) = (next, false, Instant::now() + PATIENCE);
+                }
+                None => return Ok(code),
+            },
             // An engine that went away may have done what was asked of it before it could say so.
             Err(Handing::Failed(failure))
                 if asked_before && failure.exit_code == REFUSED && was_done(store, &request) =>
@@ -66,7 +75,12 @@ pub(crate) fn ask(
                 asked_before = false;
                 request = go_on_with(request);
             }
-            Err(Handing::Failed(failure)) => return Err(failure),
+            Err(Handing::Failed(failure)) => match talk.again(store, &failure)? {
+                Some(next) => {
+                    (request, asked_before, until) = (next, false, Instant::now() + PATIENCE);
+                }
+                None => return Err(failure),
+            },
             // Nobody waits for what follows from it.
             Err(Handing::Gone { accepted: true }) if is_enough(&request) => return Ok(0),
             Err(Handing::Gone { accepted: true }) => {
@@ -193,23 +207,31 @@ fn conclude(response: Response, narrator: &mut Narrator) -> Option<Result<u8, Fa
     None
 }
 
+/// What an engine comes up with.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    store: &'a Arc<Store>,
+    args: &'a EngineArgs,
+}
+
+/// Who is told, and who is asked.
+struct Told<'a> {
+    narrator: &'a mut Narrator,
+    talk: &'a mut Conversation,
+}
+
+/// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
+/// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
 fn be_the_engine(
-    store: &Arc<Store>,
-    lease: Lease,
-    other: Option<&Holder>,
+    room: Room<'_>,
+    (lease, other): (Lease, Option<&Holder>),
     request: Request,
-    args: &EngineArgs,
-    narrator: &mut Narrator,
+    told: Told<'_>,
 ) -> Result<u8, Failure> {
-    let host = start(store, lease, other, args.jobs)?;
-    interrupts::mean(Mode::Engine(Box::new(host.drain())))?;
-    let (client, heard) = mpsc::channel();
+    let host = start(room.store, lease, other, room.args.jobs)?;
     let run = run_of(&request).cloned();
-    let desk = host.desk().clone();
-    let asking = thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
-    asking.map_err(|error| Failure::machine("a thread", error))?;
-    let outcome = heard.into_iter().find_map(|response| conclude(response, narrator));
-    wait_for_others(store, run.as_ref(), narrator);
+    let outcome = converse(&host, room.store, request, told.narrator, told.talk);
+    wait_for_others(room.store, run.as_ref(), told.narrator);
     let stopped = host.close();
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
@@ -220,6 +242,40 @@ fn be_the_engine(
         }
         (Some(outcome), None) => outcome,
         (None, None) => Ok(STOPPED),
+    }
+}
+
+/// One request after the other, as long as the person at the terminal answers; what the last one came to.
+fn converse(
+    host: &Host,
+    store: &Store,
+    request: Request,
+    narrator: &mut Narrator,
+    talk: &mut Conversation,
+) -> Option<Result<u8, Failure>> {
+    let mut request = request;
+    loop {
+        if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
+            return Some(Err(failure));
+        }
+        let (client, heard) = mpsc::channel();
+        let desk = host.desk().clone();
+        let asking =
+            thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
+        if let Err(error) = asking {
+            return Some(Err(Failure::machine("a thread", error)));
+        }
+        let outcome = heard.into_iter().find_map(|response| conclude(response, narrator));
+        let next = match &outcome {
+            Some(Ok(code)) => talk.next(store, *code),
+            Some(Err(failure)) => talk.again(store, failure),
+            None => Ok(None),
+        };
+        match next {
+            Ok(Some(next)) => request = next,
+            Ok(None) => return outcome,
+            Err(failure) => return Some(Err(failure)),
+        }
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) enum Mode {
         /// The run.
         run: Option<RunId>,
     },
+    /// It waits for the person who gives the signal: the question stays open.
+    Asking {
+        /// What the command exits with.
+        code: u8,
+    },
     /// It is the engine; the first signal starts nothing new.
     Engine(Box<dyn Fn() + Send>),
 }
@@ -71,6 +76,10 @@ fn obey(mode: &Mode) {
                 "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
             );
             std::process::exit(i32::from(STOPPED));
+        }
+        Mode::Asking { code } => {
+            eprintln!("\nthe question stays open: `envoi inbox` lists it");
+            std::process::exit(i32::from(*code));
         }
         Mode::Engine(drain) => {
             eprintln!(

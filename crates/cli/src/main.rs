@@ -4,15 +4,21 @@
 //! with a code, a message, a hint and an exit code, and is said in one place.
 
 mod args;
+mod attachment;
 mod background;
 mod command;
+mod conversation;
+mod diff;
 mod engine_room;
 mod failpoint;
 mod failure;
+mod form;
 mod home;
 mod interrupts;
 mod narrate;
 mod output;
+mod preview;
+mod prompt;
 mod select;
 
 use args::{Cli, Command};
@@ -42,6 +48,10 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init { dir } => command::init::init(&home, &dir),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
+        Command::Inbox { run, follow, all } => command::inbox::inbox(&home, run.as_deref(), follow, all),
+        Command::Approve(args) => command::answer::approve(&home, &args),
+        Command::Deny(args) => command::answer::deny(&home, &args),
+        Command::Answer(args) => command::answer::answer(&home, &args),
         Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
         Command::Show { run, envelope, events, handoff } => {
             let view = command::show::View::of(envelope, events, handoff);

@@ -13,6 +13,7 @@
 //! ```
 
 pub mod answers;
+mod ask;
 mod diagnostic;
 mod draft;
 mod editor;
@@ -37,6 +38,7 @@ pub use diagnostic::{
 };
 
 pub use editor::SCHEMA;
+pub use read::parse_duration;
 
 use diagnostic::Problems;
 use draft::Draft;

@@ -2,7 +2,9 @@
 
 use crate::{
     args::{InDoubt, ResumeArgs, Review},
-    background, engine_room,
+    background,
+    conversation::Conversation,
+    engine_room,
     failure::Failure,
     home::{self, Home},
     narrate::Narrator,
@@ -34,8 +36,9 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::told(&run, home.json);
     }
+    let mut talk = Conversation::new(run.clone(), home.json);
     let mut narrator = Narrator::new(run, home.json);
-    engine_room::ask(&store, request, &args.engine, &mut narrator)
+    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 fn choice(args: &ResumeArgs) -> Option<Choice> {
