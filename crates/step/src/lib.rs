@@ -15,6 +15,7 @@ mod before;
 mod cancel;
 mod dir;
 mod durable;
+mod kept;
 mod launch;
 mod leftovers;
 mod lost;
