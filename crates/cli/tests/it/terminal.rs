@@ -352,3 +352,32 @@ fn runs_are_followed_in_lines_where_there_is_no_terminal() {
         assert!(text.lines().all(|line| line.contains("run_")), "each line names its run: {text}");
     }
 }
+
+#[test]
+fn who_follows_sees_what_was_before_and_what_a_person_did_stands_above_the_picture() {
+    let stage = Stage::with_flow(FLOW);
+    let engine = Terminal::start(&stage, &["run", "flow.yaml"], 90, &[]);
+    wait_until("the run", || engine.shows().contains("● work"));
+    let follower = Terminal::start(&stage, &["resume"], 90, &[]);
+    wait_until("what was before", || {
+        follower.shows().contains("✓ prepare") && follower.shows().contains("● work")
+    });
+    let place = |shows: &str, what: &str| shows.lines().position(|line| line.contains(what));
+    signal(follower.child.id(), Signal::INT);
+    let (text, code, emulator) = follower.done();
+    assert_eq!(code, Some(7), "{text}");
+    let shows = emulator.shows();
+    assert!(place(&shows, "the run goes on in process") < place(&shows, "✓ prepare"), "{shows}");
+    signal(engine.child.id(), Signal::INT);
+    wait_until("the note", || engine.shows().contains("starting nothing new"));
+    assert!(
+        place(&engine.shows(), "starting nothing new") < place(&engine.shows(), "● work"),
+        "{}",
+        engine.shows()
+    );
+    stage.write("go", "");
+    let (text, code, emulator) = engine.done();
+    assert_eq!(code, Some(7), "{text}");
+    assert!(emulator.shows().contains("✓ work"), "the last picture is true: {}", emulator.shows());
+    assert!(!text.contains("\x1b[?25"), "the cursor was never hidden");
+}
