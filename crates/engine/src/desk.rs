@@ -11,7 +11,7 @@ pub use resume::load_run;
 
 use crate::{
     followers::Followers,
-    message::{Ask, EngineError, Message, Reply},
+    message::{Ask, EngineError, Message, Purpose, Reply},
     protocol::{CallerWire, Refused, Request, Response, Standing},
     runner::Caller,
 };
@@ -75,7 +75,7 @@ impl Desk {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
         };
-        let found = match self.adopt(run, caller, true, cancel) {
+        let found = match self.adopt(run, caller, Purpose::End, cancel) {
             // Somebody else has asked for it already; its end is waited for all the same.
             Err(refused) if refused.code == "CANCELLING" => None,
             adopted => Some(adopted?.status()),

@@ -38,6 +38,7 @@ pub use diagnostic::{
 };
 
 pub use editor::SCHEMA;
+pub use read::parse_duration;
 
 use diagnostic::Problems;
 use draft::Draft;

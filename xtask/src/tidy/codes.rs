@@ -6,7 +6,7 @@ use super::{bans::Source, problem::Problem, tree::Tree};
 const ONE_WORD: &[&str] = &["CANCELLING", "DENIED", "REFUSED"];
 
 /// Words in capitals that are no codes of ours.
-const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR"];
+const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
