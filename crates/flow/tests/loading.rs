@@ -126,6 +126,8 @@ fn every_key_of_a_question_loads() {
         fields.get("copies").map(|field| field.compact()).as_deref(),
         Some(r#"{"type":"integer","minimum":1}"#)
     );
+    let after = |id: &str| flow.after(&step_id(id)).map(|step| step.id.as_str());
+    assert_eq!((after("where"), after("remind"), after("undo")), (Some("publish"), Some("where"), None));
     assert!(flow.is_last_resort(&step_id("undo")) && !flow.is_last_resort(&step_id("remind")));
 }
 
@@ -180,6 +182,11 @@ fn the_ways_around_a_denial_are_accepted_where_they_are_said() {
         steps(&format!(
             "  - {{ id: go, run: x }}\n{}  - {{ id: b, run: x }}\n",
             ask("on_deny: go, on_expire: go")
+        )),
+        // What leads back is bounded by what is said.
+        steps(&format!(
+            "  - {{ id: go, run: x }}\n{}",
+            ask("on_deny: go").replace(" }\n", ", routing: { max_iterations: 1 } }\n")
         )),
         // A step of that name is in nobody's way as long as nothing is to lead there.
         steps(&format!("  - {{ id: deny, run: x }}\n  - {{ id: fail, run: x }}\n{}", ask("quorum: 2"))),

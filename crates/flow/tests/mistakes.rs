@@ -445,7 +445,28 @@ fn answers_that_lead_nowhere_are_told() {
         ),
         (beside_a_question("routing: { next: ask }"), 6, 22, INVALID, "leads back, and nothing bounds it"),
         (beside_a_question("routing: { next: end }"), 7, 11, INVALID, "step `last` is never reached"),
+        // It may well have been meant to lead back.
+        (
+            beside_a_question("routing: { max_iterations: 2 }")
+                .replace("ask: m", "ask: { message: m, on_deny: g }"),
+            5,
+            33,
+            INVALID,
+            "did you mean `go`?",
+        ),
         (beside_a_question("routing: { max_iterations: 2 }"), 6, 16, INVALID, "no answer leads back"),
+        (
+            beside_a_question("routing: { next: go-on, max_iterations: 2 }")
+                .replace("ask: m", "ask: { message: m, on_deny: last }")
+                .replace(
+                    "  - { id: last",
+                    "  - { id: go-on, run: [x], routing: { next: end } }\n  - { id: last",
+                ),
+            6,
+            29,
+            INVALID,
+            "no answer leads back",
+        ),
         (
             beside_a_question("routing: { loop_to: go, max_iterations: 10001 }"),
             6,
@@ -513,6 +534,8 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "step `mail` is never reached |  | say where it goes on: `routing: { next: mail }` at `undo`",
         ),
+        // A `next` that cannot be read is no `next` that is missing.
+        (with_undo("", &next("7"), ""), 5, 47, INVALID, "`next`: expected a string"),
         // What one answer leads to is not to be read where only the other one leads.
         (
             with_undo("", &next("end"), "")
