@@ -93,6 +93,7 @@ impl Active {
             records: records.to_vec(),
             pinned: self.pinned.take(),
             blobs,
+            deliveries: Vec::new(),
             snapshot: self.due_snapshot(records),
         }
     }

@@ -7,6 +7,7 @@
 
 mod blobs;
 pub mod conformance;
+mod deliveries;
 mod durable;
 mod error;
 pub mod files;
@@ -25,6 +26,7 @@ mod testing;
 mod writer;
 
 pub use blobs::{Blobs, INLINE_MAX_BYTES};
+pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;

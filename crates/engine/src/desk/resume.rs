@@ -169,6 +169,7 @@ mod tests {
             records,
             pinned: Some(pinned),
             blobs: Vec::new(),
+            deliveries: Vec::new(),
             snapshot,
         };
         writer.commit(commit).unwrap();
