@@ -6,6 +6,7 @@
 mod args;
 mod background;
 mod command;
+mod config;
 mod engine_room;
 mod failpoint;
 mod failure;

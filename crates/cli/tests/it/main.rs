@@ -17,6 +17,7 @@ mod crash;
 mod doubt;
 mod envelope;
 mod nasty;
+mod notify;
 mod repair;
 mod secrets;
 mod stage;

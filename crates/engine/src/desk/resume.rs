@@ -59,6 +59,7 @@ impl Desk {
         files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
         loop {
             let (run, tail_bytes) = load_with_weight(&reader, id)?;
+            self.callers.learn(id, run.flow(), caller);
             let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
             let adopt = |reply| Adopt { run: run.clone(), asks, to_end, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {

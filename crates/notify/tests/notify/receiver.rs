@@ -47,7 +47,12 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Answers requests with these in order, all further ones with the last.
     pub(crate) fn new(answers: &[Answer]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1:0", answers)
+    }
+
+    /// As [`Receiver::new`], at this address.
+    pub(crate) fn at(address: &str, answers: &[Answer]) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         let (tell, heard) = mpsc::channel();
         let answers = answers.to_vec();
