@@ -70,6 +70,7 @@ impl Moment {
     pub fn of(event: &Event) -> Option<Self> {
         match event {
             Event::InterruptRaised(_) => Some(Self::Question),
+            Event::InterruptExpired(_) => Some(Self::Expiry),
             Event::RunEnded(_) => Some(Self::End),
             _ => None,
         }

@@ -27,6 +27,7 @@ struct Said<'a> {
     about: Option<Value>,
     question: Option<&'a str>,
     answer: Option<String>,
+    expires_at: Option<String>,
     status: &'static str,
     terminal_reason: Option<&'a str>,
     reason: Option<&'a str>,
@@ -50,22 +51,13 @@ pub(super) fn compose(
             Ok(told(row, &flow, &record, &of_question(raised, "waiting", Some(answer))))
         }
         Event::RunEnded(ended) => Ok(told(row, &flow, &record, &of_end(ended))),
-        other => {
-            // The end of a question; the question itself came earlier.
-            let interrupt = closed(other).ok_or_else(|| format!("nobody is told of `{}`", other.name()))?;
+        Event::InterruptExpired(expired) => {
             let earlier = reader.records(&row.run, 0, None).map_err(|error| error.to_string())?;
-            let raised = earlier.iter().find_map(|record| raised_as(record, interrupt));
+            let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
             let raised = raised.ok_or("its question is not in the journal")?;
             Ok(told(row, &flow, &record, &of_question(raised, "expired", None)))
         }
-    }
-}
-
-/// The question that this event has ended without an answer.
-fn closed(event: &Event) -> Option<&InterruptId> {
-    match event {
-        Event::InterruptCancelled(cancelled) => Some(&cancelled.interrupt),
-        _ => None,
+        other => Err(format!("nobody is told of `{}`", other.name())),
     }
 }
 
@@ -84,6 +76,7 @@ fn of_question<'a>(raised: &'a InterruptRaised, status: &'static str, answer: Op
         about: about.as_ref().and_then(serde_json::Value::as_str).map(Value::from),
         question: Some(&raised.question),
         answer,
+        expires_at: raised.expires_at.map(|at| at.to_string()),
         status,
         ..Said::default()
     }
@@ -111,6 +104,7 @@ fn told(row: &DeliveryRow, flow: &FlowId, record: &Record, said: &Said<'_>) -> N
         ("about", said.about.clone()),
         ("question", said.question.map(Value::from)),
         ("answer", said.answer.as_deref().map(Value::from)),
+        ("expires_at", said.expires_at.as_deref().map(Value::from)),
         ("status", text(said.status)),
         ("terminal_reason", said.terminal_reason.map(Value::from)),
         ("reason", said.reason.map(Value::from)),

@@ -33,6 +33,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         language: 1,
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
         slot: None,
+        yes_to: Vec::new(),
     };
     let run = Run::new(Arc::clone(flow));
     let mut records = run.decide(Input::Start(Box::new(start)), Timestamp::from_millis(5)).unwrap();

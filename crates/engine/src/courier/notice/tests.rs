@@ -6,7 +6,7 @@ use envoi_journal::{
     Commit, Delivery, Layout, Store,
     conformance::{commit, ended, interrupted, run, started, timer_set},
 };
-use envoi_kernel::event::InterruptCancelled;
+use envoi_kernel::event::InterruptExpired;
 
 /// The notices of a run: a question, its end without an answer, the end of the run, and an event that is none.
 fn told() -> Vec<Result<Notice, String>> {
@@ -14,10 +14,8 @@ fn told() -> Vec<Result<Notice, String>> {
     let store = Store::open(Layout::new(folder.path())).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
     let run = run("1").unwrap();
-    let cancelled =
-        Event::InterruptCancelled(InterruptCancelled { interrupt: InterruptId::new("int_q").unwrap() });
-    let events =
-        [started(&run).unwrap(), interrupted("q").unwrap(), cancelled, ended(), timer_set("x").unwrap()];
+    let expired = Event::InterruptExpired(InterruptExpired { interrupt: InterruptId::new("int_q").unwrap() });
+    let events = [started(&run).unwrap(), question(), expired, ended(), timer_set("x").unwrap()];
     let to = |(seq, kind)| Delivery { seq, kind, id: format!("evt_1_{seq}"), target: String::new() };
     let kinds = [(1, Moment::Question), (2, Moment::Expiry), (3, Moment::End), (4, Moment::End)];
     let deliveries = kinds.map(to).into();
@@ -29,6 +27,15 @@ fn told() -> Vec<Result<Notice, String>> {
     rows.iter().map(|row| compose(&reader, row, how)).collect()
 }
 
+/// One that lapses.
+fn question() -> Event {
+    let mut event = interrupted("q").unwrap();
+    if let Event::InterruptRaised(raised) = &mut event {
+        raised.expires_at = Some(Timestamp::from_millis(2_000));
+    }
+    event
+}
+
 #[test]
 fn a_question_says_what_is_asked_and_how_to_answer() {
     let notice = told().remove(0).unwrap();
@@ -38,7 +45,7 @@ fn a_question_says_what_is_asked_and_how_to_answer() {
          \"type\":\"dev.envoi.question.raised\",\"subject\":\"int_q\",\"time\":\"1970-01-01T00:00:01.000Z\",\
          \"datacontenttype\":\"application/json\",\"data\":{\"kind\":\"question\",\"run\":\"run_1\",\"flow\":\"sample\",\
          \"step\":\"step\",\"interrupt\":\"int_q\",\"about\":\"review\",\"question\":\"go on?\",\
-         \"answer\":\"answer run_1 int_q\",\"status\":\"waiting\"}}"
+         \"answer\":\"answer run_1 int_q\",\"expires_at\":\"1970-01-01T00:00:02.000Z\",\"status\":\"waiting\"}}"
     );
     let variables = [
         ("ENVOI_NOTICE_ID", "evt_1_1"),
@@ -54,14 +61,14 @@ fn a_question_says_what_is_asked_and_how_to_answer() {
 }
 
 #[test]
-fn a_question_that_ended_without_an_answer_is_told_with_what_was_asked() {
+fn a_question_that_nobody_answered_in_time_is_told_with_what_was_asked() {
     let notice = told().remove(1).unwrap();
     assert_eq!(
         notice.event.to_json(),
         "{\"specversion\":\"1.0\",\"id\":\"evt_1_2\",\"source\":\"/envoi/runs/run_1\",\
          \"type\":\"dev.envoi.question.expired\",\"subject\":\"int_q\",\"time\":\"1970-01-01T00:00:02.000Z\",\
          \"datacontenttype\":\"application/json\",\"data\":{\"kind\":\"expiry\",\"run\":\"run_1\",\"flow\":\"sample\",\
-         \"step\":\"step\",\"interrupt\":\"int_q\",\"about\":\"review\",\"question\":\"go on?\",\"status\":\"expired\"}}"
+         \"step\":\"step\",\"interrupt\":\"int_q\",\"about\":\"review\",\"question\":\"go on?\",\"expires_at\":\"1970-01-01T00:00:02.000Z\",\"status\":\"expired\"}}"
     );
 }
 
