@@ -87,6 +87,8 @@ enum Signal {
     Marked { key: DeliveryKey, result: Result<(), CommitError> },
     /// Try what is due now, until then, and end.
     Close { until: Instant },
+    /// Once it is to be closed, wait for nothing.
+    Hurry,
 }
 
 /// A way to tell the courier that there is something new.
@@ -97,6 +99,11 @@ impl Nudge {
     pub(crate) fn nudge(&self) {
         // A courier that has ended leaves it to the next one.
         self.0.send(Signal::New).unwrap_or_default();
+    }
+
+    /// Somebody wants to go: when it is closed, or if it is just being closed, nothing is waited for.
+    pub(crate) fn hurry(&self) {
+        self.0.send(Signal::Hurry).unwrap_or_default();
     }
 }
 
@@ -165,11 +172,11 @@ struct Rounds {
 
 impl Rounds {
     fn go(mut self, inbox: &Receiver<Signal>) {
-        let mut closing: Option<Closing> = None;
+        let (mut closing, mut in_haste) = (None::<Closing>, false);
         loop {
             let left =
                 closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
+            if left.is_some_and(|left| in_haste || left.is_zero()) {
                 break;
             }
             let now = closing.as_ref().map_or_else(crate::now, |closing| closing.now);
@@ -180,6 +187,7 @@ impl Rounds {
             let wait = left.unwrap_or(idle);
             match inbox.recv_timeout(wait) {
                 Ok(Signal::Close { until }) => closing = Some(Closing { until, now: crate::now() }),
+                Ok(Signal::Hurry) => in_haste = true,
                 Ok(signal) => {
                     if self.heard(signal).is_err() {
                         break;
@@ -239,7 +247,7 @@ impl Rounds {
                 result?;
                 self.flying.remove(&key);
             }
-            Signal::New | Signal::Close { .. } => {}
+            Signal::New | Signal::Hurry | Signal::Close { .. } => {}
         }
         Ok(())
     }

@@ -121,10 +121,14 @@ impl Host {
         &self.desk
     }
 
-    /// A hand for another thread that stops new starts ([`Message::Drain`]).
+    /// A hand for another thread that stops new starts ([`Message::Drain`]), and the wait for those who are told.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
-        let mailbox = self.mailbox.clone();
-        move || drop(mailbox.send(Message::Drain))
+        let (mailbox, courier) = (self.mailbox.clone(), self.courier.nudge());
+        move || {
+            // A loop that has ended starts nothing.
+            mailbox.send(Message::Drain).unwrap_or_default();
+            courier.hurry();
+        }
     }
 
     /// Ends when nothing is under way any more: live attempts of all runs are waited for, what others are to be told now is

@@ -84,7 +84,8 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
             0 => "no target for every run".to_owned(),
             count => format!("{count} targets for every run"),
         })
-        .map_err(|failure| failure.message);
+        // The command that it refuses shows the places.
+        .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
     let engine = match Lease::try_take(store.layout()) {
         Ok(Taken::Lease(lease)) => {
             lease.release();

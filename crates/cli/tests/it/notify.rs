@@ -320,6 +320,11 @@ fn a_broken_configuration_refuses_the_command_and_stops_no_attempt() {
         }
     }
     assert_eq!(stage.runs().len(), 1, "nothing was begun");
+    let doctor = stage.expect(8, &["doctor"]).out;
+    assert!(
+        doctor.contains("BAD  configuration") && doctor.contains("config.yaml cannot be used"),
+        "{doctor}"
+    );
     let supervisor = stage.supervisor("work.1.1").unwrap();
     assert!(matches!(state(supervisor), Some('S' | 'R' | 'D')), "the attempt goes on");
     stage.write("go", "");

@@ -129,6 +129,9 @@ fn type_of(kind: Moment) -> &'static str {
     }
 }
 
+/// No system takes a variable of any length; the event has all of it.
+const VARIABLE_CHARS: usize = 4_000;
+
 /// All of them are always set, so that a script may rely on it. NUL cannot stand in a variable.
 fn variables(row: &DeliveryRow, flow: &FlowId, said: &Said<'_>) -> Vec<(String, String)> {
     [
@@ -141,7 +144,9 @@ fn variables(row: &DeliveryRow, flow: &FlowId, said: &Said<'_>) -> Vec<(String, 
         ("ENVOI_QUESTION", said.question.unwrap_or_default()),
         ("ENVOI_STATUS", said.status),
     ]
-    .map(|(name, value)| (name.to_owned(), value.replace('\0', "")))
+    .map(|(name, value)| {
+        (name.to_owned(), value.chars().filter(|letter| *letter != '\0').take(VARIABLE_CHARS).collect())
+    })
     .into()
 }
 

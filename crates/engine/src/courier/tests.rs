@@ -140,6 +140,19 @@ fn a_courier_that_is_closed_at_once_ends_its_commands_and_counts_no_try() {
 }
 
 #[test]
+fn who_wants_to_go_cuts_the_wait_of_a_courier_that_is_being_closed() {
+    let stage = Stage::new();
+    stage.over("a", &["touch began; sleep 600"]);
+    let courier = stage.courier();
+    let nudge = courier.nudge();
+    wait_until("the command", || stage.folder.path().join("began").exists());
+    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    nudge.hurry();
+    wait_until("its end", || closing.is_finished());
+    assert!(stage.rows("a")[0].is_open());
+}
+
+#[test]
 fn a_courier_that_was_overtaken_tells_nothing_further() {
     let stage = Stage::new();
     stage.over("a", &["echo $ENVOI_NOTICE_ID >> told"]);

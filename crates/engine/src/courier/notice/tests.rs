@@ -10,12 +10,16 @@ use envoi_kernel::event::InterruptExpired;
 
 /// The notices of a run: a question, its end without an answer, the end of the run, and an event that is none.
 fn told() -> Vec<Result<Notice, String>> {
+    told_of(question())
+}
+
+fn told_of(question: Event) -> Vec<Result<Notice, String>> {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Layout::new(folder.path())).unwrap();
     let writer = store.writer(store.take_epoch().unwrap()).unwrap();
     let run = run("1").unwrap();
     let expired = Event::InterruptExpired(InterruptExpired { interrupt: InterruptId::new("int_q").unwrap() });
-    let events = [started(&run).unwrap(), question(), expired, ended(), timer_set("x").unwrap()];
+    let events = [started(&run).unwrap(), question, expired, ended(), timer_set("x").unwrap()];
     let to = |(seq, kind)| Delivery { seq, kind, id: format!("evt_1_{seq}"), target: String::new() };
     let kinds = [(1, Moment::Question), (2, Moment::Expiry), (3, Moment::End), (4, Moment::End)];
     let deliveries = kinds.map(to).into();
@@ -87,4 +91,16 @@ fn an_end_says_how_and_why() {
 #[test]
 fn an_event_of_which_nobody_is_told_is_refused_by_its_name() {
     assert_eq!(told().remove(3).unwrap_err(), "nobody is told of `timer_set`");
+}
+
+#[test]
+fn a_variable_has_a_length_that_every_system_takes() {
+    let mut event = question();
+    if let Event::InterruptRaised(raised) = &mut event {
+        raised.question = format!("a\0b{}", "ä".repeat(200_000));
+    }
+    let notice = told_of(event).remove(0).unwrap();
+    let (_, question) = notice.variables.iter().find(|(name, _)| name == "ENVOI_QUESTION").unwrap();
+    assert!(question.starts_with("abä") && question.chars().count() == 4_000);
+    assert!(notice.event.to_json().len() > 400_000);
 }
