@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes of run and resume: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
+Exit codes of run, resume, approve, deny and answer: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
 130 cancelled. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
 8 the store or the machine failed.";
 
@@ -35,6 +35,23 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Go on with a run: after a crash, after its failure, or with a decision
     Resume(ResumeArgs),
+    /// List the questions that wait for a person
+    Inbox {
+        /// Only those of this run
+        run: Option<String>,
+        /// Go on listing as questions are asked and closed, until Ctrl-C
+        #[arg(long, short)]
+        follow: bool,
+        /// Also those that are closed
+        #[arg(long, conflicts_with = "follow")]
+        all: bool,
+    },
+    /// Say yes to a question, and go on with its run
+    Approve(ApproveArgs),
+    /// Say no to a question, and go on with its run
+    Deny(DenyArgs),
+    /// Answer a question with words, a form, files or a decision, and go on with its run
+    Answer(AnswerArgs),
     /// List the runs
     Runs {
         /// Only those that are not over
@@ -43,10 +60,14 @@ pub(crate) enum Command {
         /// Most rows
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Follow the runs that are not over, until Ctrl-C: live on a terminal, one line an event elsewhere
+        #[arg(short, long, conflicts_with = "limit")]
+        follow: bool,
     },
-    /// Show a run: its steps, what it waits for, what it has used
+    /// Show a run: its steps, what it waits for, what it has used; or a question: all that one needs to decide
     Show {
-        /// Id of the run, or a unique beginning or end of it [default: the newest]
+        /// Id of the run or the question, or a unique beginning or end of it [default: the newest run]
+        #[arg(value_name = "RUN|INT")]
         run: Option<String>,
         /// The pipeline envelope (contract 3) as JSON
         #[arg(long, conflicts_with = "events")]
@@ -68,6 +89,9 @@ pub(crate) enum Command {
         /// Only stderr
         #[arg(long)]
         stderr: bool,
+        /// Go on with what comes, until the run comes to rest
+        #[arg(short, long)]
+        follow: bool,
     },
     /// End a run; what is running is ended first
     Cancel {
@@ -175,6 +199,9 @@ pub(crate) struct RunArgs {
     /// Run in a copy of the workspace, in the run's own folder
     #[arg(long)]
     pub(crate) copy: bool,
+    /// Approve the questions of this step as soon as they are put; recorded as that
+    #[arg(long, value_name = "STEP")]
+    pub(crate) yes_to: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
@@ -215,4 +242,98 @@ pub(crate) enum Review {
     Again,
     /// The run fails
     Stop,
+}
+
+/// What every answer may have.
+#[derive(Debug, Args)]
+pub(crate) struct Reply {
+    /// Id of the question, or of a run that asks one, or a unique beginning or end of it [default: the only open one]
+    #[arg(value_name = "INT|RUN")]
+    pub(crate) question: Option<String>,
+    /// A file to attach; may be given up to 20 times
+    #[arg(long = "file", short = 'f', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Refuse the answer unless this digest, which `envoi show` prints, is still that of what is shown
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) seen: Option<String>,
+    /// Only record the answer; the run goes on when somebody resumes it
+    #[arg(long, conflicts_with_all = ["detach", "take_over"])]
+    pub(crate) no_resume: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// A form that is filled in.
+#[derive(Debug, Args)]
+pub(crate) struct Form {
+    /// The form as a JSON object, or @FILE
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "fields")]
+    pub(crate) data: Option<String>,
+    /// One field of the form; text as it is, other types as JSON or yes and no
+    #[arg(long = "field", value_name = "NAME=VALUE")]
+    pub(crate) fields: Vec<String>,
+}
+
+/// `envoi approve`.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// A note for whoever comes next
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// `envoi deny`.
+#[derive(Debug, Args)]
+pub(crate) struct DenyArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `envoi answer`.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    #[command(flatten)]
+    pub(crate) reply: Reply,
+    /// The answer in words, every byte of it; `-` for stdin
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    /// The decision [default: words or the form, where the question takes them]
+    #[arg(long, value_enum, value_name = "CHOICE")]
+    pub(crate) choice: Option<Decision>,
+    /// A user envelope (contract 5) as it came: a file, or `-` for stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "text", value_hint = ValueHint::FilePath)]
+    pub(crate) envelope: Option<PathBuf>,
+    /// How much a bound is raised by: a number, a duration such as 10m, or dollars
+    #[arg(long, value_name = "MORE", conflicts_with = "choice")]
+    pub(crate) raise: Option<String>,
+    #[command(flatten)]
+    pub(crate) form: Form,
+}
+
+/// See [`AnswerArgs`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Decision {
+    /// Yes
+    Approve,
+    /// No
+    Deny,
+    /// Words or a form
+    Respond,
+    /// Go on
+    Proceed,
+    /// Another round
+    Again,
+    /// The run fails
+    Stop,
+    /// In doubt: a new attempt of the same visit
+    Rerun,
+    /// In doubt: the visit has failed
+    Fail,
 }

@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub(crate) mod answer;
 pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -7,8 +8,10 @@ pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;
+pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod question;
 pub(crate) mod repair;
 pub(crate) mod resume;
 pub(crate) mod run;

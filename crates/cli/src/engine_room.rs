@@ -6,7 +6,9 @@
 
 use crate::{
     args::EngineArgs,
-    config, failpoint,
+    config,
+    conversation::Conversation,
+    failpoint,
     failure::Failure,
     home,
     interrupts::{self, Mode},
@@ -14,7 +16,7 @@ use crate::{
 };
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
-    protocol::{AnswerRequest, Request, Response, ResumeRequest},
+    protocol::{AnswerRequest, Request, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
@@ -43,6 +45,7 @@ pub(crate) fn ask(
     request: Request,
     args: &EngineArgs,
     narrator: &mut Narrator,
+    talk: &mut Conversation,
 ) -> Result<u8, Failure> {
     let mut request = request;
     let mut take_over = args.take_over;
@@ -52,13 +55,25 @@ pub(crate) fn ask(
         let (lease, other) = lease(store.layout(), take_over)?;
         take_over = false;
         let outcome = match lease {
-            Some(lease) => be_the_engine(store, lease, other.as_ref(), request.clone(), args, narrator)
-                .map_err(Handing::Failed),
-            None => hand_over(other.as_ref(), &request, narrator),
+            Some(lease) => {
+                let (room, told) = (Room { store, args }, Told { narrator, talk });
+                be_the_engine(room, (lease, other.as_ref()), request.clone(), told).map_err(Handing::Failed)
+            }
+            None => hand_over(other.as_ref(), &request, narrator).and_then(|end| {
+                let next = talk.after(store, &end, narrator).map_err(Handing::Failed)?;
+                match next {
+                    Some(next) => {
+                        (request, asked_before, until) = (next, false, Instant::now() + PATIENCE);
+                        Err(Handing::Again)
+                    }
+                    None => end.told(narrator).map_err(Handing::Failed),
+                }
+            }),
         };
         let holder = other;
         match outcome {
             Ok(code) => return Ok(code),
+            Err(Handing::Again) => {}
             // An engine that went away may have done what was asked of it before it could say so.
             Err(Handing::Failed(failure))
                 if asked_before && failure.exit_code == REFUSED && was_done(store, &request) =>
@@ -145,11 +160,42 @@ fn is_enough(request: &Request) -> bool {
 }
 
 enum Handing {
-    Gone { accepted: bool },
+    Gone {
+        accepted: bool,
+    },
     Failed(Failure),
+    /// The person at the terminal has said something; the request is now another one.
+    Again,
 }
 
-fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<u8, Handing> {
+/// The end of what is heard of a request.
+pub(crate) enum End {
+    /// The run has come to rest.
+    Rest(Standing),
+    /// Nothing was done.
+    Refused(Failure),
+    /// The engine has stopped.
+    Stopped,
+    /// There was nothing to be heard.
+    Silence,
+}
+
+impl End {
+    /// Says how the run stands; what the command exits with.
+    fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
+        match self {
+            Self::Rest(standing) => {
+                narrator.rest(&standing);
+                Ok(standing.exit_code)
+            }
+            Self::Refused(failure) => Err(failure),
+            Self::Stopped => Ok(STOPPED),
+            Self::Silence => Ok(0),
+        }
+    }
+}
+
+fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator) -> Result<End, Handing> {
     let gone = Handing::Gone { accepted: false };
     let Some(holder) = holder.filter(|holder| !holder.socket.as_os_str().is_empty()) else {
         return Err(gone);
@@ -162,56 +208,61 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
     interrupts::mean(Mode::Following { engine: holder.pid, run: run_of(request).cloned() })
         .map_err(Handing::Failed)?;
     let mut accepted = false;
-    let mut outcome = None;
+    let mut end = None;
     let asked = client.ask(request, |response| {
         accepted = accepted || matches!(response, Response::Accepted { .. } | Response::Record { .. });
-        outcome = conclude(response, narrator);
+        end = hear(response, narrator);
         true
     });
-    match (asked, outcome) {
-        (Ok(()), Some(Ok(STOPPED))) | (Err(ClientError::Gone), _) => Err(Handing::Gone { accepted }),
-        (Ok(()), Some(outcome)) => outcome.map_err(Handing::Failed),
-        (Ok(()), None) => Ok(0),
+    match (asked, end) {
+        (Ok(()), Some(End::Stopped)) | (Err(ClientError::Gone), _) => Err(Handing::Gone { accepted }),
+        (Ok(()), Some(end)) => Ok(end),
+        (Ok(()), None) => Ok(End::Silence),
         (Err(ClientError::NoAnswer { .. }), _) => Err(gone),
         (Err(error), _) => Err(Handing::Failed(Failure::store(error))),
     }
 }
 
-/// What a last response means for the command; `None` for one that others follow.
-fn conclude(response: Response, narrator: &mut Narrator) -> Option<Result<u8, Failure>> {
+/// Tells what is heard; what ends it, for a last response.
+fn hear(response: Response, narrator: &mut Narrator) -> Option<End> {
     match response {
         Response::Accepted { .. } => narrator.accepted(),
         Response::Record { record } => narrator.record(&record),
-        Response::Rest { standing } => {
-            narrator.rest(&standing);
-            return Some(Ok(standing.exit_code));
-        }
-        Response::Refused(refused) => return Some(Err(refused.into())),
-        Response::Stopped { .. } => return Some(Ok(STOPPED)),
-        Response::Pong => return Some(Ok(0)),
+        Response::Rest { standing } => return Some(End::Rest(standing)),
+        Response::Refused(refused) => return Some(End::Refused(refused.into())),
+        Response::Stopped { .. } => return Some(End::Stopped),
+        Response::Pong => return Some(End::Silence),
     }
     None
 }
 
+/// What an engine comes up with.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    store: &'a Arc<Store>,
+    args: &'a EngineArgs,
+}
+
+/// Who is told, and who is asked.
+struct Told<'a> {
+    narrator: &'a mut Narrator,
+    talk: &'a mut Conversation,
+}
+
+/// Is the engine until the request's run has come to rest and nothing else is under way. While the run waits for the
+/// person at the terminal, the engine stays: what lapses meanwhile lapses on time.
 fn be_the_engine(
-    store: &Arc<Store>,
-    lease: Lease,
-    other: Option<&Holder>,
+    room: Room<'_>,
+    (lease, other): (Lease, Option<&Holder>),
     request: Request,
-    args: &EngineArgs,
-    narrator: &mut Narrator,
+    told: Told<'_>,
 ) -> Result<u8, Failure> {
-    let host = start(store, lease, other, args.jobs)?;
-    interrupts::mean(Mode::Engine(Box::new(host.drain())))?;
-    let (client, heard) = mpsc::channel();
+    let host = start(room.store, lease, other, room.args.jobs)?;
     let run = run_of(&request).cloned();
-    let desk = host.desk().clone();
-    let asking = thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
-    asking.map_err(|error| Failure::machine("a thread", error))?;
-    let outcome = heard.into_iter().find_map(|response| conclude(response, narrator));
-    wait_for_others(store, run.as_ref(), narrator);
+    let outcome = converse(&host, room.store, request, told.narrator, told.talk);
+    wait_for_others(room.store, run.as_ref(), told.narrator);
     let stopped = host.close();
-    tell_of_notices(store, run.as_ref(), narrator);
+    tell_of_notices(room.store, run.as_ref(), told.narrator);
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
         (Some(outcome), Some(error)) => {
@@ -221,6 +272,35 @@ fn be_the_engine(
         }
         (Some(outcome), None) => outcome,
         (None, None) => Ok(STOPPED),
+    }
+}
+
+/// One request after the other, as long as the person at the terminal answers; what the last one came to.
+fn converse(
+    host: &Host,
+    store: &Store,
+    request: Request,
+    narrator: &mut Narrator,
+    talk: &mut Conversation,
+) -> Option<Result<u8, Failure>> {
+    let mut request = request;
+    loop {
+        if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
+            return Some(Err(failure));
+        }
+        let (client, heard) = mpsc::channel();
+        let desk = host.desk().clone();
+        let asking =
+            thread::Builder::new().name("desk".to_owned()).spawn(move || desk.serve(request, &client));
+        if let Err(error) = asking {
+            return Some(Err(Failure::machine("a thread", error)));
+        }
+        let end = heard.into_iter().find_map(|response| hear(response, narrator))?;
+        match talk.after(store, &end, narrator) {
+            Ok(Some(next)) => request = next,
+            Ok(None) => return Some(end.told(narrator)),
+            Err(failure) => return Some(Err(failure)),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The handlers are installed once; what they mean can change, because a follower may become the engine.
 
-use crate::{engine_room::STOPPED, failure::Failure};
+use crate::{engine_room::STOPPED, failure::Failure, live};
 use envoi_kernel::ids::RunId;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -24,6 +24,11 @@ pub(crate) enum Mode {
         engine: u32,
         /// The run.
         run: Option<RunId>,
+    },
+    /// It waits for the person who gives the signal: the question stays open.
+    Asking {
+        /// What the command exits with.
+        code: u8,
     },
     /// It is the engine; the first signal starts nothing new.
     Engine(Box<dyn Fn() + Send>),
@@ -67,15 +72,19 @@ fn obey(mode: &Mode) {
         Mode::Idle => std::process::exit(i32::from(STOPPED)),
         Mode::Following { engine, run } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
-            eprintln!(
+            live::say(&format!(
                 "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
-            );
+            ));
             std::process::exit(i32::from(STOPPED));
         }
+        Mode::Asking { code } => {
+            eprintln!("\nthe question stays open: `envoi inbox` lists it");
+            std::process::exit(i32::from(*code));
+        }
         Mode::Engine(drain) => {
-            eprintln!(
+            live::say(
                 "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \
-                 `envoi resume` finds them"
+                 `envoi resume` finds them",
             );
             drain();
         }

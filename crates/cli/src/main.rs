@@ -4,16 +4,23 @@
 //! with a code, a message, a hint and an exit code, and is said in one place.
 
 mod args;
+mod attachment;
 mod background;
 mod command;
 mod config;
+mod conversation;
+mod diff;
 mod engine_room;
 mod failpoint;
 mod failure;
+mod form;
 mod home;
 mod interrupts;
+mod live;
 mod narrate;
 mod output;
+mod preview;
+mod prompt;
 mod select;
 
 use args::{Cli, Command};
@@ -43,13 +50,19 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init { dir } => command::init::init(&home, &dir),
         Command::Run(args) => command::run::run(&home, &args),
         Command::Resume(args) => command::resume::resume(&home, &args),
-        Command::Runs { unfinished, limit } => command::runs::runs(&home, unfinished, limit),
+        Command::Inbox { run, follow, all } => command::inbox::inbox(&home, run.as_deref(), follow, all),
+        Command::Approve(args) => command::answer::approve(&home, &args),
+        Command::Deny(args) => command::answer::deny(&home, &args),
+        Command::Answer(args) => command::answer::answer(&home, &args),
+        Command::Runs { follow: true, .. } => command::runs::follow(&home),
+        Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
         Command::Show { run, envelope, events, handoff } => {
             let view = command::show::View::of(envelope, events, handoff);
             command::show::show(&home, run.as_deref(), &view)
         }
-        Command::Logs { run, step, stderr } => {
-            command::logs::logs(&home, run.as_deref(), step.as_deref(), stderr)
+        Command::Logs { run, step, stderr, follow } => {
+            let view = command::logs::View { step: step.as_deref(), stderr, json: home.json };
+            command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),

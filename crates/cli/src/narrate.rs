@@ -1,6 +1,10 @@
-//! What a person sees of a run as it goes: one line an event that matters, on stderr; with `--json` every record on stdout.
+//! What a person sees of a run as it goes: a picture on a terminal ([`crate::live`]), else one line an event that matters,
+//! on stderr; with `--json` every record on stdout.
 
-use crate::output;
+use crate::{
+    live::{self, Live},
+    output,
+};
 use envoi_contract::{envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
@@ -14,6 +18,9 @@ pub(crate) struct Narrator {
     run: RunId,
     json: bool,
     quiet: bool,
+    live: Option<Live>,
+    /// Questions are asked on this terminal.
+    asks_in_place: bool,
     /// Whether the run has been named yet.
     named: bool,
     /// Where the visit leads whose hand-off comes next.
@@ -22,7 +29,7 @@ pub(crate) struct Narrator {
 
 impl Narrator {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
-        Self { run, json, quiet: false, named: false, leads: None }
+        Self { run, json, quiet: false, live: None, asks_in_place: false, named: false, leads: None }
     }
 
     /// Says nothing but the end.
@@ -31,14 +38,20 @@ impl Narrator {
         self
     }
 
+    /// Shows the run in this view, if there is one, in place of lines.
+    pub(crate) fn live(mut self, view: impl FnOnce(&RunId) -> Option<Live>) -> Self {
+        self.live = if self.json { None } else { view(&self.run) };
+        self
+    }
+
     pub(crate) fn note(&mut self, text: &str) {
-        eprintln!("{text}");
+        live::say(text);
     }
 
     /// The run is begun or found: its name is the first thing said.
     pub(crate) fn accepted(&mut self) {
         if !self.quiet && !self.json && !self.named {
-            eprintln!("run {}", self.run);
+            live::say(&format!("run {}", self.run));
         }
         self.named = true;
     }
@@ -48,19 +61,29 @@ impl Narrator {
             return;
         }
         self.accepted();
-        if let (false, Event::AttemptSettled(settled)) = (self.json, &record.event) {
-            settled
-                .warnings
-                .iter()
-                .for_each(|warning| eprintln!("  {:<18} warning: {warning}", settled.attempt.to_string()));
-        }
-        if self.json {
+        if let Some(live) = &self.live {
+            live.record(record);
+        } else if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
-        } else if let Some(line) = self.line(&record.event) {
-            eprintln!("{line}");
+        } else {
+            self.told(&record.event).iter().for_each(|line| eprintln!("{line}"));
         }
+    }
+
+    /// Leaves the terminal to `work`, which asks a question there.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.live {
+            Some(live) => live.aside(work),
+            None => work(),
+        }
+    }
+
+    /// How a person could answer from elsewhere is not said where the question is asked in place.
+    pub(crate) fn asks_in_place(mut self, it_does: bool) -> Self {
+        self.asks_in_place = it_does;
+        self
     }
 
     pub(crate) fn rest(&mut self, standing: &Standing) {
@@ -76,8 +99,10 @@ impl Narrator {
             drop(output::data(&format!("{line}\n")));
             return;
         }
-        if let Some(reason) = standing.reason.as_deref().filter(|_| standing.exit_code != 0) {
-            eprintln!("{reason}");
+        let reason = standing.reason.as_deref().filter(|_| standing.exit_code != 0);
+        match &self.live {
+            Some(live) => live.rest(reason),
+            None => reason.into_iter().for_each(|reason| eprintln!("{reason}")),
         }
         match standing.status.as_str() {
             "failed" | "exhausted" | "cancelled" => {
@@ -104,7 +129,30 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
     }
 }
 
+/// What is said of an event for good, also where a picture shows the rest: what a person did, and warnings.
+pub(crate) fn remarks(event: &Event) -> Vec<String> {
+    match event {
+        Event::AttemptSettled(settled) => {
+            let told = |warning| format!("  {:<18} warning: {warning}", settled.attempt.to_string());
+            settled.warnings.iter().map(told).collect()
+        }
+        Event::InterruptAnswered(answered) => {
+            vec![format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)]
+        }
+        Event::CancelRequested(cancel) => vec![format!("cancelling (asked by {})", cancel.by.actor)],
+        Event::RunReopened(reopened) => {
+            vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
+        }
+        _ => Vec::new(),
+    }
+}
+
 impl Narrator {
+    /// What is said of an event in lines.
+    pub(crate) fn told(&mut self, event: &Event) -> Vec<String> {
+        remarks(event).into_iter().chain(self.line(event)).collect()
+    }
+
     fn line(&mut self, event: &Event) -> Option<String> {
         Some(match event {
             Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
@@ -123,14 +171,10 @@ impl Narrator {
                 routed.audit.get("answer").map(|_| line)?
             }
             Event::HandoffWritten(written) => done(written, self.leads.take().as_deref())?,
+            Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
                 format!("{}\n  answer: {}", raised.question, how_to_answer(&self.run, raised))
             }
-            Event::InterruptAnswered(answered) => {
-                format!("answered: {} (by {})", answered.choice.word(), answered.by.actor)
-            }
-            Event::CancelRequested(cancel) => format!("cancelling (asked by {})", cancel.by.actor),
-            Event::RunReopened(reopened) => format!("reopened at {} by {}", reopened.step, reopened.by.actor),
             _ => return None,
         })
     }

@@ -1,8 +1,11 @@
 //! Which run is meant.
 
 use crate::failure::{BAD_INPUT, Failure};
-use envoi_journal::{Found, Match, Reader, RunFilter, RunRow};
-use envoi_kernel::ids::RunId;
+use envoi_journal::{Found, InboxFilter, Match, Reader, RunFilter, RunRow};
+use envoi_kernel::ids::{InterruptId, RunId};
+
+/// Exit code of what makes no sense now.
+const REFUSED: u8 = 6;
 
 /// The run that `text` stands for, or the newest one.
 pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
@@ -31,12 +34,43 @@ pub(crate) fn run_or_unfinished(reader: &Reader, text: Option<&str>) -> Result<R
     run(reader, text)
 }
 
+/// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
+pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(InterruptId, RunId), Failure> {
+    let filter = match text {
+        None => InboxFilter::default(),
+        Some(text) => match found(reader, text)? {
+            Found::Interrupt(interrupt, run) => return Ok((interrupt, run)),
+            Found::Run(run) => InboxFilter { run: Some(run), closed: false },
+        },
+    };
+    let rows = reader.inbox(&filter).map_err(Failure::store)?;
+    match rows.as_slice() {
+        [] => Err(Failure::new(REFUSED, "QUESTION_CLOSED", "nothing waits for a person there")
+            .hint("`envoi inbox --all`")),
+        [row] => Ok((row.interrupt.clone(), row.run.clone())),
+        many => {
+            let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit.step, row.run));
+            let message = format!("several questions are open: {}", ids.collect::<Vec<_>>().join(", "));
+            Err(Failure::new(REFUSED, "AMBIGUOUS_ID", message).hint("name one"))
+        }
+    }
+}
+
 /// The run whose id is `text`, or begins or ends with it.
 pub(crate) fn run(reader: &Reader, text: &str) -> Result<RunId, Failure> {
+    match found(reader, text)? {
+        Found::Run(run) | Found::Interrupt(_, run) => Ok(run),
+    }
+}
+
+/// What an id, or the beginning or end of one, stands for.
+pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     match reader.find(text).map_err(Failure::store)? {
-        Match::One(Found::Run(run) | Found::Interrupt(_, run)) => Ok(run),
-        Match::None => Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", format!("no run is named `{text}`"))
-            .hint("`envoi runs` lists them")),
+        Match::One(found) => Ok(found),
+        Match::None => {
+            Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", format!("no run or question is named `{text}`"))
+                .hint("`envoi runs` and `envoi inbox` list them"))
+        }
         Match::Many(found) => {
             let ids = found.iter().map(|found| match found {
                 Found::Run(run) => run.to_string(),
@@ -50,7 +84,7 @@ pub(crate) fn run(reader: &Reader, text: &str) -> Result<RunId, Failure> {
 
 fn ambiguous(what: &str, rows: &[RunRow]) -> Failure {
     let ids: Vec<_> = rows.iter().map(|row| format!("{} ({})", row.run, row.flow)).collect();
-    Failure::new(6, "AMBIGUOUS_ID", format!("{what}: {}", ids.join(", "))).hint("name one")
+    Failure::new(REFUSED, "AMBIGUOUS_ID", format!("{what}: {}", ids.join(", "))).hint("name one")
 }
 
 fn no_runs() -> Failure {

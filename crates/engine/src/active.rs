@@ -36,6 +36,8 @@ pub(crate) struct Active {
     pub(crate) armed: Option<Timestamp>,
     /// When a question of it lapses next, as the loop knows it.
     pub(crate) lapses: Option<Timestamp>,
+    /// Only what is asked of it is decided ([`crate::message::Purpose::Decide`]).
+    pub(crate) halted: bool,
     /// Weight of the events since the last snapshot.
     unsaved_bytes: u64,
     state_bytes: u64,
@@ -74,6 +76,7 @@ impl Active {
             cancelled: BTreeSet::new(),
             armed: None,
             lapses: None,
+            halted: false,
             unsaved_bytes: 0,
             state_bytes: MIN_SNAPSHOT_BYTES,
         }

@@ -12,7 +12,7 @@ pub use resume::load_run;
 use crate::{
     courier::Callers,
     followers::Followers,
-    message::{Ask, EngineError, Message, Reply},
+    message::{Ask, EngineError, Message, Purpose, Reply},
     protocol::{CallerWire, Refused, Request, Response, Standing},
     runner::Caller,
 };
@@ -77,7 +77,7 @@ impl Desk {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
         };
-        let found = match self.adopt(run, caller, true, cancel) {
+        let found = match self.adopt(run, caller, Purpose::End, cancel) {
             // Somebody else has asked for it already; its end is waited for all the same.
             Err(refused) if refused.code == "CANCELLING" => None,
             adopted => Some(adopted?.status()),

@@ -7,7 +7,7 @@
 
 use crate::{
     active::{Active, InFlight, Request},
-    message::{self, Adopt, Ask, Begin, EngineError, Message, Reply},
+    message::{self, Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
@@ -16,7 +16,7 @@ use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
     Event, Input, Record, Refusal, Run, Status,
     ids::{AttemptId, RunId, Seq},
-    input::Slot,
+    input::{Slot, Wants},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, asks, to_end, tail_bytes, caller, reply } = adopt;
+        let Adopt { run, asks, purpose, tail_bytes, caller, reply } = adopt;
         let Some(id) = run.started().map(|started| started.run.clone()) else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
@@ -185,18 +185,20 @@ impl Engine {
             return reply(Err(EngineError::Stale { run: id }));
         }
         // One that has a live attempt there is there, whatever anybody says.
-        let may_stay = to_end || !run.wants().attempts.is_empty();
+        let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
         let place =
             run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
         if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || may_stay) {
             return reply(Err(busy));
         }
         self.over.remove(&id);
-        let decides = !asks.is_empty() && !to_end;
+        let decides = !asks.is_empty() && purpose == Purpose::GoOn;
+        let is_new = !self.runs.contains_key(&id);
         let active = self
             .runs
             .entry(id.clone())
             .or_insert_with(|| Active::new(run, Arc::clone(&caller)).weighing(tail_bytes));
+        active.halted = purpose == Purpose::Decide && (is_new || active.halted);
         // Who only looks on does not change what the commands of a run that goes on may see.
         if decides {
             active.caller = caller;
@@ -213,7 +215,7 @@ impl Engine {
     /// Brings the loop's timers up to those of a run.
     fn arm(&mut self, id: &RunId) {
         let Some(active) = self.runs.get_mut(id) else { return };
-        let wants = active.run.wants();
+        let wants = if active.halted { Wants::default() } else { active.run.wants() };
         let timer = wants.timers.iter().map(|(_, due)| *due).min();
         let expiry = wants.expiries.iter().map(|(_, at)| *at).min();
         renew(&mut self.timers, id, core::mem::replace(&mut active.armed, timer), timer);
@@ -297,7 +299,8 @@ impl Engine {
     /// Decides and submits; a refused request is answered and forgotten.
     fn decide(&mut self, id: &RunId, request: Request) {
         let Request { input, blobs, reply } = request;
-        let slot = self.take_slot(&input);
+        let halted = self.runs.get(id).is_some_and(|active| active.halted);
+        let slot = if halted { None } else { self.take_slot(&input) };
         let taken = slot.is_some();
         let begins = matches!(input, Input::Start(_));
         let Some(active) = self.runs.get_mut(id) else { return };
@@ -393,7 +396,10 @@ impl Engine {
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
-        let run = &self.runs.get(id)?.run;
+        let Active { run, halted, .. } = self.runs.get(id)?;
+        if *halted {
+            return None;
+        }
         // A clock that was set back does not hold up what was due by the run's own time.
         let now = self.world.clock.now().max(run.last_at());
         let wants = run.wants();

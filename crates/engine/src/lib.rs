@@ -22,6 +22,6 @@ pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};
 pub use followers::{Followers, Shower};
 pub use host::{Client, ClientError, Host, HostError, Settings, now};
-pub use message::{Adopt, Ask, Begin, EngineError, Message, Reply};
+pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
 pub use processes::{Point, Processes, is_allowed};
 pub use runner::{Caller, Clock, Job, Log, Observer, Runner, Settlement};

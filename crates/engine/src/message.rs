@@ -67,14 +67,25 @@ pub struct Adopt {
     pub run: Run,
     /// What is wanted of it first, before anything of it is started.
     pub asks: Vec<Ask>,
-    /// It is only going to be ended, and may be beside others in its workspace for that.
-    pub to_end: bool,
+    /// What for.
+    pub purpose: Purpose,
     /// Bytes of the events since its last snapshot.
     pub tail_bytes: u64,
     /// What commands may see.
     pub caller: Arc<Caller>,
     /// Answered when it is in the loop and what is wanted of it is durable.
     pub reply: Reply,
+}
+
+/// What a run is adopted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It goes on.
+    GoOn,
+    /// It is only going to be ended, and may be beside others in its workspace for that.
+    End,
+    /// What is asked is decided, and nothing of it is started or looked after; unless this engine does so already.
+    Decide,
 }
 
 /// See [`Message::Ask`].

@@ -4,7 +4,7 @@
 
 use crate::json_schema::{Mismatch, Schema};
 use core::fmt;
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 
 /// Everything that is wrong with a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,108 @@ fn line(mismatch: &Mismatch) -> String {
     if place.is_empty() { mismatch.reason.clone() } else { format!("{place}: {}", mismatch.reason) }
 }
 
+/// One field of a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its member's name.
+    pub name: String,
+    /// What people are asked: the schema's `title`, else the name.
+    pub title: String,
+    /// More about it.
+    pub description: Option<String>,
+    /// Whether the form is not whole without it.
+    pub required: bool,
+    /// What it is unless something else is said.
+    pub default: Option<Value>,
+    /// The only values that it takes, if it is a choice.
+    pub choices: Vec<Value>,
+    schema: Value,
+}
+
+/// The fields of a form, in the order of the schema's `properties`.
+#[must_use]
+pub fn fields(schema: &Value) -> Vec<Field> {
+    let required: Vec<&str> = match schema.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let text = |field: &Value, key: &str| field.get(key).and_then(Value::as_str).map(str::to_owned);
+    let read = |name: &str, field: &Value| Field {
+        name: name.to_owned(),
+        title: text(field, "title").unwrap_or_else(|| name.to_owned()),
+        description: text(field, "description"),
+        required: required.contains(&name),
+        default: field.get("default").cloned(),
+        choices: match field.get("enum") {
+            Some(Value::Array(values)) => values.clone(),
+            _ => Vec::new(),
+        },
+        schema: field.clone(),
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()
+}
+
+/// `given`, with the defaults of the fields that it leaves out.
+#[must_use]
+pub fn with_defaults(schema: &Value, mut given: Object) -> Object {
+    for field in fields(schema) {
+        if let (None, Some(default)) = (given.get(&field.name), field.default) {
+            given.insert(field.name, default);
+        }
+    }
+    given
+}
+
+impl Field {
+    /// What it takes, for people: `text`, `yes or no`, `blog, mail`.
+    #[must_use]
+    pub fn expects(&self) -> String {
+        if !self.choices.is_empty() {
+            return self.choices.iter().map(spoken).collect::<Vec<_>>().join(", ");
+        }
+        match self.kind() {
+            "boolean" => "yes or no",
+            "integer" => "a whole number",
+            "number" => "a number",
+            "array" => "a JSON list",
+            "object" => "a JSON object",
+            _ => "text",
+        }
+        .to_owned()
+    }
+
+    fn kind(&self) -> &str {
+        self.schema.get("type").and_then(Value::as_str).unwrap_or("string")
+    }
+
+    /// The value that a person's words stand for, checked against the field's own schema.
+    ///
+    /// # Errors
+    /// In a sentence, what was expected.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        let trimmed = text.trim();
+        let chosen = self.choices.iter().find(|choice| spoken(choice).eq_ignore_ascii_case(trimmed));
+        let value = match (chosen, self.kind()) {
+            (Some(choice), _) => choice.clone(),
+            (None, "boolean") => match trimmed.to_ascii_lowercase().as_str() {
+                "y" | "yes" | "true" => Value::from(true),
+                "n" | "no" | "false" => Value::from(false),
+                _ => return Err("expected yes or no".to_owned()),
+            },
+            (None, "string") => Value::from(text),
+            (None, _) => Value::parse_str(trimmed).map_err(|_| format!("expected {}", self.expects()))?,
+        };
+        check(&self.schema, &value).map_err(|errors| errors.to_string())?;
+        Ok(value)
+    }
+}
+
+/// A value as a person would write it.
+fn spoken(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.compact(), str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +162,40 @@ mod tests {
             "{wrong}"
         );
         assert!(check(&schema, &parsed("{}")).unwrap_err().to_string().contains("channel"));
+    }
+
+    #[test]
+    fn a_field_reads_what_people_write() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["channel"], "properties": {
+                "channel": {"enum": ["blog", "mail"], "title": "Where to"}, "urgent": {"type": "boolean", "default": false},
+                "copies": {"type": "integer", "minimum": 1}, "note": {"type": "string", "maxLength": 3}}}"#,
+        );
+        let fields = fields(&schema);
+        let rows = [
+            (0, "Mail", Ok(r#""mail""#)),
+            (0, "fax", Err(())),
+            (1, "Y", Ok("true")),
+            (1, "maybe", Err(())),
+            (2, " 3 ", Ok("3")),
+            (2, "0", Err(())),
+            (2, "three", Err(())),
+            (3, " a ", Ok(r#"" a ""#)),
+            (3, "long", Err(())),
+        ];
+        for (place, text, expected) in rows {
+            let value = fields[place].parse(text);
+            assert_eq!(
+                value.as_ref().map(Value::compact).map_err(|_| ()),
+                expected.map(str::to_owned),
+                "{text}: {value:?}"
+            );
+        }
+        assert_eq!(
+            (fields[0].title.as_str(), fields[0].required, fields[0].expects().as_str()),
+            ("Where to", true, "blog, mail")
+        );
+        let filled = with_defaults(&schema, Object::default());
+        assert_eq!(Value::Object(filled).compact(), r#"{"urgent":false}"#);
     }
 }

@@ -46,12 +46,38 @@ impl DraftStep {
     }
 }
 
-/// The steps that a step's routing names.
+/// The steps that a step's routing names, or the answers to its question.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
+    /// Whether the step asks.
+    pub(crate) asks: bool,
+    /// Something in its question cannot be read, so that it may lead elsewhere than it seems.
+    pub(crate) unclear: bool,
     pub(crate) next: Option<Spanned<String>>,
     pub(crate) loop_to: Option<Spanned<String>>,
     pub(crate) branches: Vec<Spanned<String>>,
+    /// `on_deny` and `on_expire` as they were written: an id, or a word.
+    pub(crate) diversions: Vec<Diversion>,
+    /// `max_iterations` of a step that asks.
+    pub(crate) bound: Option<Span>,
+}
+
+/// What follows where a question is not answered with yes.
+#[derive(Debug)]
+pub(crate) struct Diversion {
+    pub(crate) key: &'static str,
+    /// "a denial"
+    pub(crate) what: &'static str,
+    /// What may stand there besides the id of a step.
+    pub(crate) words: &'static [&'static str],
+    pub(crate) target: Spanned<String>,
+}
+
+impl Diversion {
+    /// The step it leads to, unless it is one of the words.
+    pub(crate) fn step(&self) -> Option<&Spanned<String>> {
+        Some(&self.target).filter(|target| !self.words.contains(&target.value.as_str()))
+    }
 }
 
 /// A place where an expression may stand.

@@ -47,6 +47,7 @@ mod tests {
             (&keys::WEBHOOK, defs.get("webhook").unwrap()),
             (&keys::CONFIG, &config),
             (&keys::STEP, defs.get("step").unwrap()),
+            (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),
             (&keys::ROUTING, defs.get("routing").unwrap()),
         ] {
@@ -103,10 +104,41 @@ mod tests {
             "routing: { status_from_exit: { x: A } }",
             "env: { ENVOI_X: y }",
         ] {
-            let text = format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n");
-            assert!(!misfits(&text).is_empty(), "the schema lets `{keys}` pass");
-            assert!(crate::load("f.yaml", &text).is_err(), "the loader lets `{keys}` pass");
+            both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n"));
         }
+        for keys in [
+            "ask: ''",
+            "ask: 5",
+            "ask: {}",
+            "ask: x\n    run: [x]",
+            "ask: x\n    timeout: 5s",
+            "ask: x\n    envelope: false",
+            "ask: x\n    routing: { kind: linear }",
+            "ask: { message: x, kind: approval }",
+            "ask: { message: x, colour: red }",
+            "ask: { message: x, schema: { type: string } }",
+            "ask: { message: x, schema: { properties: {} } }",
+            "ask: { message: x, schema: { type: object, properties: [] } }",
+            "ask: { message: x, expires_in: 5 }",
+            "ask: { message: x, on_deny: [a] }",
+            "ask: { message: x, on_expire: deny }",
+            "ask: { message: x, not_by: me }",
+            "ask: { message: x, quorum: 0 }",
+            "ask: { message: x, quorum: 101 }",
+            "ask: { message: x, quorum: 2, kind: clarification }",
+            "ask: { message: x, quorum: 2, schema: { type: object } }",
+        ] {
+            both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    {keys}\n"));
+        }
+        for flow in ["flow: answers", "flow: f\nlimits: { on_reached: stop }"] {
+            both_refuse(&format!("{flow}\nsteps:\n  - id: a\n    run: [x]\n"));
+        }
+        both_refuse("flow: f\nsteps:\n  - id: a\n");
+    }
+
+    fn both_refuse(text: &str) {
+        assert!(!misfits(text).is_empty(), "the schema lets this pass:\n{text}");
+        assert!(crate::load("f.yaml", text).is_err(), "the loader lets this pass:\n{text}");
     }
 
     #[test]

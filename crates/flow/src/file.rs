@@ -22,6 +22,9 @@ use envoi_kernel::{
 /// The most steps that a flow may have; checks look at pairs of steps.
 const MAX_STEPS: usize = 10_000;
 
+/// Folders of a run, beside which those of its flows' artifacts stand.
+const RESERVED: &[&str] = &["attempts", "answers"];
+
 /// The largest integer of the contracts.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
@@ -68,8 +71,8 @@ fn id(node: &Node, problems: &mut Problems) -> Option<String> {
     let text = read::text(node, "`flow`", problems)?;
     match FlowId::new(text) {
         Err(error) => refuse(problems, names::bad_id(node.span, text, error.expected)),
-        Ok(_) if text == "attempts" => {
-            let message = "`attempts` cannot name a flow: a run keeps its attempts under that name";
+        Ok(_) if RESERVED.contains(&text) => {
+            let message = format!("`{text}` cannot name a flow: a run keeps its {text} under that name");
             refuse(problems, Diagnostic::invalid(node.span, message))
         }
         Ok(_) => Some(text.to_owned()),
@@ -99,7 +102,11 @@ fn limits(node: &Node, problems: &mut Problems) -> Limits {
     let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
     let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
     let cost = fields.get("cost_usd").and_then(|node| cost(node, problems));
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached: OnReached::Fail }
+    let words = [("fail", OnReached::Fail), ("ask", OnReached::Ask)];
+    let on_reached = fields.get("on_reached");
+    let on_reached = on_reached.and_then(|node| read::choice(node, "`on_reached`", &words, problems));
+    let on_reached = on_reached.unwrap_or_default();
+    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached }
 }
 
 fn cost(node: &Node, problems: &mut Problems) -> Option<Cost> {

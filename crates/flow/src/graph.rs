@@ -4,12 +4,24 @@
 //! knows nothing of YAML.
 
 use crate::{
-    diagnostic::{Diagnostic, Problems},
-    draft::DraftStep,
-    read::{Spanned, refuse},
+    diagnostic::{Diagnostic, Problems, Span},
+    draft::{Diversion, DraftStep},
+    read::{Spanned, listed, refuse},
     suggestion::nearest,
 };
 use std::collections::BTreeMap;
+
+/// Words that say where a denial or an expiry leads; a step so called cannot be meant there.
+const WORDS: &[&str] = &["fail", "deny"];
+
+/// Where a denial or an expiry leads on to a later step.
+#[derive(Debug, Clone, Copy)]
+struct SideWay {
+    /// The step that asks.
+    from: usize,
+    what: &'static str,
+    span: Span,
+}
 
 /// The steps by id and the ways between them.
 #[derive(Debug)]
@@ -18,6 +30,8 @@ pub(crate) struct Graph<'d> {
     places: BTreeMap<&'d str, usize>,
     /// Where each step may lead.
     ways: Vec<Vec<usize>>,
+    /// By the place they lead to.
+    side_ways: BTreeMap<usize, SideWay>,
     /// All targets exist, so that reachability means something.
     whole: bool,
 }
@@ -29,14 +43,17 @@ impl<'d> Graph<'d> {
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
         }
-        let mut graph = Self { steps, places, ways: Vec::new(), whole: true };
+        let mut graph = Self { steps, places, ways: Vec::new(), side_ways: BTreeMap::new(), whole: true };
         let before = problems.count();
         for (place, step) in steps.iter().enumerate() {
             graph.check_targets(place, step, problems);
+            graph.check_question(place, step, problems);
         }
-        graph.whole = problems.count() == before;
+        graph.whole = problems.count() == before && !steps.iter().any(|step| step.targets.unclear);
+        graph.side_ways = graph.find_side_ways();
         graph.ways = steps.iter().enumerate().map(|(place, step)| graph.ways_of(place, step)).collect();
         if graph.whole {
+            graph.check_side_ways(problems);
             graph.check_reached(problems);
         }
         graph
@@ -59,27 +76,35 @@ impl<'d> Graph<'d> {
 
     fn check_targets(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
         if let Some(next) = step.targets.next.as_ref().filter(|next| next.value != "end")
-            && let Some(target) = self.existing(next, "`next`", true, problems)
+            && let Some(target) = self.existing(next, "`next`", &["end"], problems)
             && target <= place
         {
-            problems.add(
-                Diagnostic::invalid(
-                    next.span,
-                    format!("`next: {}` leads back, and nothing bounds it", next.value),
-                )
-                .expecting("a later step or `end`")
-                .help("a loop has `kind: microloop`, `loop_to` and `success_values`"),
-            );
+            let message = format!("`next: {}` leads back, and nothing bounds it", next.value);
+            let help = if step.targets.asks {
+                "`loop_to` says where the answer `again` leads back to"
+            } else {
+                "a loop has `kind: microloop`, `loop_to` and `success_values`"
+            };
+            let back = Diagnostic::invalid(next.span, message);
+            problems.add(back.expecting("a later step or `end`").help(help));
         }
         if let Some(back) = &step.targets.loop_to
-            && let Some(target) = self.existing(back, "`loop_to`", false, problems)
-            && target > place
+            && let Some(target) = self.existing(back, "`loop_to`", &[], problems)
         {
-            problems.add(
-                Diagnostic::invalid(back.span, format!("`loop_to: {}` leads forward", back.value))
-                    .expecting("this or an earlier step")
-                    .help("`next` and `branches` lead forward"),
-            );
+            let wrong = |message: String| Diagnostic::invalid(back.span, message);
+            if target > place {
+                let message = format!("`loop_to: {}` leads forward", back.value);
+                let (expected, help) = if step.targets.asks {
+                    ("an earlier step", "`next`, and `on_deny` in `ask`, lead forward")
+                } else {
+                    ("this or an earlier step", "`next` and `branches` lead forward")
+                };
+                problems.add(wrong(message).expecting(expected).help(help));
+            } else if target == place && step.targets.asks {
+                let message = format!("`loop_to: {}` leads to the question itself", back.value);
+                let help = "name the step whose work is to be done again";
+                problems.add(wrong(message).expecting("an earlier step").help(help));
+            }
         }
         self.check_branches(&step.targets.branches, problems);
     }
@@ -93,16 +118,94 @@ impl<'d> Graph<'d> {
                         .label(first, "the other time is here"),
                 );
             } else {
-                self.existing(branch, "`branches`", false, problems);
+                self.existing(branch, "`branches`", &[], problems);
             }
         }
+    }
+
+    fn check_question(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
+        let before = problems.count();
+        for diversion in &step.targets.diversions {
+            self.check_diversion(place, diversion, problems);
+        }
+        let leads_back = |target: &Spanned<String>| self.place(&target.value).is_some_and(|to| to < place);
+        let mut diversions = step.targets.diversions.iter().filter_map(Diversion::step);
+        let idle = step.targets.loop_to.is_none() && !diversions.any(leads_back) && !step.targets.unclear;
+        if let Some(bound) = step.targets.bound.filter(|_| idle && problems.count() == before) {
+            let message = "`max_iterations` does nothing: no answer leads back";
+            let help =
+                "`routing.loop_to` leads back, and so does an earlier step in `on_deny` or `on_expire`";
+            problems.add(Diagnostic::invalid(bound, message).help(help));
+        }
+    }
+
+    fn check_diversion(&self, place: usize, diversion: &Diversion, problems: &mut Problems) {
+        let Diversion { key, what, words, target } = diversion;
+        let word = target.value.as_str();
+        let wrong = |message: String| Diagnostic::invalid(target.span, message);
+        if let Some(named) = self.place(word).filter(|_| WORDS.contains(&word)) {
+            let message = format!("`{key}: {word}` is a word of the language, and the name of a step");
+            let place = self.steps.get(named).map_or(target.span, |step| step.place);
+            let help = format!("rename the step: {what} cannot lead to one called `{word}`");
+            problems.add(wrong(message).label(place, "the step is here").help(help));
+        } else if diversion.step().is_some()
+            && self.existing(target, &format!("`{key}`"), words, problems) == Some(place)
+        {
+            let message = format!("`{key}: {word}` leads to the question itself");
+            problems.add(wrong(message).help(format!("name another step, or write {}", listed(words))));
+        }
+    }
+
+    fn find_side_ways(&self) -> BTreeMap<usize, SideWay> {
+        let mut side_ways = BTreeMap::new();
+        for (from, step) in self.steps.iter().enumerate() {
+            let diversions = step.targets.diversions.iter();
+            for (what, target) in diversions.filter_map(|way| Some((way.what, way.step()?))) {
+                if let Some(to) = self.place(&target.value).filter(|to| *to > from) {
+                    side_ways.entry(to).or_insert(SideWay { from, what, span: target.span });
+                }
+            }
+        }
+        side_ways
+    }
+
+    /// The side way on which the run ends with the step at this place, because no `next` says where it goes from there.
+    fn last_resort(&self, place: usize) -> Option<SideWay> {
+        let undecided = self.steps.get(place)?.targets.next.is_none();
+        self.side_ways.get(&place).copied().filter(|_| undecided)
+    }
+
+    /// Nobody comes by accident to a step that a denial or an expiry leads on to: not from the step listed before it.
+    fn check_side_ways(&self, problems: &mut Problems) {
+        for (to, way) in &self.side_ways {
+            let Some(at) = to.checked_sub(1) else { continue };
+            let (Some(before), Some(step)) = (self.steps.get(at), self.steps.get(*to)) else { continue };
+            // What cannot be read of that step may be its `next`.
+            let undecided = before.targets.next.is_none() && before.step.is_some();
+            if undecided && self.last_resort(at).is_none() {
+                problems.add(self.two_ways(before, step, way));
+            }
+        }
+    }
+
+    fn two_ways(&self, before: &DraftStep, step: &DraftStep, way: &SideWay) -> Diagnostic {
+        let (from, to, what) = (before.name(), step.name(), way.what);
+        let asks = self.steps.get(way.from).map_or("", DraftStep::name);
+        let message = if asks == from {
+            format!("`{to}` follows `{from}`, so that a yes leads there as {what} does")
+        } else {
+            format!("`{to}` follows `{from}`, and is also where {what} of `{asks}` leads")
+        };
+        Diagnostic::invalid(before.place, message).label(way.span, format!("{what} leads to `{to}`")).help(
+            format!("say which at `{from}`: `routing: {{ next: end }}`, or `next: {to}` if that is meant"),
+        )
     }
 
     fn existing(
         &self,
         target: &Spanned<String>,
         key: &str,
-        end_fits: bool,
+        words: &[&'static str],
         problems: &mut Problems,
     ) -> Option<usize> {
         if let Some(place) = self.place(&target.value) {
@@ -117,7 +220,7 @@ impl<'d> Graph<'d> {
         if problems.full() {
             return refuse(problems, refusal);
         }
-        let candidates = self.ids().chain(end_fits.then_some("end"));
+        let candidates = self.ids().chain(words.iter().copied());
         let help = nearest(&target.value, candidates).map(|word| format!("did you mean `{word}`?"));
         refuse(
             problems,
@@ -139,9 +242,11 @@ impl<'d> Graph<'d> {
         let onward = match &targets.next {
             Some(next) if next.value == "end" => None,
             Some(next) => self.place(&next.value),
+            None if self.last_resort(place).is_some() => None,
             None => place.checked_add(1).filter(|after| *after < self.steps.len()),
         };
-        let named = targets.branches.iter().chain(&targets.loop_to);
+        let diversions = targets.diversions.iter().filter_map(Diversion::step);
+        let named = targets.branches.iter().chain(&targets.loop_to).chain(diversions);
         onward.into_iter().chain(named.filter_map(|target| self.place(&target.value))).collect()
     }
 
@@ -164,15 +269,23 @@ impl<'d> Graph<'d> {
     /// A step that nothing leads to. One that is cut off only with the step before it is no mistake of its own.
     fn check_reached(&self, problems: &mut Problems) {
         let reached = self.reached_from(0, None);
-        for ((before, step), reached) in
-            self.steps.iter().zip(self.steps.iter().skip(1)).zip(reached.iter().skip(1))
-        {
-            let Some(next) = before.targets.next.as_ref().filter(|_| !reached) else { continue };
-            problems.add(
-                Diagnostic::invalid(step.place, format!("step `{}` is never reached", step.name()))
-                    .label(next.span, format!("`{}` goes on to `{}`", before.name(), next.value))
-                    .help("no `next` and no `branches` name it; add it to one of them, or remove it"),
-            );
+        let pairs = self.steps.iter().zip(self.steps.iter().skip(1)).zip(reached.iter().skip(1));
+        for (place, ((before, step), _)) in pairs.enumerate().filter(|(_, (_, reached))| !**reached) {
+            let unreached =
+                Diagnostic::invalid(step.place, format!("step `{}` is never reached", step.name()));
+            if let Some(next) = &before.targets.next {
+                problems.add(
+                    unreached
+                        .label(next.span, format!("`{}` goes on to `{}`", before.name(), next.value))
+                        .help("no `next` and no `branches` name it; add it to one of them, or remove it"),
+                );
+            } else if let Some(SideWay { what, span, .. }) = self.last_resort(place) {
+                let name = before.name();
+                let help =
+                    format!("say where it goes on: `routing: {{ next: {} }}` at `{name}`", step.name());
+                let label = format!("{what} leads to `{name}`, and the run ends there");
+                problems.add(unreached.label(span, label).help(help));
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
-    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"],
+    keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "on_reached"],
     later: &["stages"],
 };
 
@@ -48,6 +48,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
     keys: &[
         "id",
         "run",
+        "ask",
         "skill",
         "if",
         "env",
@@ -60,7 +61,6 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "envelope",
     ],
     later: &[
-        "ask",
         "flow",
         "http",
         "a2a",
@@ -77,6 +77,15 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
+
+/// Keys of [`STEP`] that a step which asks may have.
+pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing"];
+
+pub(crate) const ASK: Vocabulary = Vocabulary {
+    place: "`ask`",
+    keys: &["kind", "message", "schema", "expires_in", "on_deny", "on_expire", "not_by", "quorum"],
+    later: &[],
+};
 
 pub(crate) const RETRY: Vocabulary =
     Vocabulary { place: "`retry`", keys: &["attempts", "backoff"], later: &[] };
@@ -97,3 +106,6 @@ pub(crate) const ROUTING: Vocabulary = Vocabulary {
     ],
     later: &[],
 };
+
+/// Keys of [`ROUTING`] that a step which asks may have.
+pub(crate) const ROUTING_OF_ASK: &[&str] = &["next", "loop_to", "max_iterations"];

@@ -13,6 +13,7 @@
 //! ```
 
 pub mod answers;
+mod ask;
 pub mod config;
 mod diagnostic;
 mod draft;
@@ -41,6 +42,7 @@ pub use diagnostic::{
 };
 
 pub use editor::SCHEMA;
+pub use read::parse_duration;
 
 use diagnostic::Problems;
 use draft::Draft;

@@ -230,7 +230,9 @@ pub(crate) const DURATION: &str = "a duration such as `500ms`, `10s`, `30m`, `2h
 /// The longest duration: what a contract's integers hold.
 const MAX_DURATION_MS: u64 = (1 << 53) - 1;
 
-pub(crate) fn parse_duration(text: &str) -> Option<u64> {
+/// Milliseconds of a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`; `None` for anything else.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: u64 = match text.get(digits.len()..)? {
         "ms" => 1,

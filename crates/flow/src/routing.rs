@@ -28,11 +28,8 @@ const KINDS: &[(&str, Kind)] =
 
 pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) -> Option<RoutingPlan> {
     let fields = Fields::of(node, &keys::ROUTING, problems)?;
-    *targets = Targets {
-        next: fields.get("next").and_then(|node| target(node, "`next`", problems)),
-        loop_to: fields.get("loop_to").and_then(|node| target(node, "`loop_to`", problems)),
-        branches: fields.get("branches").map(|node| branches(node, problems)).unwrap_or_default(),
-    };
+    ways(&fields, targets, problems);
+    targets.branches = fields.get("branches").map(|node| branches(node, problems)).unwrap_or_default();
     let default = RoutingPlan::default();
     let kind = fields.get("kind").map(|node| read::choice(node, "`kind`", KINDS, problems));
     // A kind that was misspelt says nothing about the other keys.
@@ -47,10 +44,7 @@ pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) 
         loop_to: targets.loop_to.as_ref().and_then(step_id),
         status_from_exit: statuses(&fields, problems),
         success_values: success_values(&fields, problems),
-        max_iterations: fields
-            .get("max_iterations")
-            .and_then(|node| read::integer(node, "`max_iterations`", 0..=MAX_ITERATIONS, problems))
-            .unwrap_or(default.max_iterations),
+        max_iterations: max_iterations(&fields, problems).unwrap_or(default.max_iterations),
         can_further_iteration_help: fields
             .get("can_further_iteration_help")
             .and_then(|node| read::boolean(node, "`can_further_iteration_help`", problems))
@@ -61,6 +55,42 @@ pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) 
         on_blocked: on_blocked(&fields, problems),
     };
     Some(plan)
+}
+
+/// The `routing` of a step that asks: an answer says by itself what it means, and nothing is resolved.
+pub(crate) fn of_a_question(
+    node: &Node,
+    targets: &mut Targets,
+    problems: &mut Problems,
+) -> Option<RoutingPlan> {
+    let fields = Fields::of(node, &keys::ROUTING, problems)?;
+    for key in fields.keys() {
+        let known = keys::ROUTING.keys.contains(&key.text.as_str());
+        if known && !keys::ROUTING_OF_ASK.contains(&key.text.as_str()) {
+            let message = format!("`{}` does nothing in a step that asks: the answer decides", key.text);
+            let help = "of `routing` it has `next`, `loop_to` and `max_iterations`";
+            problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+    }
+    ways(&fields, targets, problems);
+    targets.bound = fields.pair("max_iterations").map(|(key, _)| key.span);
+    let default = RoutingPlan::default();
+    Some(RoutingPlan {
+        loop_to: targets.loop_to.as_ref().and_then(step_id),
+        max_iterations: max_iterations(&fields, problems).unwrap_or(default.max_iterations),
+        next: targets.next.as_ref().and_then(next),
+        ..default
+    })
+}
+
+fn ways(fields: &Fields<'_>, targets: &mut Targets, problems: &mut Problems) {
+    targets.next = fields.get("next").and_then(|node| target(node, "`next`", problems));
+    targets.loop_to = fields.get("loop_to").and_then(|node| target(node, "`loop_to`", problems));
+}
+
+fn max_iterations(fields: &Fields<'_>, problems: &mut Problems) -> Option<u64> {
+    let node = fields.get("max_iterations")?;
+    read::integer(node, "`max_iterations`", 0..=MAX_ITERATIONS, problems)
 }
 
 fn target(node: &Node, name: &str, problems: &mut Problems) -> Option<Spanned<String>> {

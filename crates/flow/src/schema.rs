@@ -1,7 +1,7 @@
-//! The declaration of an input: a JSON Schema with a `default`.
+//! JSON Schemas that stand in a flow: the declaration of an input (with a `default`), and the form of a question.
 //!
-//! Owns what is wrong with a declaration, and where in the file. Values that a run is given are checked by
-//! [`crate::inputs`].
+//! Owns what is wrong with a schema, and where in the file. Values that a run is given are checked by [`crate::inputs`],
+//! forms that are filled in by [`crate::answers`].
 
 use crate::{
     diagnostic::{Diagnostic, Problems},
@@ -89,6 +89,70 @@ pub(crate) fn declaration(key: &Key, node: &Node, problems: &mut Problems) -> Op
         return refuse(problems, read::mismatch(node, &name, expected));
     };
     let before = problems.count();
+    keywords(members, problems);
+    let written = tree::value_without(node, "default");
+    let schema = compiled(&written, node, &name, problems)?;
+    let default = member(node, "default");
+    if let Some(node) = default {
+        default_fits(&schema, node, &name, problems);
+    }
+    (problems.count() == before).then(|| Declaration { schema: written, default: default.map(tree::value) })
+}
+
+/// The `schema` of a question: of an object, whose members are the fields that people fill in.
+pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
+    const WHOLE: &str = "`{ type: object, properties: { channel: { enum: [blog, mail] } } }`";
+    let Kind::Mapping(members) = &node.kind else {
+        return refuse(problems, read::mismatch(node, "`schema`", "a JSON Schema of an object").help(WHOLE));
+    };
+    let before = problems.count();
+    keywords(members, problems);
+    if let (true, Some(node)) = (problems.count() == before, no_object(node)) {
+        let message = "`schema` is not that of an object: a form has fields";
+        return refuse(problems, Diagnostic::invalid(node.span, message).help(WHOLE));
+    }
+    let written = tree::value(node);
+    compiled(&written, node, "the form", problems)?;
+    for (key, field) in member(node, "properties").map(members_of).unwrap_or_default() {
+        let name = format!("field `{}`", key.text);
+        keywords(members_of(field), problems);
+        let schema = Schema::new(&on_its_own(tree::value(field), &written)).ok();
+        if let (Some(schema), Some(default)) = (schema, member(field, "default")) {
+            default_fits(&schema, default, &name, problems);
+        }
+    }
+    (problems.count() == before).then_some(written)
+}
+
+/// The schema of a field: what the whole form defines can be referred to by each of them.
+fn on_its_own(field: Value, whole: &Value) -> Value {
+    let Value::Object(mut members) = field else { return field };
+    for key in ["$defs", "definitions"] {
+        if let (None, Some(definitions)) = (members.get(key), whole.get(key)) {
+            members.insert(key, definitions.clone());
+        }
+    }
+    Value::Object(members)
+}
+
+/// Where a schema says, or fails to say, that it is that of an object.
+fn no_object(node: &Node) -> Option<&Node> {
+    let kind = member(node, "type");
+    if kind.and_then(read::as_text) == Some("object") { None } else { Some(kind.unwrap_or(node)) }
+}
+
+fn members_of(node: &Node) -> &[(Key, Node)] {
+    match &node.kind {
+        Kind::Mapping(members) => members,
+        _ => &[],
+    }
+}
+
+fn member<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    members_of(node).iter().find(|(key, _)| key.text == name).map(|(_, node)| node)
+}
+
+fn keywords(members: &[(Key, Node)], problems: &mut Problems) {
     for (key, _) in members {
         let word = key.text.as_str();
         if !KEYWORDS.contains(&word) && !word.starts_with("x-") {
@@ -97,23 +161,23 @@ pub(crate) fn declaration(key: &Key, node: &Node, problems: &mut Problems) -> Op
             problems.add(Diagnostic::invalid(key.span, message).maybe_help(help));
         }
     }
-    let written = tree::value_without(node, "default");
-    let schema = match Schema::new(&written) {
-        Ok(schema) => schema,
-        Err(mismatch) => {
+}
+
+fn compiled(schema: &Value, node: &Node, name: &str, problems: &mut Problems) -> Option<Schema> {
+    Schema::new(schema)
+        .map_err(|mismatch| {
             let span = at(node, &mismatch.path).span;
             let message = format!("the schema of {name} is not valid: {}", mismatch.reason);
-            return refuse(problems, Diagnostic::invalid(span, message));
-        }
-    };
-    let default = members.iter().find(|(key, _)| key.text == "default").map(|(_, node)| node);
-    if let Some(node) = default {
-        for mismatch in schema.check(&tree::value(node)) {
-            let message = format!("the default of {name} does not fit its schema: {}", mismatch.reason);
-            problems.add(Diagnostic::invalid(at(node, &mismatch.path).span, message));
-        }
+            problems.add(Diagnostic::invalid(span, message));
+        })
+        .ok()
+}
+
+fn default_fits(schema: &Schema, node: &Node, name: &str, problems: &mut Problems) {
+    for mismatch in schema.check(&tree::value(node)) {
+        let message = format!("the default of {name} does not fit its schema: {}", mismatch.reason);
+        problems.add(Diagnostic::invalid(at(node, &mismatch.path).span, message));
     }
-    (problems.count() == before).then(|| Declaration { schema: written, default: default.map(tree::value) })
 }
 
 /// The node that a path of names and indices leads to, as far as it goes.

@@ -1,9 +1,10 @@
 //! One step of a flow file.
 //!
-//! Owns the keys of a step but `routing`. What a step refers to (other steps, inputs) is noted here and checked when all
+//! Owns the keys of a step but `ask` and `routing`. What a step refers to (other steps, inputs) is noted here and checked when all
 //! of the file has been read.
 
 use crate::{
+    ask,
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Targets, Usage},
     keys, names, path,
@@ -34,7 +35,10 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
         Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
     reader.one_action(at);
     let mut targets = Targets::default();
-    let step = reader.step(id.as_ref(), &mut targets);
+    let step = match (fields.get("ask"), fields.get("run")) {
+        (Some(question), None) => reader.asking(question, id.as_ref(), &mut targets),
+        _ => reader.step(id.as_ref(), &mut targets),
+    };
     let step = step.filter(|_| problems.count() == before);
     DraftStep { id, place: at, targets, step }
 }
@@ -72,13 +76,12 @@ impl Reader<'_> {
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
-            (None, _) if self.fields.misspelt("run", &keys::STEP) => {}
+            (None, _) if ["run", "ask"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
-                let message = "this step does nothing: it has no `run`";
-                self.problems.add(
-                    Diagnostic::invalid(place, message)
-                        .help("add a command: `run: [\"program\", \"argument\"]`"),
-                );
+                let message = "this step does nothing: it has no `run` and no `ask`";
+                let help =
+                    "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
+                self.problems.add(Diagnostic::invalid(place, message).help(help));
             }
             (Some(_), None) => {}
             (Some(first), Some(second)) => {
@@ -122,6 +125,37 @@ impl Reader<'_> {
             routing: routing.unwrap_or_default(),
             on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
             envelope: envelope.unwrap_or(false),
+        })
+    }
+
+    /// A step that asks.
+    fn asking(
+        &mut self,
+        question: &Node,
+        id: Option<&Spanned<String>>,
+        targets: &mut Targets,
+    ) -> Option<Step> {
+        ask::keys_beside(&self.fields, self.problems);
+        let before = self.problems.count();
+        let routing = self.fields.get("routing");
+        let routing = routing.and_then(|node| routing::of_a_question(node, targets, self.problems));
+        let plan = ask::read(question, self.place, targets, self.expressions, self.problems);
+        targets.asks = true;
+        targets.unclear = self.problems.count() != before;
+        let condition = self.fields.get("if").and_then(|node| self.condition(node));
+        Some(Step {
+            id: StepId::new(id?.value.as_str()).ok()?,
+            kind: StepKind::Ask(Box::new(plan?)),
+            skill: None,
+            condition,
+            env: Vec::new(),
+            cwd: None,
+            timeout_ms: None,
+            retry: Retry::default(),
+            artifacts: Vec::new(),
+            routing: routing.unwrap_or_default(),
+            on_in_doubt: InDoubtPolicy::Ask,
+            envelope: false,
         })
     }
 
@@ -193,7 +227,7 @@ impl Reader<'_> {
     }
 }
 
-fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
+pub(crate) fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
     if text.contains("${{") {
         expressions.push(Usage { span, source: text.to_owned(), bare: false, shell: false, step });
     }

@@ -1,12 +1,12 @@
 //! A flow that is right becomes what it says.
 
-use envoi_contract::routing::Kind;
+use envoi_contract::{envelope::InterruptKind, routing::Kind};
 use envoi_flow::{Colour, Loaded, load};
 use envoi_kernel::{
     event::Command,
     flow::{
-        CommandPlan, Expression, InDoubtPolicy, Next, OnBlocked, OnExhausted, SecretSource, StepKind,
-        Template,
+        AskPlan, CommandPlan, Expression, InDoubtPolicy, Next, OnBlocked, OnExhausted, OnReached, Overdue,
+        RoutingPlan, SecretSource, StepKind, Template,
     },
     ids::StepId,
     notify::{Address, Moment, Target, Webhook},
@@ -14,6 +14,7 @@ use envoi_kernel::{
 
 const FIX_UNTIL_GREEN: &str = include_str!("flows/fix-until-green.yaml");
 const EVERYTHING: &str = include_str!("flows/everything.yaml");
+const QUESTIONS: &str = include_str!("flows/questions.yaml");
 
 #[expect(clippy::panic, reason = "a flow of these tests that does not load is a failed test")]
 fn loaded(text: &str) -> Loaded {
@@ -110,6 +111,123 @@ fn every_key_that_is_built_loads() {
     assert_eq!((explain.on_blocked, explain.can_further_iteration_help), (OnBlocked::Fail, false));
     assert_eq!((explain.loop_to.as_ref(), explain.max_iterations), (None, 3));
     assert_eq!(flow.steps[2].condition, Some(Expression("not steps.triage.data.done".to_owned())));
+}
+
+#[expect(clippy::unwrap_used, reason = "the ids of these tests are ids")]
+fn step_id(id: &str) -> StepId {
+    StepId::new(id).unwrap()
+}
+
+#[test]
+fn every_key_of_a_question_loads() {
+    let flow = loaded(QUESTIONS).flow;
+    assert_eq!(flow.limits.on_reached, OnReached::Ask);
+    let asks = |id: &str| flow.step(&step_id(id)).unwrap().asks().unwrap().clone();
+    let wording = asks("wording");
+    assert_eq!(wording.kind, InterruptKind::Clarification);
+    assert!(
+        wording.message.0.starts_with("## What is missing?\n")
+            && wording.message.0.contains("${{ steps.draft")
+    );
+    let condition = &flow.step(&step_id("wording")).unwrap().condition;
+    assert_eq!(condition, &Some(Expression("inputs.audience != 'nobody'".to_owned())));
+    let approve = asks("approve");
+    assert_eq!(
+        approve,
+        AskPlan {
+            kind: InterruptKind::AgentReview,
+            message: Template("Publish the report?".to_owned()),
+            schema: None,
+            expires_in_ms: Some(172_800_000),
+            on_deny: Some(step_id("draft")),
+            on_expire: Overdue::Go(step_id("remind")),
+            not_by_starter: true,
+            quorum: 2,
+        }
+    );
+    let routing = &flow.step(&step_id("approve")).unwrap().routing;
+    assert_eq!((routing.loop_to.as_ref(), routing.max_iterations), (Some(&step_id("wording")), 5));
+    assert_eq!(routing.next, Some(Next::Step(step_id("where"))));
+    assert!(!routing.declared);
+    let place = asks("where");
+    assert_eq!(
+        (place.kind, &place.on_expire, place.on_deny),
+        (InterruptKind::Confirmation, &Overdue::Deny, Some(step_id("undo")))
+    );
+    let fields = place.schema.as_ref().and_then(|schema| schema.get("properties")).unwrap();
+    assert_eq!(
+        fields.get("copies").map(|field| field.compact()).as_deref(),
+        Some(r#"{"type":"integer","minimum":1}"#)
+    );
+    assert!(flow.is_last_resort(&step_id("undo")) && !flow.is_last_resort(&step_id("remind")));
+}
+
+#[test]
+fn a_question_is_a_confirmation_that_never_expires_unless_it_says_otherwise() {
+    let ask = |ask: &str| {
+        let flow = loaded(&format!("flow: f\nsteps:\n  - id: a\n    ask: {ask}\n")).flow;
+        assert_eq!(flow.limits.on_reached, OnReached::Fail);
+        (flow.steps[0].asks().unwrap().clone(), flow.steps[0].routing.clone())
+    };
+    let plain = AskPlan {
+        kind: InterruptKind::Confirmation,
+        message: Template("Go on?".to_owned()),
+        schema: None,
+        expires_in_ms: None,
+        on_deny: None,
+        on_expire: Overdue::Fail,
+        not_by_starter: false,
+        quorum: 1,
+    };
+    for short in ["Go on?", "'Go on?'", "{ message: Go on? }"] {
+        assert_eq!(ask(short), (plain.clone(), RoutingPlan::default()), "{short}");
+    }
+    for spoken in [
+        "{ message: Go on?, on_deny: fail, kind: confirmation, quorum: 1 }",
+        "{ message: Go on?, expires_in: 1h, on_expire: fail }",
+    ] {
+        let (plan, _) = ask(spoken);
+        assert_eq!(AskPlan { expires_in_ms: None, ..plan }, plain, "{spoken}");
+    }
+    for kind in InterruptKind::ALL {
+        assert_eq!(ask(&format!("{{ message: m, kind: {kind} }}")).0.kind, *kind);
+    }
+}
+
+#[test]
+fn the_ways_around_a_denial_are_accepted_where_they_are_said() {
+    let steps = |steps: &str| format!("flow: f\nsteps:\n{steps}");
+    let ask = |keys: &str| format!("  - {{ id: ask, ask: {{ message: m, expires_in: 1h, {keys} }} }}\n");
+    for flow in [
+        // Two last resorts, one after the other: none of them falls into the next.
+        steps(&format!(
+            "{}  - {{ id: go, run: x, routing: {{ next: end }} }}\n  - {{ id: b, run: x }}\n  - {{ id: c, run: x }}\n",
+            ask("on_deny: b, on_expire: c")
+        )),
+        // Meant: the step is part of both ways.
+        steps(&format!(
+            "{}  - {{ id: go, run: x, routing: {{ next: b }} }}\n  - {{ id: b, run: x }}\n",
+            ask("on_deny: b")
+        )),
+        // Back, and back again.
+        steps(&format!(
+            "  - {{ id: go, run: x }}\n{}  - {{ id: b, run: x }}\n",
+            ask("on_deny: go, on_expire: go")
+        )),
+        // A step of that name is in nobody's way as long as nothing is to lead there.
+        steps(&format!("  - {{ id: deny, run: x }}\n  - {{ id: fail, run: x }}\n{}", ask("quorum: 2"))),
+        // The answer to a question can be read where its denial leads.
+        steps(&format!(
+            "{}  - {{ id: go, run: x, routing: {{ next: end }} }}\n  - {{ id: b, run: ['${{{{ steps.ask.data.text }}}}'] }}\n",
+            ask("on_deny: b")
+        )),
+    ] {
+        assert!(
+            load("f.yaml", &flow).is_ok(),
+            "{}",
+            load("f.yaml", &flow).unwrap_err().render(Colour::Never)
+        );
+    }
 }
 
 #[test]

@@ -151,6 +151,13 @@ fn mistakes_at_the_top_level_are_told() {
         ("flow: My Flow\nsteps: [{ id: a, run: x }]\n".to_owned(), 1, 7, INVALID, "did you mean `my-flow`?"),
         ("flow: attempts\nsteps: [{ id: a, run: x }]\n".to_owned(), 1, 7, INVALID, "cannot name a flow"),
         (
+            "flow: answers\nsteps: [{ id: a, run: x }]\n".to_owned(),
+            1,
+            7,
+            INVALID,
+            "`answers` cannot name a flow: a run keeps its answers",
+        ),
+        (
             "flow: 7\nsteps: [{ id: a, run: x }]\n".to_owned(),
             1,
             7,
@@ -191,6 +198,8 @@ fn mistakes_in_limits_and_secrets_are_told() {
         (with_top("limits: { wall_time: 30 }"), 2, 22, INVALID, "a duration has a unit: `30s`"),
         (with_top("limits: { wall_time: 0s }"), 2, 22, INVALID, "expected a duration"),
         (with_top("limits: { cost_usd: $5 }"), 2, 21, INVALID, "dollars such as \"5.00\""),
+        (with_top("limits: { on_reached: stop }"), 2, 23, INVALID, "expected `fail` or `ask`"),
+        (with_top("limits: { on_reachd: ask }"), 2, 11, INVALID, "did you mean `on_reached`?"),
         (with_top("limits: { cost_usd: -1 }"), 2, 21, INVALID, "dollars such as \"5.00\""),
         (with_top("secrets: { A: x }"), 2, 15, INVALID, "expected a mapping, found the string `x`"),
         (with_top("secrets: { A: {} }"), 2, 12, INVALID, "has no source"),
@@ -297,7 +306,6 @@ fn a_step_has_an_id_of_its_own_and_does_one_thing() {
         ),
         (steps("  - id: a\n"), 3, 9, INVALID, "it has no `run`"),
         (steps("  - id: a\n    rnu: [x]\n"), 4, 5, INVALID, "did you mean `run`?"),
-        (steps("  - id: a\n    ask: { kind: confirmation }\n"), 4, 5, LATER, "`ask` in a step"),
         (steps("  - id: a\n    flow: other.yaml\n"), 4, 5, LATER, "`flow` in a step"),
         (steps("  - id: a\n    http: {}\n"), 4, 5, LATER, "`http` in a step"),
         (
@@ -324,10 +332,284 @@ fn a_step_has_an_id_of_its_own_and_does_one_thing() {
 
 #[test]
 fn two_actions_are_one_mistake_and_what_is_not_built_is_another() {
-    let report = load("f.yaml", &with_step("ask: {}")).unwrap_err();
+    let report = load("f.yaml", &with_step("http: {}")).unwrap_err();
     let told = told(&report);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told.iter().any(|row| row.2 == LATER) && told.iter().any(|row| row.3.contains("does one thing")));
+}
+
+/// A step `go`, a question `ask` with these keys after its message, and a step `last`.
+fn with_question(keys: &str) -> String {
+    format!(
+        "flow: f\nsteps:\n  - {{ id: go, run: [x] }}\n  - id: ask\n    ask: {{ message: m, {keys} }}\n  - {{ id: last, run: [x] }}\n"
+    )
+}
+
+/// As [`with_question`], with a key beside the question.
+fn beside_a_question(keys: &str) -> String {
+    format!(
+        "flow: f\nsteps:\n  - {{ id: go, run: [x] }}\n  - id: ask\n    ask: m\n    {keys}\n  - {{ id: last, run: [x] }}\n"
+    )
+}
+
+#[test]
+fn mistakes_in_a_question_are_told() {
+    let asks = |ask: &str| format!("flow: f\nsteps:\n  - id: ask\n    ask: {ask}\n");
+    each_is_told(vec![
+        (
+            asks("5"),
+            4,
+            10,
+            INVALID,
+            "expected a question: its text, or a mapping with `message`, found the number",
+        ),
+        (
+            asks("[m]"),
+            4,
+            10,
+            INVALID,
+            "expected a question: its text, or a mapping with `message`, found a list",
+        ),
+        (
+            asks(""),
+            4,
+            5,
+            INVALID,
+            "expected a question: its text, or a mapping with `message`, found nothing",
+        ),
+        (asks("' '"), 4, 10, INVALID, "`ask` is blank"),
+        (asks("m ${{ inputs.x }}"), 4, 16, INVALID, "there is no input `x`"),
+        (asks("m ${{ steps.ask.data }}"), 4, 16, INVALID, "reads its own result"),
+        (asks("{}"), 4, 10, INVALID, "a question without a `message`"),
+        (asks("{ mesage: m }"), 4, 12, INVALID, "did you mean `message`?"),
+        (asks("{ message: 5 }"), 4, 21, INVALID, "`message`: expected a string"),
+        (asks("{ message: '' }"), 4, 21, INVALID, "`message` is blank"),
+        (asks("{ message: \"a\\0\" }"), 4, 21, INVALID, "NUL"),
+        (asks("{ message: 'a ${{ inputs.x }}' }"), 4, 28, INVALID, "there is no input `x`"),
+        (asks("m\n    run: [x]"), 5, 5, INVALID, "a step does one thing: `ask` or `run`"),
+        ("flow: f\nsteps:\n  - id: ask\n    aks: m\n".to_owned(), 4, 5, INVALID, "did you mean `ask`?"),
+        (with_question("knd: checkpoint"), 5, 24, INVALID, "did you mean `kind`?"),
+        (with_question("kind: approval"), 5, 30, INVALID, "expected `clarification`, `confirmation`"),
+        (with_question("kind: confimation"), 5, 30, INVALID, "did you mean `confirmation`?"),
+        (with_question("choices: [a]"), 5, 24, INVALID, "`ask` has the keys `kind`, `message`"),
+        (with_question("expires_in: 5"), 5, 36, INVALID, "a duration has a unit: `5s`"),
+        (with_question("expires_in: 0s"), 5, 36, INVALID, "expected a duration"),
+        (with_question("not_by: me"), 5, 32, INVALID, "expected `starter`"),
+        (with_question("quorum: 0"), 5, 32, INVALID, "from 1 to 100"),
+        (with_question("quorum: 101"), 5, 32, INVALID, "from 1 to 100"),
+        (with_question("quorum: two"), 5, 32, INVALID, "from 1 to 100"),
+        (with_question("quorum: 2, kind: clarification"), 5, 32, INVALID, "cannot give one clarification"),
+        (with_question("quorum: 2, schema: { type: object }"), 5, 32, INVALID, "cannot give one form"),
+        (with_question("on_expire: deny"), 5, 24, INVALID, "the question never expires"),
+        (with_question("on_expire: deny, expire_in: 5s"), 5, 41, INVALID, "did you mean `expires_in`?"),
+    ]);
+}
+
+#[test]
+fn mistakes_in_a_form_are_told() {
+    each_is_told(vec![
+        (with_question("schema: object"), 5, 32, INVALID, "expected a JSON Schema of an object"),
+        (with_question("schema: {}"), 5, 32, INVALID, "is not that of an object"),
+        (with_question("schema: { type: string }"), 5, 40, INVALID, "is not that of an object"),
+        (with_question("schema: { type: [object] }"), 5, 40, INVALID, "is not that of an object"),
+        (with_question("schema: { tpye: object }"), 5, 34, INVALID, "did you mean `type`?"),
+        (
+            with_question("schema: { type: object, required: a }"),
+            5,
+            58,
+            INVALID,
+            "the schema of the form is not valid",
+        ),
+        (
+            with_question("schema: { type: object, properties: { a: { type: text } } }"),
+            5,
+            73,
+            INVALID,
+            "the schema of the form is not valid",
+        ),
+        (
+            with_question("schema: { type: object, properties: { a: { tpye: string } } }"),
+            5,
+            67,
+            INVALID,
+            "did you mean `type`?",
+        ),
+        (
+            with_question("schema: { type: object, properties: { a: { type: integer, default: x } } }"),
+            5,
+            91,
+            INVALID,
+            "the default of field `a` does not fit",
+        ),
+        (
+            with_question(
+                "schema: { $defs: { n: { type: integer } }, type: object, properties: { a: { $ref: '#/$defs/n', default: x } } }",
+            ),
+            5,
+            128,
+            INVALID,
+            "the default of field `a` does not fit",
+        ),
+    ]);
+}
+
+#[test]
+fn keys_that_do_nothing_beside_a_question_are_told() {
+    let rows: [(&str, &str); 8] = [
+        ("skill: x", "said by `schema`"),
+        ("env: { A: b }", "`env` does nothing in a step that asks: it runs no command"),
+        ("cwd: x", "has `id`, `ask`, `if` and `routing`"),
+        ("timeout: 5s", "said by `expires_in`"),
+        ("retry: { attempts: 2 }", "where the answer `again` leads"),
+        ("artifacts: [x]", "handed over without being named"),
+        ("on_in_doubt: rerun", "it runs no command"),
+        ("envelope: true", "it runs no command"),
+    ];
+    each_is_told(rows.iter().map(|(key, words)| (beside_a_question(key), 6, 5, INVALID, *words)).collect());
+    for key in [
+        "kind: linear",
+        "success_values: [A]",
+        "status_from_exit: { 0: A }",
+        "can_further_iteration_help: false",
+        "branches: [go]",
+        "on_exhausted: fail",
+        "on_blocked: fail",
+    ] {
+        let text = beside_a_question(&format!("routing: {{ {key} }}"));
+        each_is_told(vec![(text, 6, 16, INVALID, "does nothing in a step that asks: the answer decides")]);
+    }
+    each_is_told(vec![
+        (beside_a_question("needs: [go]"), 6, 5, LATER, "`needs` in a step"),
+        (beside_a_question("routing: { nxt: end }"), 6, 16, INVALID, "did you mean `next`?"),
+        (beside_a_question("if: steps.last.data"), 6, 9, INVALID, "step `last` runs later"),
+    ]);
+}
+
+#[test]
+fn answers_that_lead_nowhere_are_told() {
+    let renamed = |id: &str, ask: &str| {
+        with_question(&format!("expires_in: 1s, {ask}")).replace("id: go", &format!("id: {id}"))
+    };
+    each_is_told(vec![
+        (with_question("on_deny: lats"), 5, 33, INVALID, "there is no step `lats` |  | did you mean `last`?"),
+        (with_question("on_deny: fial"), 5, 33, INVALID, "did you mean `fail`?"),
+        (with_question("on_deny: deny"), 5, 33, INVALID, "there is no step `deny`"),
+        (with_question("on_deny: end"), 5, 33, INVALID, "`on_deny` cannot lead to `end`"),
+        (with_question("on_deny: ask"), 5, 33, INVALID, "`on_deny: ask` leads to the question itself"),
+        (with_question("on_deny: [go]"), 5, 33, INVALID, "`on_deny`: expected a string"),
+        (with_question("expires_in: 1s, on_expire: dney"), 5, 51, INVALID, "did you mean `deny`?"),
+        (with_question("expires_in: 1s, on_expire: ask"), 5, 51, INVALID, "leads to the question itself"),
+        (
+            renamed("fail", "on_deny: fail"),
+            5,
+            49,
+            INVALID,
+            "`on_deny: fail` is a word of the language, and the name",
+        ),
+        (renamed("deny", "on_deny: deny"), 5, 49, INVALID, "a denial cannot lead to one called `deny`"),
+        (renamed("fail", "on_expire: fail"), 5, 51, INVALID, "an expiry cannot lead to one called `fail`"),
+        (renamed("deny", "on_expire: deny"), 5, 51, INVALID, "`on_expire: deny` is a word of the language"),
+        (beside_a_question("routing: { loop_to: g }"), 6, 25, INVALID, "did you mean `go`?"),
+        (beside_a_question("routing: { loop_to: ask }"), 6, 25, INVALID, "leads to the question itself"),
+        (beside_a_question("routing: { loop_to: last }"), 6, 25, INVALID, "| an earlier step |"),
+        (
+            beside_a_question("routing: { next: go }"),
+            6,
+            22,
+            INVALID,
+            "where the answer `again` leads back to",
+        ),
+        (beside_a_question("routing: { next: ask }"), 6, 22, INVALID, "leads back, and nothing bounds it"),
+        (beside_a_question("routing: { next: end }"), 7, 11, INVALID, "step `last` is never reached"),
+        (beside_a_question("routing: { max_iterations: 2 }"), 6, 16, INVALID, "no answer leads back"),
+        (
+            beside_a_question("routing: { loop_to: go, max_iterations: 10001 }"),
+            6,
+            45,
+            INVALID,
+            "from 0 to 10000",
+        ),
+        (
+            with_expression("${{ steps.first.report }}").replace("id: first, run: [x]", "id: first, ask: m"),
+            6,
+            16,
+            INVALID,
+            "an answer leaves no report",
+        ),
+    ]);
+}
+
+/// A question, `publish` after it, and `undo` to which a denial leads; `{}` are the rest of each.
+fn with_undo(ask: &str, publish: &str, undo: &str) -> String {
+    format!(
+        "flow: f\nsteps:\n  - id: approve\n    ask: {{ message: m, on_deny: undo }}{ask}\n  - {{ id: publish, run: [x]{publish} }}\n  - {{ id: undo, run: [x]{undo} }}\n"
+    )
+}
+
+#[test]
+fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
+    let next = |to: &str| format!(", routing: {{ next: {to} }}");
+    for right in [
+        with_undo("", &next("end"), ""),
+        with_undo("", &next("undo"), ""),
+        with_undo("", &next("end"), &next("end")),
+    ] {
+        assert!(load("f.yaml", &right).is_ok(), "{right}");
+    }
+    each_is_told(vec![
+        (
+            with_undo("", "", ""),
+            5,
+            11,
+            INVALID,
+            "`undo` follows `publish`, and is also where a denial of `approve` leads |  | say which at `publish`: `routing: { next: end }`, or `next: undo` if that is meant",
+        ),
+        // Where it goes on from there is another matter.
+        (with_undo("", "", &next("end")), 5, 11, INVALID, "`undo` follows `publish`"),
+        (
+            with_undo("", "", "").replace("on_deny", "expires_in: 1s, on_expire"),
+            5,
+            11,
+            INVALID,
+            "is also where an expiry of `approve` leads",
+        ),
+        // The step listed before is the question.
+        (
+            with_question("on_deny: last"),
+            4,
+            9,
+            INVALID,
+            "`last` follows `ask`, so that a yes leads there as a denial does",
+        ),
+        // A side way ends with its first step, unless that says where it goes on.
+        (
+            format!("{}  - {{ id: mail, run: [x] }}\n", with_undo("", &next("end"), "")),
+            7,
+            11,
+            INVALID,
+            "step `mail` is never reached |  | say where it goes on: `routing: { next: mail }` at `undo`",
+        ),
+        // What one answer leads to is not to be read where only the other one leads.
+        (
+            with_undo("", &next("end"), "")
+                .replace("id: undo, run: [x]", "id: undo, run: ['${{ steps.publish.data }}']"),
+            6,
+            28,
+            INVALID,
+            "step `publish` runs later: nothing leads from it to here",
+        ),
+    ]);
+}
+
+#[test]
+fn a_question_that_cannot_be_read_is_the_only_mistake() {
+    // `undo` would be out of reach if nothing were known to lead there.
+    let text = with_undo("", ", routing: { next: end }", "");
+    each_is_told(vec![
+        (text.replace("on_deny", "on_dney"), 4, 24, INVALID, "did you mean `on_deny`?"),
+        (text.replace("on_deny: undo", "on_deny: 5"), 4, 33, INVALID, "expected a string"),
+        (text.replace("ask: { message: m, on_deny: undo }", "ask: 5"), 4, 10, INVALID, "expected a question"),
+    ]);
 }
 
 #[test]

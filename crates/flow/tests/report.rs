@@ -63,6 +63,43 @@ flow.yaml: 5 problems found
 }
 
 #[test]
+fn a_side_way_is_shown_with_both_of_its_ends() {
+    let text = "\
+flow: shop
+steps:
+  - id: approve
+    ask: { message: Publish?, on_deny: undo }
+  - { id: publish, run: [x] }
+  - { id: undo, run: [x] }
+  - { id: mail, run: [x] }
+";
+    let expected = r#"error[FLOW_INVALID]: `undo` follows `publish`, and is also where a denial of `approve` leads
+ --> flow.yaml:5:11
+  |
+4 |     ask: { message: Publish?, on_deny: undo }
+  |                                        ---- a denial leads to `undo`
+5 |   - { id: publish, run: [x] }
+  |           ^^^^^^^
+  |
+  = help: say which at `publish`: `routing: { next: end }`, or `next: undo` if that is meant
+
+error[FLOW_INVALID]: step `mail` is never reached
+ --> flow.yaml:7:11
+  |
+4 |     ask: { message: Publish?, on_deny: undo }
+  |                                        ---- a denial leads to `undo`, and the run ends there
+...
+7 |   - { id: mail, run: [x] }
+  |           ^^^^
+  |
+  = help: say where it goes on: `routing: { next: mail }` at `undo`
+
+flow.yaml: 2 problems found
+"#;
+    assert_eq!(load("flow.yaml", text).unwrap_err().render(Colour::Never), expected);
+}
+
+#[test]
 fn a_report_in_colour_says_the_same() {
     let report = load("flow.yaml", BROKEN).unwrap_err();
     let coloured = report.render(Colour::Always);

@@ -3,7 +3,11 @@
 use envoi_flow::{Colour, load, load_bytes};
 use proptest::prelude::*;
 
-const FLOWS: [&str; 2] = [include_str!("flows/fix-until-green.yaml"), include_str!("flows/everything.yaml")];
+const FLOWS: [&str; 3] = [
+    include_str!("flows/fix-until-green.yaml"),
+    include_str!("flows/everything.yaml"),
+    include_str!("flows/questions.yaml"),
+];
 
 /// Loads and shows what comes of it; spans must be inside the text and on borders of characters.
 fn survive(bytes: &[u8]) {
@@ -86,6 +90,11 @@ fn soup() -> impl Strategy<Value = String> {
         " }}",
         "steps.a.data",
         "inputs.x",
+        "ask: ",
+        "message: ",
+        "schema: ",
+        "on_deny: ",
+        "on_expire: ",
         "routing: ",
         "{ ",
         "}",

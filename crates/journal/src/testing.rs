@@ -110,6 +110,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         change: if content.is_some() { Change::Modified } else { Change::Deleted },
         blob: content
             .map(|bytes| Blob { digest: Digest::of(bytes), size: u64::try_from(bytes.len()).unwrap() }),
+        before: None,
     };
     Event::AttemptSettled(Box::new(AttemptSettled {
         attempt: visit(name, nth).attempt(1),

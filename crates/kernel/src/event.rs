@@ -243,6 +243,9 @@ pub struct FileChange {
     pub change: Change,
     /// Its content afterwards; `None` when deleted.
     pub blob: Option<Blob>,
+    /// Its content before, where it was there and was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Blob>,
 }
 
 /// See [`FileChange`].

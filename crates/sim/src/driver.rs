@@ -351,7 +351,7 @@ impl<'p> Driver<'p> {
             let adopt = Adopt {
                 run: *loaded,
                 asks: Vec::new(),
-                to_end: false,
+                purpose: envoi_engine::Purpose::GoOn,
                 tail_bytes: 0,
                 caller: Arc::new(Caller::default()),
                 reply,

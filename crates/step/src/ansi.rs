@@ -3,6 +3,14 @@
 //! Takes out CSI sequences, strings (OSC, DCS, SOS, PM, APC) and short escapes. Keeps every other byte, other control
 //! characters included, and does not look at UTF-8: all that it removes is ASCII.
 
+/// `bytes` without terminal escape sequences.
+#[must_use]
+pub fn without_escapes(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    Stripper::default().push(bytes, &mut plain);
+    plain
+}
+
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 

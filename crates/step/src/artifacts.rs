@@ -12,7 +12,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::dir::AttemptDir;
-use crate::durable;
+use crate::durable::{self, Measure};
 use crate::mask::{Masker, Secrets};
 use crate::record::{Change, FileRef};
 
@@ -84,18 +84,30 @@ impl<'a> Watched<'a> {
 
     /// Looks at all that matches now.
     pub(crate) fn look(&self) -> Seen {
+        self.look_with(|_, mut file| durable::read_through(&mut file, |_| Ok(())))
+    }
+
+    /// As [`Watched::look`]; `measure` is given each file, once, to read it.
+    pub(crate) fn look_with(&self, mut measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
         let mut seen = Seen::default();
         for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
             match name(&path) {
-                Ok(name) => self.measure(name, &mut seen),
+                // Two patterns may have one root below the other's.
+                Ok(name) if seen.digests.contains_key(name) => {}
+                Ok(name) => self.measure(name, &mut seen, &mut measure),
                 Err(why) => drop(seen.left_out.insert(readable(&path), why.to_owned())),
             }
         }
         seen
     }
 
-    fn measure(&self, path: &str, seen: &mut Seen) {
-        match durable::measure(&self.workspace.join(path)) {
+    fn measure(
+        &self,
+        path: &str,
+        seen: &mut Seen,
+        measure: &mut impl FnMut(&str, File) -> io::Result<Measure>,
+    ) {
+        match durable::open_regular(&self.workspace.join(path)).and_then(|file| measure(path, file)) {
             Ok(measure) => drop(seen.digests.insert(path.to_owned(), Some(measure.sha256))),
             // Gone since it was listed.
             Err(_) if !is_there(&self.workspace.join(path)) => {}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifacts::{self, Digests, Watched};
 use crate::dir::AttemptDir;
+use crate::kept::{Keeper, Kept};
 use crate::record::{FileChange, VERSION};
 use crate::report::{self, Stamp};
 use crate::spec::Spec;
@@ -24,20 +25,26 @@ pub(crate) struct Before {
     pub(crate) files: Digests,
     /// The file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
+    /// What the files held; the supervisor alone knows it.
+    #[serde(skip)]
+    pub(crate) kept: Kept,
 }
 
 impl Before {
-    /// Looks at the workspace. An error is a reason not to start, for a person.
-    pub(crate) fn take(spec: &Spec) -> Result<Self, String> {
+    /// Looks at the workspace, and keeps what it can. An error is a reason not to start, for a person.
+    pub(crate) fn take(spec: &Spec, dir: &AttemptDir) -> Result<Self, String> {
         let watched = spec.watched().map_err(|error| error.to_string())?;
+        let mut keeper = Keeper::new(dir);
+        let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
         Ok(Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
             never: spec.never.clone(),
-            files: watched.look().digests,
+            files,
             output_option: report::stamp(spec)
                 .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
+            kept: keeper.finish(),
         })
     }
 
@@ -55,6 +62,9 @@ impl Before {
         let watched =
             Watched::new(&self.workspace, &self.artifacts, &self.never).map_err(io::Error::other)?;
         let changes = artifacts::changes(&self.files, &watched.look().digests);
-        Ok(changes.into_iter().map(|(path, change)| FileChange { path, change, file: None }).collect())
+        Ok(changes
+            .into_iter()
+            .map(|(path, change)| FileChange { path, change, file: None, before: None })
+            .collect())
     }
 }

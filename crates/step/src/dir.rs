@@ -81,6 +81,11 @@ impl AttemptDir {
         self.path.join("files")
     }
 
+    /// What artifacts held that the command changed or deleted, under their paths in the workspace; not of all of them.
+    pub fn before_files(&self) -> PathBuf {
+        self.path.join("before")
+    }
+
     /// [`crate::Exit`]; written last.
     pub fn exit(&self) -> PathBuf {
         self.path.join("exit.json")

@@ -15,6 +15,7 @@ mod before;
 mod cancel;
 mod dir;
 mod durable;
+mod kept;
 mod launch;
 mod leftovers;
 mod lost;
@@ -28,6 +29,7 @@ mod stream;
 mod supervisor;
 mod text;
 
+pub use ansi::without_escapes;
 pub use cancel::{Cancelled, cancel};
 pub use dir::{AttemptDir, LockFile, wait_until_free};
 pub use launch::{Launcher, SpawnError, Supervisor};
@@ -37,6 +39,7 @@ pub use mask::MIN_SECRET_BYTES;
 pub use probe::{Doubt, Evidence, Probe, ProbeError, evidence, probe};
 pub use record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream};
 pub use spec::{Command, Spec};
+pub use stream::end_of;
 pub use supervisor::run_supervisor;
 
 use std::io;

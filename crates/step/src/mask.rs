@@ -55,6 +55,14 @@ impl Secrets {
         String::from_utf8_lossy(&out).into_owned()
     }
 
+    /// Whether one of them stands in `bytes`.
+    pub(crate) fn stand_in(&self, bytes: &[u8]) -> bool {
+        let (mut masker, mut ignored) = (Masker::new(self), Vec::new());
+        masker.push(bytes, &mut ignored);
+        masker.finish(&mut ignored);
+        masker.hits() > 0
+    }
+
     fn may_begin(&self, byte: u8) -> bool {
         self.begins.get(usize::from(byte)).copied().unwrap_or(false)
     }

@@ -72,7 +72,7 @@ impl Exit {
         [&self.stdout.file, &self.stderr.file, &self.text]
             .into_iter()
             .chain(&self.report)
-            .chain(self.files.iter().filter_map(|change| change.file.as_ref()))
+            .chain(self.files.iter().flat_map(|change| change.file.iter().chain(&change.before)))
     }
 }
 
@@ -132,6 +132,10 @@ pub struct FileChange {
     pub change: Change,
     /// The copy; none for a deleted file, and none in [`crate::Evidence`].
     pub file: Option<FileRef>,
+    /// What it was before the command, if that was kept: it may be too large, or hold a secret. An older supervisor kept
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FileRef>,
 }
 
 /// What happened to a file.

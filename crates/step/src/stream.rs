@@ -108,16 +108,17 @@ impl<'a> StreamFile<'a> {
     }
 }
 
-/// The end of a stream whose supervisor may have been killed while it wrote it: at most `cap_bytes`, as they stand.
-pub(crate) fn end_of(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut all = Vec::new();
+/// The end of a stream that is being written, or whose supervisor was killed while it wrote it: at most `cap_bytes`, as
+/// they stand. Reads no more than that. A stream that is not there is empty.
+///
+/// # Errors
+/// A file that is there cannot be read.
+pub fn end_of(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     match Ring::open(&ring_path(path)) {
-        Ok(mut ring) => ring.read_in_order(|part| part.read_to_end(&mut all).map(drop))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => all = end_of_plain(path, cap_bytes)?,
-        Err(error) => return Err(error),
+        Ok(ring) => ring.end(cap_bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_plain(path, cap_bytes),
+        Err(error) => Err(error),
     }
-    let cap = usize::try_from(cap_bytes).unwrap_or(usize::MAX);
-    Ok(all.split_off(all.len().saturating_sub(cap)))
 }
 
 fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
@@ -127,7 +128,8 @@ fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
         opened => opened?,
     };
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(cap_bytes)))?;
-    file.read_to_end(&mut bytes)?;
+    // What is written in the meantime belongs to the next look.
+    file.take(cap_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -171,6 +173,19 @@ impl Ring {
             self.written = self.written.saturating_add(bytes.len() as u64);
         }
         self.file.write_all_at(&self.written.to_le_bytes(), 0)
+    }
+
+    /// The newest bytes, at most `most`. What is written at the same time may show in them.
+    fn end(&self, most: u64) -> io::Result<Vec<u8>> {
+        let length = most.min(self.written).min(self.cap_bytes);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        let from = self.written.saturating_sub(length).checked_rem(self.cap_bytes).unwrap_or(0);
+        let first =
+            usize::try_from(self.cap_bytes.saturating_sub(from)).unwrap_or(usize::MAX).min(bytes.len());
+        let (older, newer) = bytes.split_at_mut(first);
+        self.file.read_exact_at(older, COUNT_BYTES.saturating_add(from))?;
+        self.file.read_exact_at(newer, COUNT_BYTES)?;
+        Ok(bytes)
     }
 
     /// Gives the kept bytes, oldest first, in at most two parts.
@@ -242,9 +257,12 @@ mod tests {
             let mut stream = StreamFile::create(path.clone(), 10, &secrets).unwrap();
             text.as_bytes().chunks(3).for_each(|piece| stream.push(piece));
             drop(stream);
-            let end = String::from_utf8(end_of(&path, 3).unwrap()).unwrap();
-            assert!(text.ends_with(&end), "{end} of {text}");
-            assert!(!end.is_empty() || text.is_empty());
+            for most in 0..8 {
+                let end = String::from_utf8(end_of(&path, most).unwrap()).unwrap();
+                assert!(text.ends_with(&end), "{end} of {text}");
+                assert!(end.len() as u64 <= most, "{end}");
+                assert!(!end.is_empty() || text.is_empty() || most == 0);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::resume::caller;
 use crate::{
     args::EngineArgs,
+    conversation::Conversation,
     engine_room,
     failure::Failure,
     home::{self, Home},
@@ -17,9 +18,10 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let request = Request::Cancel { run: run.clone(), by: home::principal(), caller: caller(&reader, &run)? };
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
+    let mut talk = Conversation::none(run.clone());
     let mut narrator = Narrator::new(run, home.json).quiet();
     // The command did what it was asked: the run's own code is for those who run it.
-    match engine_room::ask(&store, request, &args, &mut narrator)? {
+    match engine_room::ask(&store, request, &args, &mut narrator, &mut talk)? {
         engine_room::STOPPED => Ok(engine_room::STOPPED),
         _ => Ok(0),
     }

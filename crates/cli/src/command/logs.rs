@@ -1,34 +1,43 @@
 //! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
 //! stderr; with `--json` a line is an object.
 
-use crate::{failure::Failure, home::Home, output, select};
-use envoi_kernel::Event;
+mod follow;
+
+use crate::{
+    failure::Failure,
+    home::Home,
+    live::columns::{Charset, shown},
+    output, select,
+};
+use envoi_kernel::{Event, Record, ids::AttemptId};
 use std::{
     fs,
     io::{self, IsTerminal as _},
     path::Path,
 };
 
-pub(crate) fn logs(home: &Home, run: Option<&str>, step: Option<&str>, stderr: bool) -> Result<u8, Failure> {
+/// What is to be printed, and how.
+pub(crate) struct View<'a> {
+    /// Only this step.
+    pub(crate) step: Option<&'a str>,
+    /// Only stderr.
+    pub(crate) stderr: bool,
+    pub(crate) json: bool,
+}
+
+pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View<'_>, follow: bool) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
+    if follow {
+        return follow::follow(&reader, store.layout(), &id, view);
+    }
     for record in reader.records(&id, 0, None).map_err(Failure::store)? {
-        let Event::AttemptStarted(started) = &record.event else { continue };
-        let attempt = &started.attempt;
-        if step.is_some_and(|step| step != attempt.visit.step.as_str()) {
-            continue;
-        }
+        let Some(attempt) = view.started(&record) else { continue };
         let dir = store.layout().attempt(&id, attempt);
-        let streams: &[&str] = if stderr { &["stderr"] } else { &["stdout", "stderr"] };
-        for stream in streams {
-            let (attempt, text) = (attempt.to_string(), shown(read(&dir.join(stream))?));
-            let lines = text.lines().map(|line| match home.json {
-                true => {
-                    format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}))
-                }
-                false => prefixed(&attempt, stream, line),
-            });
-            output::data(&lines.collect::<String>())?;
+        for stream in view.streams() {
+            let text = read(&dir.join(stream))?;
+            let lines: String = text.lines().map(|line| view.line(attempt, stream, line)).collect();
+            output::data(&lines)?;
         }
     }
     Ok(0)
@@ -42,15 +51,28 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// On a terminal a command's output must not steer it: control characters are left out.
-fn shown(text: String) -> String {
-    if !io::stdout().is_terminal() {
-        return text;
+impl View<'_> {
+    /// The attempt that began with this record, if its output is wanted.
+    fn started<'r>(&self, record: &'r Record) -> Option<&'r AttemptId> {
+        let Event::AttemptStarted(started) = &record.event else { return None };
+        let is_wanted = self.step.is_none_or(|step| step == started.attempt.visit.step.as_str());
+        is_wanted.then_some(&started.attempt)
     }
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
-}
 
-fn prefixed(attempt: &str, stream: &str, line: &str) -> String {
-    let mark = if stream == "stderr" { "!" } else { "|" };
-    format!("{attempt} {mark} {line}\n")
+    fn streams(&self) -> &'static [&'static str] {
+        if self.stderr { &["stderr"] } else { &["stdout", "stderr"] }
+    }
+
+    /// One line of output as it is printed. On a terminal a command's output must not steer it.
+    fn line(&self, attempt: &AttemptId, stream: &str, line: &str) -> String {
+        let attempt = attempt.to_string();
+        if self.json {
+            return format!("{}\n", serde_json::json!({"attempt": attempt, "stream": stream, "line": line}));
+        }
+        let mark = if stream == "stderr" { "!" } else { "|" };
+        match io::stdout().is_terminal() {
+            true => format!("{attempt} {mark} {}\n", shown(line, Charset::Unicode)),
+            false => format!("{attempt} {mark} {line}\n"),
+        }
+    }
 }

@@ -2,9 +2,12 @@
 
 use crate::{
     args::{InDoubt, ResumeArgs, Review},
-    background, engine_room,
+    background,
+    conversation::Conversation,
+    engine_room,
     failure::Failure,
     home::{self, Home},
+    live::Live,
     narrate::Narrator,
     select,
 };
@@ -34,8 +37,10 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::told(&run, home.json);
     }
-    let mut narrator = Narrator::new(run, home.json);
-    engine_room::ask(&store, request, &args.engine, &mut narrator)
+    let mut talk = Conversation::new(run.clone(), home.json);
+    let view = |run: &RunId| view(&store, run);
+    let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
+    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 fn choice(args: &ResumeArgs) -> Option<Choice> {
@@ -47,6 +52,13 @@ fn choice(args: &ResumeArgs) -> Option<Choice> {
         (_, Some(Review::Stop)) => Some(Choice::Stop),
         (None, None) => None,
     }
+}
+
+/// A live view of a run that has begun.
+pub(crate) fn view(store: &Store, run: &RunId) -> Option<Live> {
+    let reader = store.reader().ok()?;
+    let flow = Arc::clone(envoi_engine::load_run(&reader, run).ok()?.flow());
+    Live::of_run(run, &flow, store.layout(), Some(reader))
 }
 
 /// What commands of this run may see of the present environment.

@@ -2,18 +2,22 @@
 
 use crate::{
     args::RunArgs,
-    background, engine_room,
+    background,
+    conversation::Conversation,
+    engine_room,
     failure::{BAD_INPUT, Failure},
     home::{self, Home},
+    live::Live,
     narrate::Narrator,
 };
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_flow::{Loaded, inputs};
-use envoi_kernel::ids::{RunId, uuid_v7_text};
+use envoi_kernel::ids::{RunId, StepId, uuid_v7_text};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
@@ -33,7 +37,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         flow_text: text,
         inputs: given,
         workspace: workspace_use(args),
-        yes_to: Vec::new(),
+        yes_to: yes_to(args)?,
         by: home::principal(),
         caller: home::caller(&loaded.flow, &flow_dir),
     }));
@@ -41,8 +45,11 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         let run = background::detach(&store, &request, args.engine.jobs)?;
         return background::told(&run, home.json);
     }
-    let mut narrator = Narrator::new(run, home.json);
-    engine_room::ask(&store, request, &args.engine, &mut narrator)
+    let mut talk = Conversation::new(run.clone(), home.json);
+    let flow = Arc::new(loaded.flow);
+    let view = |run: &RunId| Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let mut narrator = Narrator::new(run, home.json).live(view).asks_in_place(talk.is_possible());
+    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
 /// The absolute path and the text of a flow file.
@@ -101,6 +108,15 @@ fn inputs_file(path: &Path) -> Result<Object, Failure> {
         Value::Object(members) => Ok(members),
         _ => Err(bad("a JSON object was expected".to_owned())),
     }
+}
+
+/// Whether the flow has such steps, and whether they can be said yes to, is the engine's to check.
+fn yes_to(args: &RunArgs) -> Result<Vec<StepId>, Failure> {
+    let named = args.yes_to.iter().map(|name| StepId::new(name.as_str()));
+    named.collect::<Result<_, _>>().map_err(|error| {
+        Failure::new(BAD_INPUT, "YES_TO_INVALID", error.to_string())
+            .hint("`--yes-to` takes the id of a step that asks")
+    })
 }
 
 fn workspace_use(args: &RunArgs) -> WorkspaceUse {

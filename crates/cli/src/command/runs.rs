@@ -1,7 +1,10 @@
 //! `envoi runs`: the runs of the store, newest first.
 
+mod follow;
+
 use crate::{failure::Failure, home::Home, output};
 use envoi_journal::{RunFilter, RunRow};
+pub(crate) use follow::follow;
 use serde_json::json;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {

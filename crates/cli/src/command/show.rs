@@ -2,6 +2,7 @@
 
 mod notices;
 
+use super::question;
 use crate::{
     failure::{BAD_INPUT, Failure},
     home::Home,
@@ -9,7 +10,7 @@ use crate::{
     output, select,
 };
 use envoi_engine::load_run;
-use envoi_journal::Reader;
+use envoi_journal::{Found, Reader};
 use envoi_kernel::{Event, Record, Run, Status, ids::RunId, ids::StepId};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -35,6 +36,11 @@ impl View {
 
 pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
+    if let (View::Overview, Some(text)) = (view, run)
+        && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
+    {
+        return question::show(home, &reader, &id, &interrupt);
+    }
     let id = select::run_or_newest(&reader, run)?;
     let text = match view {
         View::Events => events(&reader, &id)?,
@@ -112,7 +118,7 @@ fn reason(run: &Run) -> String {
     }
 }
 
-fn used(run: &Run) -> String {
+pub(crate) fn used(run: &Run) -> String {
     let (used, limits) = (run.ledger(), &run.flow().limits);
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     format!(

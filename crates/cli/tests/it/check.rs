@@ -60,8 +60,7 @@ fn a_flow_file_with_many_mistakes_shows_them_all_at_their_places() {
 
 #[test]
 fn a_key_that_is_not_built_yet_is_refused_and_not_ignored() {
-    let stage =
-        Stage::with_flow("flow: early\nsteps:\n  - id: a\n    ask: { kind: confirmation, message: x }\n");
+    let stage = Stage::with_flow("flow: early\nsteps:\n  - id: a\n    http: { url: x }\n");
     let done = stage.expect(2, &["--json", "check", "flow.yaml"]);
     assert!(done.out.contains("NOT_YET_SUPPORTED"), "{done:?}");
 }

@@ -358,3 +358,31 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
     let told = stage.lines("told");
     assert_eq!((told.len(), &told[0]), (2, &told[1]));
 }
+
+#[test]
+fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
+    let stage = Stage::with_flow(
+        "flow: asking\nnotify: { command: 'cat >> told; echo >> told' }\nsteps:\n  - id: approve\n    \
+         ask: { kind: confirmation, message: 'Go?', expires_in: 100ms }\n",
+    );
+    let first = stage.envoi(&["run", "flow.yaml"]);
+    assert!(matches!(first.code, Some(3 | 1)), "{first:?}");
+    let run = stage.run_id();
+    wait_until("the expiry", || {
+        stage.envoi(&["resume", &run]);
+        stage.events(&run).iter().any(|event| event["type"] == "run_ended")
+    });
+    wait_until("the notices", || stage.lines("told").len() == 3);
+    let told: Vec<Value> =
+        stage.lines("told").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| told.iter().find(|event| event["type"] == kind).unwrap();
+    let (raised, expired) = (of("dev.envoi.question.raised"), of("dev.envoi.question.expired"));
+    assert_eq!(expired["id"], *notice_of(&stage, &run, "interrupt_expired"));
+    assert_eq!(
+        (&raised["subject"], &raised["data"]["question"]),
+        (&expired["subject"], &expired["data"]["question"])
+    );
+    assert_eq!(expired["data"]["status"], "expired");
+    assert!(raised["data"]["answer"].is_string() && expired["data"]["answer"].is_null());
+    assert_eq!(of("dev.envoi.run.ended")["data"]["status"], "failed");
+}

@@ -130,6 +130,12 @@ impl Stage {
         text(&runs[0]["run"])
     }
 
+    /// The names of the folders of runs.
+    pub(crate) fn runs_made(&self) -> Vec<String> {
+        let folders = children(&self.store().join("runs"));
+        folders.iter().map(|folder| lossy(folder.file_name().unwrap().as_encoded_bytes())).collect()
+    }
+
     /// The journal of a run.
     pub(crate) fn events(&self, run: &str) -> Vec<Value> {
         let done = self.expect(0, &["show", run, "--events"]);

@@ -6,7 +6,7 @@
 
 use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
-    message::Ask,
+    message::{Ask, Purpose},
     protocol::{AnswerRequest, Refused, Response, Standing},
 };
 use envoi_journal::{InboxFilter, InterruptState, files};
@@ -16,15 +16,14 @@ use envoi_kernel::{
     ids::{InterruptId, RunId},
     input::Answer,
 };
-use std::{path::Path, sync::mpsc::Sender};
+use std::{
+    path::Path,
+    sync::mpsc::{self, Sender},
+};
 
 impl Desk {
     pub(super) fn answer(&self, request: AnswerRequest, client: &Sender<Response>) -> Result<(), Refused> {
         let AnswerRequest { run: id, answer, follow, caller } = request;
-        if follow {
-            // Before the run is looked at, so that its rest cannot be missed.
-            self.followers.add(&id, client.clone());
-        }
         let run = self.load(&id)?;
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
@@ -38,14 +37,22 @@ impl Desk {
         if !found.is_empty() {
             return Err(self.put_again(&id, raised, found, &caller));
         }
+        // What follows from the answer is heard from its own commit on. What follows from a refusal, such as an expiry that is
+        // applied now, is no answer to this request.
+        let (follower, heard) = mpsc::channel();
+        if follow {
+            self.followers.add(&id, follower);
+        }
         let ask = Ask::Answer(Box::new(answer.clone()));
         let wanted = |_: &Run| Ok(vec![ask.clone()]);
-        self.adopt(&id, &caller, false, wanted).map_err(|refused| {
+        let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
+        self.adopt(&id, &caller, purpose, wanted).map_err(|refused| {
             if refused.code == "QUESTION_CLOSED" { self.closed(&id, &answer.interrupt) } else { refused }
         })?;
         tell(client, Response::Accepted { run: id.clone() });
-        if !follow {
-            tell(client, Response::Rest { standing: Standing::answered() });
+        match follow {
+            true => heard.into_iter().for_each(|response| tell(client, response)),
+            false => tell(client, Response::Rest { standing: Standing::answered() }),
         }
         Ok(())
     }
@@ -60,7 +67,7 @@ impl Desk {
     ) -> Refused {
         let paths: Vec<String> = found.iter().map(|file| format!("`{}`", file.path)).collect();
         let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
-        if let Err(refused) = self.adopt(id, caller, false, |_| Ok(vec![ask.clone()])) {
+        if let Err(refused) = self.adopt(id, caller, Purpose::Decide, |_| Ok(vec![ask.clone()])) {
             return refused;
         }
         let message = format!(

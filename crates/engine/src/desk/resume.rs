@@ -2,7 +2,7 @@
 
 use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
-    message::{Adopt, Ask, EngineError, Message},
+    message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{Reader, files};
@@ -32,9 +32,11 @@ impl Desk {
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
             self.check_free(&started.workspace, &request.run, |other| other)?;
         }
-        let run = self.adopt(&request.run, &request.caller, false, |run| asks(run, &request))?;
+        let run = self.adopt(&request.run, &request.caller, Purpose::GoOn, |run| asks(run, &request))?;
         tell(client, Response::Accepted { run: request.run.clone() });
-        if let (false, Some(standing)) = (asked, Standing::of(&run.status())) {
+        // One whose time is over is closed by the loop; the run rests, if it does, after that.
+        let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
+        if let (false, false, Some(standing)) = (asked, lapsed, Standing::of(&run.status())) {
             tell(client, Response::Rest { standing });
         }
         Ok(())
@@ -52,7 +54,7 @@ impl Desk {
         &self,
         id: &RunId,
         caller: &CallerWire,
-        to_end: bool,
+        purpose: Purpose,
         wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
     ) -> Result<Run, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
@@ -61,7 +63,7 @@ impl Desk {
             let (run, tail_bytes) = load_with_weight(&reader, id)?;
             self.callers.learn(id, run.flow(), caller);
             let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
-            let adopt = |reply| Adopt { run: run.clone(), asks, to_end, tail_bytes, caller, reply };
+            let adopt = |reply| Adopt { run: run.clone(), asks, purpose, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
                 Err(EngineError::Stale { .. }) => {}

@@ -168,7 +168,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     engine.handle(Message::Adopt(Box::new(Adopt {
         run: read,
         asks: Vec::new(),
-        to_end: false,
+        purpose: crate::message::Purpose::GoOn,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply,

@@ -136,6 +136,7 @@ impl Carried<'_> {
                 envoi_step::Change::Deleted => Change::Deleted,
             },
             blob: change.file.as_ref().map(|file| self.keep(file)).transpose()?,
+            before: change.before.as_ref().map(|file| self.keep(file)).transpose()?,
         })
     }
 }
@@ -156,4 +157,52 @@ fn outcome(outcome: envoi_step::Outcome) -> Outcome {
 
 fn timestamp(unix_ms: u64) -> Timestamp {
     Timestamp::from_millis(i64::try_from(unix_ms).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_journal::{Layout, Store};
+
+    fn file(dir: &AttemptDir, path: &str, content: &[u8]) -> FileRef {
+        let place = dir.path().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, content).unwrap();
+        let sha256 = Digest::of(content).to_string().replace("sha256:", "");
+        FileRef { path: path.to_owned(), bytes: content.len() as u64, sha256 }
+    }
+
+    #[test]
+    fn what_a_file_was_is_kept_as_what_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
+        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new() };
+        let (small, large) = (vec![b's'; INLINE_MAX_BYTES], vec![b'l'; INLINE_MAX_BYTES + 1]);
+        let before = Some(file(&dir, "before/a", &small));
+        let modified = envoi_step::FileChange {
+            path: "a".to_owned(),
+            change: envoi_step::Change::Modified,
+            file: Some(file(&dir, "files/a", b"after")),
+            before,
+        };
+        let modified = carried.change(&modified).unwrap();
+        assert_eq!(modified.before, Some(Blob { digest: Digest::of(&small), size: small.len() as u64 }));
+        assert_eq!(modified.blob, Some(Blob { digest: Digest::of(b"after"), size: 5 }));
+        let deleted = envoi_step::FileChange {
+            path: "b".to_owned(),
+            change: envoi_step::Change::Deleted,
+            file: None,
+            before: Some(file(&dir, "before/b", &large)),
+        };
+        let kept = carried.change(&deleted).unwrap();
+        assert_eq!((kept.blob, kept.before.unwrap().digest), (None, Digest::of(&large)));
+        let inline: Vec<_> = carried.inline.iter().map(|(_, content)| content.as_slice()).collect();
+        assert_eq!(inline, [&b"after"[..], &small]);
+        assert_eq!(blobs.get(&Digest::of(&large)).unwrap(), large);
+
+        fs::write(dir.path().join("before/b"), vec![b'x'; large.len()]).unwrap();
+        fs::remove_file(store.layout().blob(&Digest::of(&large))).unwrap();
+        assert!(carried.change(&deleted).is_err(), "it is not what the supervisor wrote");
+    }
 }

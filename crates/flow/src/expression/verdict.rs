@@ -66,7 +66,11 @@ impl Names<'_> {
     fn step(&self, id: &str, member: Option<&str>, found: &Found) -> Verdict {
         let covers = found.range.clone();
         if let Some(place) = self.graph.place(id) {
-            let member = member.and_then(|member| no_member("a step", member, OF_A_STEP));
+            let asks = self.draft.steps.get(place).is_some_and(|step| step.targets.asks);
+            let member = member.and_then(|member| match member {
+                "report" if asks => Some(no_report(id)),
+                _ => no_member("a step", member, OF_A_STEP),
+            });
             return Verdict { wrong: member.into_iter().chain(self.order(id, place)).collect(), covers };
         }
         let known = |word: &str| self.graph.place(word).is_some();
@@ -118,6 +122,11 @@ fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnos
     let help =
         did_you_mean(name, members.iter().copied()).unwrap_or_else(|| format!("it has {}", listed(members)));
     Some(unplaced(format!("{what} has no `{name}`")).help(help))
+}
+
+fn no_report(id: &str) -> Diagnostic {
+    unplaced(format!("step `{id}` asks, and an answer leaves no report"))
+        .help("the answer is its `summary` and its `data`")
 }
 
 fn unknown_root(name: &str) -> Diagnostic {

@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use envoi_contract::digest::Digest;
-use envoi_kernel::event::{About, EndStatus};
+use envoi_kernel::event::{About, Blob, EndStatus, Event};
 use std::fs;
 
 /// Two runs, one over, one waiting, with hand-offs, an artifact in a file, and one in the database.
@@ -106,6 +106,21 @@ fn damaged_files_are_written_again() {
     let report = mend(&place.store).unwrap();
     assert_eq!(report.mended_files, [base.join("handoff/repair.1.json"), base.join("big")]);
     assert_eq!(report.swept, 1);
+    assert!(mend(&place.store).unwrap().is_clean());
+}
+
+#[test]
+fn what_a_file_was_before_is_content_that_an_event_names() {
+    let place = lived();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let mut changed = settled("critic", 2, &[("gone", None)]);
+    let Event::AttemptSettled(settled) = &mut changed else { panic!("{changed:?}") };
+    let digest = Digest::of(b"what it was");
+    settled.files[0].before = Some(Blob { digest, size: 11 });
+    writer.commit(commit(&run("b"), 6, [changed])).unwrap();
+    let report = mend(&place.store).unwrap();
+    assert_eq!(report.damaged_content, [format!("content `{digest}` is not in the store")]);
+    place.store.blobs().put(b"what it was").unwrap();
     assert!(mend(&place.store).unwrap().is_clean());
 }
 

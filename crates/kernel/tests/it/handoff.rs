@@ -14,6 +14,7 @@ fn a_handoff_tells_status_text_route_and_files() {
         path: path.to_owned(),
         change,
         blob: kept.then(|| blob(b"x")),
+        before: None,
     };
     let mut left = result("repair.1.1", Outcome::Exited { code: 0 }, "mended it");
     left.files = vec![
@@ -21,6 +22,8 @@ fn a_handoff_tells_status_text_route_and_files() {
         file("src/b.py", Change::Created, true),
         file("src/c.py", Change::Deleted, false),
     ];
+    // For the journal alone: contract 2 names the members of a change.
+    left.files[0].before = Some(blob(b"old"));
     driver.ok(settled(left)).exit("critic.1.1", 1).exit("repair.2.1", 0).exit("critic.2.1", 0);
 
     let first = driver.handoff("repair.1");
@@ -73,7 +76,12 @@ fn a_file_that_no_path_of_the_contract_can_name_does_not_hold_up_the_run() {
     let mut driver = Driver::started(&flow([step("a")]));
     let mut left = exited("a.1.1", 0);
     left.files = ["good", "back\\slash"]
-        .map(|path| FileChange { path: path.to_owned(), change: Change::Created, blob: Some(blob(b"x")) })
+        .map(|path| FileChange {
+            path: path.to_owned(),
+            change: Change::Created,
+            blob: Some(blob(b"x")),
+            before: None,
+        })
         .to_vec();
     driver.ok(settled(left));
     let handoff = driver.handoff("a.1");
@@ -94,4 +102,16 @@ fn success_with_a_soft_failure_is_a_failure() {
         driver.ok(settled(exited("a.1.1", 0).with_report(report.as_bytes())));
         assert_eq!(driver.handoff("a.1").error.as_deref(), Some(error));
     }
+}
+
+#[test]
+fn a_change_of_an_older_journal_is_read_and_written_as_it_was() {
+    let digest = blob(b"x").digest;
+    let old = format!(r#"{{"path":"a.py","change":"modified","blob":{{"digest":"{digest}","size":1}}}}"#);
+    let mut change: FileChange = serde_json::from_str(&old).unwrap();
+    assert_eq!(change.before, None);
+    assert_eq!(serde_json::to_string(&change).unwrap(), old);
+    change.before = Some(blob(b"old"));
+    let text = serde_json::to_string(&change).unwrap();
+    assert_eq!(serde_json::from_str::<FileChange>(&text).unwrap(), change);
 }

@@ -73,7 +73,11 @@ impl Attempt {
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
         let seen = self.spec.watched().map_err(io::Error::other)?.look();
-        self.hand_over(&before.files, &seen)
+        let mut handed = self.hand_over(&before.files, &seen)?;
+        for file in &mut handed.files {
+            file.before = before.kept.hand_over(&self.dir, &file.path, &before.files, &self.secrets);
+        }
+        Ok(handed)
     }
 
     /// Copies what changed.
@@ -131,14 +135,14 @@ struct Handed {
 
 impl Handed {
     fn deleted(&mut self, path: String) {
-        self.files.push(FileChange { path, change: Change::Deleted, file: None });
+        self.files.push(FileChange { path, change: Change::Deleted, file: None, before: None });
     }
 
     fn copied(&mut self, path: String, change: Change, copied: Copied) {
         if copied.has_secret {
             self.with_secret.push(path.clone());
         }
-        self.files.push(FileChange { path, change, file: Some(copied.file) });
+        self.files.push(FileChange { path, change, file: Some(copied.file), before: None });
     }
 
     fn leave_out(&mut self, path: &str, why: &str) {

@@ -28,6 +28,61 @@ pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
     assert_eq!(exit.files[0].file, None);
 }
 
+pub(crate) fn what_a_changed_artifact_was_is_handed_over_with_it() {
+    let stage = Stage::new();
+    fs::create_dir(stage.workspace().join("sub")).unwrap();
+    let large = vec![b'x'; 256 * 1024 + 1];
+    let before: [(&str, &[u8]); 7] = [
+        ("changed.txt", b"one\n"),
+        ("gone.txt", b"two\n"),
+        ("large.txt", &large),
+        ("same.txt", b"three\n"),
+        ("secret.txt", b"hunter2"),
+        ("sub/binary.txt", b"\0\xff"),
+        ("sub/folder.txt", b"file"),
+    ];
+    for (name, content) in before {
+        fs::write(stage.workspace().join(name), content).unwrap();
+    }
+    let mut spec = stage.shell(
+        "printf x > changed.txt; printf xx > changed.txt; rm gone.txt sub/folder.txt; mkdir sub/folder.txt; \
+         for name in large new secret sub/binary sub/folder.txt/deep; do printf x > $name.txt; done",
+    );
+    (spec.artifacts, spec.secrets) = (vec!["**/*.txt".to_owned()], vec!["hunter2".to_owned()]);
+    let exit = stage.run(&spec);
+    let kept = |path: &str| fs::read(stage.dir.path().join(path)).unwrap();
+    let told: Vec<_> = exit
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.before.as_ref().map(|before| kept(&before.path))))
+        .collect();
+    let expected = [
+        ("changed.txt", Some(b"one\n".to_vec())),
+        ("gone.txt", Some(b"two\n".to_vec())),
+        ("large.txt", None),
+        ("new.txt", None),
+        ("secret.txt", None),
+        ("sub/binary.txt", Some(b"\0\xff".to_vec())),
+        ("sub/folder.txt", Some(b"file".to_vec())),
+        ("sub/folder.txt/deep.txt", None),
+    ];
+    assert_eq!(told, expected);
+    let gone = exit.files[1].before.as_ref().unwrap();
+    assert_eq!((gone.path.as_str(), gone.bytes), ("before/gone.txt", 4));
+    assert_eq!(gone.sha256, "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a");
+    assert_eq!(exit.warnings, Vec::<String>::new(), "nothing is said of what is not kept");
+    assert!(!stage.dir.path().join("before.pack").exists());
+}
+
+pub(crate) fn an_attempt_without_changes_has_no_folder_for_what_was_before() {
+    let stage = Stage::new();
+    fs::write(stage.workspace().join("same.txt"), "same").unwrap();
+    let mut spec = stage.shell("printf same > same.txt; printf x > new.txt");
+    spec.artifacts = vec!["*.txt".to_owned()];
+    assert_eq!(stage.run(&spec).files.len(), 1);
+    assert!(!stage.dir.before_files().exists());
+}
+
 pub(crate) fn a_report_is_found_by_variable_and_by_option() {
     let write = "import os, sys\nopen(sys.argv[-1].removeprefix('--output='), 'w').write('{\"ok\": true}')";
     let by_variable = "import os, sys\nopen(os.environ['ENVOI_REPORT'], 'w').write('{\"ok\": true}')";

@@ -63,6 +63,8 @@ fn trials() -> Vec<Trial> {
             the_text_is_the_output_file_if_the_command_wrote_it;
         files:
             changed_artifacts_are_copied_and_told_apart,
+            what_a_changed_artifact_was_is_handed_over_with_it,
+            an_attempt_without_changes_has_no_folder_for_what_was_before,
             a_report_is_found_by_variable_and_by_option,
             a_report_of_an_earlier_visit_is_none,
             the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
@@ -76,6 +78,7 @@ fn trials() -> Vec<Trial> {
             a_supervisor_without_the_lock_runs_nothing,
             what_never_started_is_started_with_the_very_lock_of_the_probe,
             a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive,
+            a_record_of_an_older_supervisor_is_read,
             a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,
             waiting_for_an_attempt_ends_with_it;
     }

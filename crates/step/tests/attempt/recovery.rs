@@ -102,6 +102,8 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     let changed: Vec<_> =
         evidence.files_changed.iter().map(|file| (file.path.as_str(), file.change)).collect();
     assert_eq!(changed, [("kept.txt", Change::Modified)]);
+    assert!(evidence.files_changed.iter().all(|file| file.before.is_none()));
+    assert!(!stage.dir.path().join("before.pack").exists() && !stage.dir.before_files().exists());
     assert_eq!(end_leftovers(ATTEMPT, &stage.workspace()).unwrap(), 0, "of another run");
     assert_eq!(end_leftovers("work.1.2", &stage.run_base()).unwrap(), 0, "of another attempt");
     assert!(lives(&leader) && lives(&child));
@@ -110,11 +112,26 @@ pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {
     assert_gone(&child);
 }
 
+pub(crate) fn a_record_of_an_older_supervisor_is_read() {
+    let stage = Stage::new();
+    fs::write(stage.workspace().join("changed.txt"), "before").unwrap();
+    let mut spec = stage.shell("printf after > changed.txt");
+    spec.artifacts = vec!["*.txt".to_owned()];
+    let mut expected = stage.run(&spec);
+    let mut record: serde_json::Value = serde_json::from_str(&read(&stage.dir.exit())).unwrap();
+    assert!(record["files"][0].as_object_mut().unwrap().remove("before").is_some(), "it kept nothing yet");
+    fs::write(stage.dir.exit(), record.to_string()).unwrap();
+    expected.files[0].before = None;
+    assert_eq!(stage.settled(), expected);
+}
+
 pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     let stage = Stage::new();
-    let mut spec = stage.shell("echo text; printf x > made.txt");
+    fs::write(stage.workspace().join("changed.txt"), "before").unwrap();
+    let mut spec = stage.shell("echo text; printf x > made.txt; printf after > changed.txt");
     spec.artifacts = vec!["*.txt".to_owned()];
     let exit = stage.run(&spec);
+    assert!(exit.handed_over().any(|file| file.path == "before/changed.txt"));
     let later = || probe(&stage.dir, &exit.boot_id, "a later boot").unwrap();
     assert!(matches!(later(), Probe::Settled(found) if *found == exit));
     for file in exit.handed_over() {

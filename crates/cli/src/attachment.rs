@@ -1,0 +1,74 @@
+//! Files that come with an answer: stored by their digest, named by contract 5's reference.
+//!
+//! A file is in the store, whole, before the answer that names it is asked for. One whose answer is refused stays there
+//! and is in nobody's way.
+
+use crate::failure::{BAD_INPUT, Failure};
+use envoi_contract::{
+    digest::Digest,
+    user_envelope::{AttachmentRef, OriginKind},
+};
+use envoi_journal::{Reader, Store, files};
+use std::{fs, path::Path};
+
+/// Hexadecimal digits of a digest in the ids that are made of it.
+const ID_DIGITS: usize = 26;
+const REVISION_DIGITS: usize = 16;
+
+/// Stores the file and refers to it.
+pub(crate) fn attach(store: &Store, path: &Path) -> Result<AttachmentRef, Failure> {
+    let bad = |reason: String| {
+        let message = format!("{}: {reason}", path.display());
+        Failure::new(BAD_INPUT, "ATTACHMENT_UNREADABLE", message)
+            .hint("nothing was answered; give a plain file that can be read")
+    };
+    // Links are followed: what is attached is what the name leads to.
+    let whole = fs::canonicalize(path).map_err(|error| bad(error.to_string()))?;
+    let found = fs::metadata(&whole).map_err(|error| bad(error.to_string()))?;
+    if !found.is_file() {
+        return Err(bad("it is not a file".to_owned()));
+    }
+    let digest = files::digest_of(&whole).ok_or_else(|| bad("it cannot be read".to_owned()))?;
+    store.blobs().put_file(&whole, digest, found.len()).map_err(|error| bad(error.to_string()))?;
+    Ok(reference(path, digest, found.len()))
+}
+
+fn reference(path: &Path, digest: Digest, size: u64) -> AttachmentRef {
+    let hex = digest.hex();
+    let head = |digits: usize| hex.chars().take(digits).collect::<String>();
+    AttachmentRef {
+        artifact_id: format!("art_{}", head(ID_DIGITS)),
+        representation_revision_id: format!("rep_{}", head(REVISION_DIGITS)),
+        digest: digest.to_string(),
+        mime: mime_guess::from_path(path).first_or_octet_stream().to_string(),
+        origin_kind: OriginKind::Upload,
+        title: None,
+        filename: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        size: Some(size),
+    }
+}
+
+/// Of references that came from elsewhere, those whose bytes the store does not have; steps will not be able to read them.
+pub(crate) fn unreadable<'a>(reader: &Reader, all: &'a [AttachmentRef]) -> Vec<&'a AttachmentRef> {
+    let readable = |file: &&AttachmentRef| {
+        let digest = Digest::parse(&file.digest);
+        digest.is_some_and(|digest| reader.write_blob(&digest, &mut std::io::sink()).is_ok())
+    };
+    all.iter().filter(|file| !readable(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_made_of_the_content_and_the_name() {
+        let digest = Digest::of(b"abc");
+        let file = reference(Path::new("in/minutes.pdf"), digest, 3);
+        assert_eq!(file.artifact_id, "art_ba7816bf8f01cfea414140de5d");
+        assert_eq!(file.representation_revision_id, "rep_ba7816bf8f01cfea");
+        assert_eq!((file.mime.as_str(), file.filename.as_deref()), ("application/pdf", Some("minutes.pdf")));
+        assert_eq!(AttachmentRef::decode(&file.to_value()), Ok(file));
+        assert_eq!(reference(Path::new("x"), digest, 3).mime, "application/octet-stream");
+    }
+}

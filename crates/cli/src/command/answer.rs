@@ -1,0 +1,204 @@
+//! `envoi approve`, `deny` and `answer`: a person decides, and the run goes on.
+
+use crate::{
+    args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
+    attachment, background,
+    conversation::Conversation,
+    engine_room,
+    failure::{BAD_INPUT, Failure},
+    form,
+    home::{self, Home},
+    narrate::Narrator,
+    preview, select,
+};
+use envoi_contract::{digest::Digest, json::Value, user_envelope};
+use envoi_engine::protocol::{AnswerRequest, Request};
+use envoi_kernel::{
+    Run,
+    event::{About, Choice, InterruptRaised},
+    ids::RunId,
+    input::Answer,
+};
+use std::{
+    fs,
+    io::{self, IsTerminal as _, Read as _},
+    path::Path,
+};
+
+/// What a command says, before the question is known.
+struct Said<'a> {
+    choice: Option<Choice>,
+    text: Option<String>,
+    raise: Option<&'a str>,
+    envelope: Option<&'a Path>,
+    form: Option<&'a Form>,
+}
+
+pub(crate) fn approve(home: &Home, args: &ApproveArgs) -> Result<u8, Failure> {
+    let said = Said {
+        choice: Some(Choice::Approve),
+        text: args.note.clone(),
+        raise: None,
+        envelope: None,
+        form: Some(&args.form),
+    };
+    give(home, &args.reply, said)
+}
+
+pub(crate) fn deny(home: &Home, args: &DenyArgs) -> Result<u8, Failure> {
+    let text = args.reason.clone();
+    give(
+        home,
+        &args.reply,
+        Said { choice: Some(Choice::Deny), text, raise: None, envelope: None, form: None },
+    )
+}
+
+pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
+    let text = match args.text.as_deref() {
+        Some("-") => Some(read(Path::new("-"))?),
+        text => text.map(str::to_owned),
+    };
+    let raise = args.raise.as_deref();
+    let choice = args.choice.map(chosen).or(raise.map(|_| Choice::Raise));
+    let said = Said { choice, text, raise, envelope: args.envelope.as_deref(), form: Some(&args.form) };
+    give(home, &args.reply, said)
+}
+
+fn chosen(decision: Decision) -> Choice {
+    match decision {
+        Decision::Approve => Choice::Approve,
+        Decision::Deny => Choice::Deny,
+        Decision::Respond => Choice::Respond,
+        Decision::Proceed => Choice::Proceed,
+        Decision::Again => Choice::Again,
+        Decision::Stop => Choice::Stop,
+        Decision::Rerun => Choice::Rerun,
+        Decision::Fail => Choice::Fail,
+    }
+}
+
+fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
+    let (store, reader) = home.store()?;
+    let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
+    let run = envoi_engine::load_run(&reader, &id)?;
+    let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);
+    let mut answer = Answer {
+        text: said.text,
+        seen: reply.seen.as_deref().map(digest).transpose()?,
+        channel: "cli".to_owned(),
+        ..Answer::new(interrupt, said.choice.unwrap_or(Choice::Respond), home::principal())
+    };
+    // Of one that is closed, the engine says what has become of it.
+    if let Some(raised) = raised {
+        answer.choice = said.choice.map_or_else(|| presumed(&run, raised), Ok)?;
+        answer.raise =
+            said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
+        answer.data = filled(&run, raised, answer.choice, said.form)?;
+    }
+    for path in &reply.files {
+        answer.attachments.push(attachment::attach(&store, path)?);
+    }
+    if let Some(path) = said.envelope {
+        let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
+            let message = format!("{}: {}", path.display(), refusal.reason);
+            Failure::new(BAD_INPUT, refusal.code(), message)
+                .hint("nothing was answered; `envoi schema user-envelope`")
+        })?;
+        (answer.text, answer.attachments) = (Some(envelope.text), envelope.attachments);
+    }
+    for file in attachment::unreadable(&reader, &answer.attachments) {
+        let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
+        eprintln!(
+            "warning: the store does not have `{name}` ({}); steps will not be able to read it",
+            file.digest
+        );
+    }
+    let caller = super::resume::caller(&reader, &id)?;
+    drop(reader);
+    let follow = !reply.no_resume;
+    let request = Request::Answer(Box::new(AnswerRequest { run: id.clone(), answer, follow, caller }));
+    if reply.engine.detach {
+        let run = background::detach(&store, &request, reply.engine.jobs)?;
+        return background::told(&run, home.json);
+    }
+    let mut talk = Conversation::new(id.clone(), home.json);
+    let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
+    let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible());
+    engine_room::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
+}
+
+fn misfit(message: String) -> Failure {
+    Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
+}
+
+fn digest(text: &str) -> Result<Digest, Failure> {
+    Digest::parse(text).ok_or_else(|| {
+        let message = format!("`{text}` is not `sha256:` and 64 hexadecimal digits");
+        Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
+            .hint("`envoi show INT` prints the digest of what is shown")
+    })
+}
+
+/// Words answer a question that takes words; every other one needs a decision.
+fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
+    let accepted = run.accepts(raised);
+    if accepted.contains(&Choice::Respond) {
+        return Ok(Choice::Respond);
+    }
+    let words: Vec<&str> = accepted.iter().map(|choice| choice.word()).collect();
+    let message = format!("question `{}` takes a decision: {}", raised.interrupt, words.join(", "));
+    Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message).hint("say it with --choice; --text goes with it"))
+}
+
+/// The form, if the question has one: as given, else asked on a terminal.
+fn filled(
+    run: &Run,
+    raised: &InterruptRaised,
+    choice: Choice,
+    given: Option<&Form>,
+) -> Result<Option<Value>, Failure> {
+    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
+    let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
+    let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
+    let Some(schema) = schema.filter(|_| says_yes) else {
+        return match given_any {
+            false => Ok(None),
+            true => {
+                Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", "this question takes no form with this answer"))
+            }
+        };
+    };
+    let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();
+    if form.is_some() {
+        return Ok(form);
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let fields = envoi_flow::answers::fields(schema).into_iter();
+        let wanted = fields.map(|field| format!("{} ({})", field.name, field.expects())).collect::<Vec<_>>();
+        let message = format!("this question takes a form: {}", wanted.join(", "));
+        return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
+            .hint("--field NAME=VALUE for each, or --data JSON"));
+    }
+    let asked = form::ask(schema, &mut io::stdin().lock(), &mut io::stderr().lock());
+    match asked.map_err(|error| Failure::machine("the terminal", error))? {
+        Some(form) => Ok(Some(form)),
+        None => {
+            Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", "the form was not filled in; nothing was answered"))
+        }
+    }
+}
+
+/// The text of a file, or of stdin for `-`.
+fn read(path: &Path) -> Result<String, Failure> {
+    let bad =
+        |reason: String| Failure::new(BAD_INPUT, "ANSWER_INVALID", format!("{}: {reason}", path.display()));
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        io::stdin().lock().read_to_end(&mut bytes).map_err(|error| bad(error.to_string()))?;
+    } else {
+        bytes = fs::read(path).map_err(|error| bad(error.to_string()))?;
+    }
+    String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))
+}

@@ -1,0 +1,75 @@
+//! `envoi runs --follow`: what happens to the unfinished runs of the store, as it happens. Only reads, and never takes the
+//! engine's lock.
+
+use crate::{
+    failure::Failure,
+    home::Home,
+    live::{Live, Roster, StoreView, Terminal},
+    narrate::Narrator,
+    output,
+};
+use envoi_journal::Reader;
+use envoi_kernel::{
+    Event, Record,
+    ids::{RunId, Seq},
+};
+use serde_json::json;
+use std::{collections::BTreeMap, thread, time::Duration};
+
+/// Between two looks at the journal where there is no picture.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Until the process is ended.
+pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let Some(terminal) = Terminal::of_stderr().filter(|_| !home.json) else {
+        return lines(&reader, home.json);
+    };
+    let _view = Live::of_store(StoreView::new(store.layout().clone(), reader), terminal);
+    loop {
+        thread::park();
+    }
+}
+
+/// One run that is followed.
+struct Followed {
+    next: Seq,
+    narrator: Narrator,
+}
+
+fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
+    let mut roster = Roster::new(envoi_engine::now());
+    let mut followed: BTreeMap<RunId, Followed> = BTreeMap::new();
+    loop {
+        let rows = roster.rows(reader).map_err(Failure::store)?;
+        for row in rows.iter().rev() {
+            let new = || Followed { next: 0, narrator: Narrator::new(row.run.clone(), false) };
+            followed.entry(row.run.clone()).or_insert_with(new);
+        }
+        for (run, followed) in &mut followed {
+            for record in reader.records(run, followed.next, None).map_err(Failure::store)? {
+                followed.next = record.seq.saturating_add(1);
+                output::data(&told(run, &mut followed.narrator, &record, json))?;
+            }
+        }
+        followed.retain(|run, _| {
+            let goes_on = rows.iter().any(|row| row.run == *run && row.ended.is_none());
+            if !goes_on {
+                roster.is_told(run);
+            }
+            goes_on
+        });
+        thread::sleep(PAUSE);
+    }
+}
+
+fn told(run: &RunId, narrator: &mut Narrator, record: &Record, json: bool) -> String {
+    if json {
+        return format!("{}\n", json!({"run": run.as_str(), "record": record}));
+    }
+    let mut lines = narrator.told(&record.event);
+    if let Event::RunEnded(ended) = &record.event {
+        lines.push(format!("{}: {}", ended.status.word(), ended.reason));
+    }
+    lines.iter().flat_map(|text| text.lines()).map(|line| format!("{run} {}\n", line.trim_start())).collect()
+}

@@ -1,0 +1,156 @@
+//! The form of a question: from options of a command line, or asked field by field.
+
+use crate::failure::{BAD_INPUT, Failure};
+use envoi_contract::json::{Object, Value};
+use envoi_flow::answers::{self, Field};
+use std::{
+    fs,
+    io::{self, BufRead, Write},
+};
+
+/// The form that `--data` or `--field` fill in, with the schema's defaults; `None` where neither is given and the defaults
+/// alone do not make a whole form.
+pub(crate) fn given(schema: &Value, args: &crate::args::Form) -> Result<Option<Value>, Failure> {
+    let given = match &args.data {
+        Some(text) => return document(text).map(Some),
+        None => members(schema, &args.fields)?,
+    };
+    let filled = Value::Object(answers::with_defaults(schema, given));
+    let whole = !args.fields.is_empty() || answers::check(schema, &filled).is_ok();
+    Ok(whole.then_some(filled))
+}
+
+fn bad(message: String) -> Failure {
+    Failure::new(BAD_INPUT, "ANSWER_INVALID", message).hint("`envoi show INT` lists the fields of the form")
+}
+
+fn document(text: &str) -> Result<Value, Failure> {
+    let read = match text.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).map_err(|error| bad(format!("{path}: {error}")))?,
+        None => text.to_owned(),
+    };
+    Value::parse_str(&read).map_err(|error| bad(format!("--data is not JSON: {error}")))
+}
+
+fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
+    let fields = answers::fields(schema);
+    let mut members = Object::default();
+    for argument in given {
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        let value = match fields.iter().find(|field| field.name == name) {
+            Some(field) => field.parse(text).map_err(|why| bad(format!("field `{name}`: {why}")))?,
+            // The schema says whether others are welcome.
+            None => Value::from(text),
+        };
+        members.insert(name, value);
+    }
+    Ok(members)
+}
+
+/// Asks every field until it fits, in the order of the schema. `None` when the input ends first: nothing was answered.
+pub(crate) fn ask(
+    schema: &Value,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<Value>> {
+    loop {
+        let mut members = Object::default();
+        for field in answers::fields(schema) {
+            match ask_field(&field, input, output)? {
+                Asked::Value(value) => {
+                    members.insert(field.name.as_str(), value);
+                }
+                Asked::Nothing => {}
+                Asked::Ended => return Ok(None),
+            }
+        }
+        let form = Value::Object(members);
+        match answers::check(schema, &form) {
+            Ok(()) => return Ok(Some(form)),
+            Err(errors) => writeln!(output, "  the form as a whole does not fit: {errors}\n  once more:")?,
+        }
+    }
+}
+
+enum Asked {
+    Value(Value),
+    Nothing,
+    Ended,
+}
+
+fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<Asked> {
+    if let Some(description) = &field.description {
+        writeln!(output, "  {description}")?;
+    }
+    loop {
+        write!(output, "  {} ({}{}): ", field.title, field.expects(), presumed(field))?;
+        output.flush()?;
+        let Some(line) = line(input)? else { return Ok(Asked::Ended) };
+        if line.is_empty() {
+            match &field.default {
+                Some(default) => return Ok(Asked::Value(default.clone())),
+                None if field.required => {
+                    writeln!(output, "    it is needed")?;
+                    continue;
+                }
+                None => return Ok(Asked::Nothing),
+            }
+        }
+        match field.parse(&line) {
+            Ok(value) => return Ok(Asked::Value(value)),
+            Err(why) => writeln!(output, "    {why}")?,
+        }
+    }
+}
+
+fn presumed(field: &Field) -> String {
+    match (&field.default, field.required) {
+        (Some(default), _) => format!("; Enter for {}", crate::narrate::plain(default)),
+        (None, true) => String::new(),
+        (None, false) => "; Enter to leave it out".to_owned(),
+    }
+}
+
+/// One line without its end; `None` at the end of the input.
+pub(crate) fn line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let trimmed = line.strip_suffix('\n').unwrap_or(&line);
+    Ok(Some(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"{"type": "object", "required": ["channel"], "properties": {
+        "channel": {"enum": ["blog", "mail"], "title": "Where to", "description": "Readers see it there."},
+        "copies": {"type": "integer", "minimum": 1, "default": 2},
+        "note": {"type": "string"}}}"#;
+
+    fn asked(lines: &str) -> (Option<String>, String) {
+        let schema = Value::parse_str(SCHEMA).unwrap();
+        let mut output = Vec::new();
+        let form = ask(&schema, &mut lines.as_bytes(), &mut output).unwrap();
+        (form.map(|form| form.compact()), String::from_utf8(output).unwrap())
+    }
+
+    #[test]
+    fn a_form_is_asked_field_by_field_until_each_fits() {
+        let (form, told) = asked("\nfax\nBlog\n0\n\nhello\n");
+        assert_eq!(form.as_deref(), Some(r#"{"channel":"blog","copies":2,"note":"hello"}"#));
+        assert_eq!(told.matches("Where to (blog, mail): ").count(), 3, "{told}");
+        assert!(told.contains("it is needed") && told.contains("Readers see it there."), "{told}");
+        assert!(told.contains("copies (a whole number; Enter for 2): "), "{told}");
+    }
+
+    #[test]
+    fn an_input_that_ends_is_no_answer() {
+        assert_eq!(asked("mail\n").0, None);
+        assert_eq!(asked("mail\n\n\n").0.as_deref(), Some(r#"{"channel":"mail","copies":2}"#));
+    }
+}

@@ -1,0 +1,121 @@
+//! Text in the columns of a terminal: what may be shown of it, how wide it is, and where it is cut.
+//!
+//! Nothing that comes from a command, a flow file or a person reaches a terminal but through [`shown`]: a terminal obeys
+//! escape sequences, and some characters that nobody sees turn the order of the others around.
+
+use envoi_step::without_escapes;
+use unicode_width::UnicodeWidthChar as _;
+
+/// What a terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Charset {
+    /// Everything.
+    Unicode,
+    /// One byte a character; others become `?`.
+    Ascii,
+}
+
+/// Makes the character before it an emoji, which terminals draw one or two columns wide.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+/// `text` as one line that does nothing to a terminal: no escape sequences, no controls, no invisible characters.
+pub(crate) fn shown(text: &str, charset: Charset) -> String {
+    let plain = without_escapes(text.as_bytes());
+    let plain = String::from_utf8_lossy(&plain);
+    let kept = plain.chars().filter_map(|c| match c {
+        '\t' | '\n' | '\r' => Some(' '),
+        c if c.is_control() || is_invisible(c) => None,
+        c => Some(c),
+    });
+    match charset {
+        Charset::Unicode => kept.collect(),
+        Charset::Ascii => kept.fold(String::new(), |text, c| text + ascii(c).encode_utf8(&mut [0; 4])),
+    }
+}
+
+fn ascii(c: char) -> char {
+    match c {
+        c if c.is_ascii() => c,
+        '\u{2018}' | '\u{2019}' => '\'',
+        '\u{201c}' | '\u{201d}' => '"',
+        '\u{2010}'..='\u{2015}' => '-',
+        _ => '?',
+    }
+}
+
+/// Marks of direction, joiners and other characters of no width that are not drawn onto the one before them.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Columns that `text` takes, at most: where terminals differ, the wider answer counts.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+fn columns(c: char) -> usize {
+    if c == EMOJI_SELECTOR { 1 } else { c.width().unwrap_or(0) }
+}
+
+/// The beginning of `text` that fits into `most` columns; something that was cut ends with a sign of that.
+pub(crate) fn clip(text: &str, most: usize, charset: Charset) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let sign = match charset {
+        Charset::Unicode => "…",
+        Charset::Ascii => "..",
+    };
+    match most.checked_sub(width(sign)) {
+        Some(room) => beginning(text, room) + sign,
+        None => beginning(text, most),
+    }
+}
+
+fn beginning(text: &str, room: usize) -> String {
+    let mut taken = 0_usize;
+    let fits = |c: &char| {
+        taken = taken.saturating_add(columns(*c));
+        taken <= room
+    };
+    text.chars().take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_shown() {
+        for (text, unicode, ascii) in [
+            ("\x1b[31mred\x1b[0m \x07bell", "red bell", "red bell"),
+            ("\x1b]0;title\x07a\tb\r\nc", "a b  c", "a b  c"),
+            ("\u{9b}31mC1 \u{202e}turned\u{2066}", "31mC1 turned", "31mC1 turned"),
+            ("na\u{301}me — “日本”", "na\u{301}me — “日本”", "na?me - \"??\""),
+            ("\x1b[", "", ""),
+        ] {
+            assert_eq!(shown(text, Charset::Unicode), unicode, "{text:?}");
+            assert_eq!(shown(text, Charset::Ascii), ascii, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn wide_and_combining_characters_are_cut_at_their_columns() {
+        assert_eq!(width("日本a\u{301}"), 5);
+        for (text, most, unicode, ascii) in [
+            ("abcdef", 6, "abcdef", "abcdef"),
+            ("abcdef", 5, "abcd…", "abc.."),
+            ("日本語", 5, "日本…", "日.."),
+            ("日本語", 4, "日…", "日.."),
+            ("a\u{301}b\u{301}c", 2, "a\u{301}…", ".."),
+            ("abc", 1, "…", "a"),
+            ("abc", 0, "", ""),
+        ] {
+            assert_eq!(clip(text, most, Charset::Unicode), unicode, "{text} in {most}");
+            assert_eq!(clip(text, most, Charset::Ascii), ascii, "{text} in {most}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The loops of a flow as a person sees them: which steps each one spans, and in which round it is.
+//!
+//! A loop spans the listed steps from the earliest one it can go back to, up to the step that closes it. The rule is the
+//! kernel's; what the journal says of an attempt's iteration overrules what is counted here.
+
+use envoi_kernel::{Flow, flow::Step};
+
+/// One loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Loop {
+    /// Place of its first step in the flow, from 0.
+    pub(crate) first: usize,
+    /// Place of the step that closes it.
+    pub(crate) last: usize,
+    /// How often it has gone back since it was entered.
+    pub(crate) iteration: u64,
+    /// How often it may.
+    pub(crate) max_iterations: u64,
+}
+
+impl Loop {
+    pub(crate) fn contains(&self, step: usize) -> bool {
+        (self.first..=self.last).contains(&step)
+    }
+
+    /// `loop 2 of 4`: this round, of all that may be.
+    pub(crate) fn told(&self) -> String {
+        format!("loop {} of {}", self.iteration.saturating_add(1), self.max_iterations.saturating_add(1))
+    }
+}
+
+/// The loops of a flow, by the step that closes them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rounds {
+    pub(crate) loops: Vec<Loop>,
+}
+
+impl Rounds {
+    pub(crate) fn of(flow: &Flow) -> Self {
+        let closed_by = |(last, step): (usize, &Step)| {
+            let first = first_of(flow, step, last)?;
+            Some(Loop { first, last, iteration: 0, max_iterations: step.routing.max_iterations })
+        };
+        Self { loops: flow.steps.iter().enumerate().filter_map(closed_by).collect() }
+    }
+
+    /// The run went on from one step to another.
+    pub(crate) fn enter(&mut self, from: usize, to: usize) {
+        let entered = |found: &&mut Loop| !found.contains(from) && found.contains(to);
+        self.loops.iter_mut().filter(entered).for_each(|found| found.iteration = 0);
+    }
+
+    /// The run went back: the loop that `from` closes begins another round, and those within it start over.
+    pub(crate) fn go_back(&mut self, from: usize, to: usize) {
+        let Some(outer) = self.loops.iter().find(|found| found.last == from).cloned() else { return };
+        for found in &mut self.loops {
+            let nested = outer.contains(found.first) && outer.contains(found.last);
+            if found.last == from {
+                found.iteration = found.iteration.saturating_add(1);
+            } else if nested && !found.contains(from) && found.last >= to {
+                found.iteration = 0;
+            }
+        }
+    }
+
+    /// An attempt of this step was started in this iteration of its innermost loop.
+    pub(crate) fn started(&mut self, step: usize, iteration: u64) {
+        let around = self.loops.iter_mut().filter(|found| found.contains(step));
+        if let Some(innermost) = around.min_by_key(|found| found.last.saturating_sub(found.first)) {
+            innermost.iteration = iteration;
+        }
+    }
+}
+
+/// The earliest step that the text of `step`, the one at `last`, can send the run back to.
+fn first_of(flow: &Flow, step: &Step, last: usize) -> Option<usize> {
+    let routing = &step.routing;
+    let waits = routing.declared && !routing.success_values.is_empty();
+    let back = waits.then(|| routing.loop_to.as_ref().unwrap_or(&step.id));
+    let targets = back.into_iter().chain(&routing.branches).filter_map(|target| flow.position(target));
+    targets.filter(|target| *target <= last).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loops over these steps, in the given iterations.
+    fn rounds(loops: &[(usize, usize, u64)]) -> Rounds {
+        let loop_of = |(first, last, iteration): &(usize, usize, u64)| Loop {
+            first: *first,
+            last: *last,
+            iteration: *iteration,
+            max_iterations: 3,
+        };
+        Rounds { loops: loops.iter().map(loop_of).collect() }
+    }
+
+    fn iterations(rounds: &Rounds) -> Vec<u64> {
+        rounds.loops.iter().map(|found| found.iteration).collect()
+    }
+
+    #[test]
+    fn a_loop_counts_its_returns_until_it_is_entered_again() {
+        let mut rounds = rounds(&[(1, 2, 0), (0, 4, 1)]);
+        rounds.go_back(2, 1);
+        rounds.enter(1, 2);
+        assert_eq!(iterations(&rounds), [1, 1], "going on within a loop is not entering it");
+        assert_eq!(rounds.loops[0].told(), "loop 2 of 4");
+        rounds.go_back(4, 0);
+        assert_eq!(iterations(&rounds), [0, 2], "the inner one starts over");
+        rounds.started(1, 3);
+        assert_eq!(iterations(&rounds), [3, 2], "the journal knows better");
+        rounds.enter(0, 1);
+        assert_eq!(iterations(&rounds), [0, 2]);
+    }
+
+    #[test]
+    fn loops_that_cross_keep_their_count() {
+        let mut rounds = rounds(&[(0, 2, 1), (1, 3, 1)]);
+        rounds.go_back(3, 1);
+        assert_eq!(iterations(&rounds), [1, 2]);
+    }
+}

@@ -1,0 +1,161 @@
+//! All unfinished runs of a store in one picture. Only reads: it polls the journal, and never takes the engine's lock.
+
+use super::{
+    board::{Board, State},
+    columns::shown,
+    frame::{Look, body, head, passing, took},
+    line::{Line, Role},
+    roster::Roster,
+    run_view::RunView,
+};
+use envoi_contract::time::Timestamp;
+use envoi_engine::load_run;
+use envoi_journal::{Layout, ReadError, Reader, RunRow};
+use envoi_kernel::ids::RunId;
+use std::collections::BTreeMap;
+
+/// Fewer lines than this are not worth a tree.
+const MIN_TREE: usize = 3;
+/// The end of an id that names a run among a few.
+const SHORT_ID: usize = 6;
+
+/// See the module.
+pub(crate) struct StoreView {
+    layout: Layout,
+    reader: Reader,
+    roster: Roster,
+    runs: BTreeMap<RunId, RunView>,
+}
+
+impl StoreView {
+    pub(crate) fn new(layout: Layout, reader: Reader) -> Self {
+        Self { layout, reader, roster: Roster::new(envoi_engine::now()), runs: BTreeMap::new() }
+    }
+
+    /// Reads what is new. Returns what is to be said for good, and the picture.
+    pub(super) fn look(&mut self, now: Timestamp, look: Look) -> (Vec<String>, Vec<Line>) {
+        let said = self.read().unwrap_or_default();
+        self.runs.values_mut().for_each(RunView::look);
+        (said, self.picture(now, look))
+    }
+
+    /// What has been committed since the last look; a store that is busy is read at the next one.
+    fn read(&mut self) -> Result<Vec<String>, ReadError> {
+        let mut said = Vec::new();
+        let rows = self.roster.rows(&self.reader)?;
+        for row in rows.iter().rev() {
+            said.extend(self.read_run(row));
+        }
+        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
+            if rows.iter().all(|row| row.run != run || row.ended.is_some()) {
+                said.extend(self.bury(&run)?);
+            }
+        }
+        Ok(said)
+    }
+
+    /// A run that is not among those to look at any more: over, or one of too many.
+    fn bury(&mut self, run: &RunId) -> Result<Vec<String>, ReadError> {
+        let is_over = self.reader.run(run)?.ended.is_some();
+        let Some(mut view) = self.runs.remove(run).filter(|_| is_over) else { return Ok(Vec::new()) };
+        let mut said = view.catch_up(&self.reader);
+        said.push(epitaph(&view));
+        self.roster.is_told(run);
+        Ok(said)
+    }
+
+    fn read_run(&mut self, row: &RunRow) -> Vec<String> {
+        if !self.runs.contains_key(&row.run) {
+            // One whose flow cannot be read is for `envoi doctor`, not for a look at the others.
+            let Ok(run) = load_run(&self.reader, &row.run) else { return Vec::new() };
+            let mut view = RunView::new(row.run.clone(), run.flow(), self.layout.clone());
+            view.catch_up(&self.reader);
+            self.runs.insert(row.run.clone(), view);
+        }
+        let Some(view) = self.runs.get_mut(&row.run) else { return Vec::new() };
+        let is_behind = row.next_seq > view.board.next();
+        let said = if is_behind { view.catch_up(&self.reader) } else { Vec::new() };
+        said.into_iter().map(|text| format!("{}  {text}", short(&row.run))).collect()
+    }
+
+    /// Each run as a tree where there is room for that, else in one line; newest first.
+    fn picture(&self, now: Timestamp, look: Look) -> Vec<Line> {
+        let count = self.runs.len();
+        if count == 0 {
+            let text = "no run is unfinished; the next one shows here (Ctrl-C ends this)";
+            return vec![Line::default().with(Role::Faint, text).clipped(look.width, look.charset)];
+        }
+        let shares = self.shares(now, look);
+        let mut lines = Vec::new();
+        for (view, share) in self.runs.values().rev().zip(shares) {
+            let title = Line::default().with(Role::Faint, format!("{}  ", short(&view.run)));
+            let title = title.and(head(&view.board, now, look));
+            if share == 0 {
+                lines.push(title.and(now_doing(&view.board, now, look)));
+            } else {
+                lines.push(title);
+                lines.extend(body(&view.board, now, Look { height: share, ..look }));
+            }
+        }
+        if lines.len() > look.height {
+            let kept = look.height.saturating_sub(1);
+            let more = format!("and {} more runs", lines.len().saturating_sub(kept));
+            lines.truncate(kept);
+            lines.push(Line::default().with(Role::Faint, more));
+        }
+        lines.into_iter().map(|line| line.clipped(look.width, look.charset)).collect()
+    }
+}
+
+impl StoreView {
+    /// The lines that each run may have for its steps, newest first: what it needs, or its share of what the others leave.
+    /// None of them has any if that is too little.
+    fn shares(&self, now: Timestamp, look: Look) -> Vec<usize> {
+        let count = self.runs.len();
+        let mut room = look.height.saturating_sub(count);
+        if room < count.saturating_mul(MIN_TREE) {
+            return vec![0; count];
+        }
+        let all = Look { height: usize::MAX, ..look };
+        let needs: Vec<usize> =
+            self.runs.values().rev().map(|view| body(&view.board, now, all).len()).collect();
+        let mut order: Vec<(usize, usize)> =
+            needs.iter().copied().enumerate().map(|(at, need)| (need, at)).collect();
+        order.sort_unstable();
+        let mut shares = needs;
+        for (served, (need, at)) in order.into_iter().enumerate() {
+            let share = need.min(room.checked_div(count.saturating_sub(served)).unwrap_or(0));
+            room = room.saturating_sub(share);
+            if let Some(place) = shares.get_mut(at) {
+                *place = share;
+            }
+        }
+        shares
+    }
+}
+
+/// The step that matters most just now, for a run that has one line.
+fn now_doing(board: &Board, now: Timestamp, look: Look) -> Line {
+    let step = board.steps.iter().rev().find(|step| step.state.matters());
+    let Some(step) = step else { return Line::default() };
+    let told = match step.state {
+        State::Running => format!("{} {}", step.id, passing(super::board::since(step.began, now))),
+        State::Retry { due } => format!("{} next try in {}", step.id, passing(super::board::since(now, due))),
+        State::Asked => format!("{} asks", step.id),
+        State::InDoubt => format!("{} is in doubt", step.id),
+        _ => step.id.to_string(),
+    };
+    Line::plain(format!("  {told}")).with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
+}
+
+/// What is said of a run that has come to its end.
+fn epitaph(view: &RunView) -> String {
+    let board = &view.board;
+    let time = took(board.elapsed_ms(board.run().last_at()));
+    format!("{} {} {} in {time}", view.run, board.flow().id, board.status())
+}
+
+fn short(run: &RunId) -> &str {
+    let id = run.as_str();
+    id.get(id.len().saturating_sub(SHORT_ID)..).unwrap_or(id)
+}

@@ -1,0 +1,113 @@
+//! What each possible answer would lead to: the run is asked, and nothing is committed.
+
+use envoi_contract::json::{Object, Value};
+use envoi_kernel::{
+    Event, Input, Record, Refusal, Run,
+    event::{About, Choice, Course, InterruptRaised},
+    ids::{Principal, StepId},
+    input::Answer,
+    ledger::{Cost, Ledger},
+};
+
+/// Each choice that the question takes, and what it leads to.
+pub(crate) fn choices(run: &Run, raised: &InterruptRaised) -> Vec<(Choice, String)> {
+    let told = |choice| (choice, lead(run, raised, choice));
+    run.accepts(raised).into_iter().map(told).collect()
+}
+
+/// What happens when nobody answers.
+pub(crate) fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
+    let at = raised.expires_at?;
+    let expire = Input::Expire { interrupt: raised.interrupt.clone(), slot: None };
+    run.decide(expire, at).ok().and_then(|records| leads(run, &records))
+}
+
+fn lead(run: &Run, raised: &InterruptRaised, choice: Choice) -> String {
+    let somebody = Principal { tenant: String::new(), actor: String::new() };
+    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
+    let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
+    let answer = Answer {
+        text: Some("?".to_owned()),
+        data: form.filter(|_| says_yes).map(|_| Value::Object(Object::default())),
+        raise: (choice == Choice::Raise).then(|| one_more(raised)),
+        ..Answer::new(raised.interrupt.clone(), choice, somebody)
+    };
+    match run.decide(Input::Answer { answer: Box::new(answer), slot: None }, raised.raised_at) {
+        Ok(records) => leads(run, &records).unwrap_or_else(|| "the run goes on".to_owned()),
+        Err(Refusal::PastBound { bound }) => format!("not possible: {bound} is used up"),
+        Err(refusal) => format!("not possible: {refusal}"),
+    }
+}
+
+/// The smallest amount by which a bound can be raised.
+fn one_more(raised: &InterruptRaised) -> Ledger {
+    amount(raised, 1, Cost::parse("0.01").unwrap_or_default())
+}
+
+/// So much for the bound that the question is about.
+fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
+    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
+        "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
+        "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
+        "iterations" => Ledger { iterations: count, ..Ledger::default() },
+        "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
+        "cost_usd" => Ledger { cost, ..Ledger::default() },
+        _ => Ledger::default(),
+    }
+}
+
+/// `5`, `10m` or `2.50`, by what the bound counts; else what was expected.
+pub(crate) fn read_amount(raised: &InterruptRaised, more: &str) -> Result<Ledger, String> {
+    let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
+    let bad = |expected: &str| format!("`{more}` is not {expected}, by which `{bound}` could be raised");
+    let number = more.trim_start_matches('+');
+    match bound {
+        "cost_usd" => {
+            let cost =
+                Cost::parse(number.trim_start_matches('$')).ok_or_else(|| bad("dollars such as 2.50"))?;
+            Ok(amount(raised, 0, cost))
+        }
+        "wall_time" => {
+            let ms = envoi_flow::parse_duration(number).ok_or_else(|| bad("a duration such as 10m"))?;
+            Ok(amount(raised, ms, Cost::default()))
+        }
+        "" => Err("this question is not about a bound".to_owned()),
+        _ => {
+            let count = number.parse().map_err(|_| bad("a whole number"))?;
+            Ok(amount(raised, count, Cost::default()))
+        }
+    }
+}
+
+fn leads(run: &Run, records: &[Record]) -> Option<String> {
+    let vote = records.iter().any(|record| matches!(record.event, Event::VoteCast(_)));
+    if vote {
+        return Some("counts as one approval; others have to approve too".to_owned());
+    }
+    let end = records.iter().find_map(|record| match &record.event {
+        Event::RunEnded(ended) => {
+            Some(format!("the run ends: {} ({})", ended.status.word(), ended.terminal_reason))
+        }
+        _ => None,
+    });
+    let course = records.iter().find_map(|record| match &record.event {
+        Event::Routed(routed) => Some(&routed.course),
+        _ => None,
+    });
+    match course {
+        Some(Course::Enter(step)) if run.flow().is_last_resort(step) => {
+            Some(format!("goes to step `{step}`, after which the run ends as failed"))
+        }
+        Some(Course::Enter(step)) => Some(format!("goes on with step `{step}`{}", title(run, step))),
+        Some(Course::LoopBack(step)) => Some(format!("goes back to step `{step}`")),
+        Some(Course::Complete) => Some("the run is complete".to_owned()),
+        Some(Course::Hold) => Some("asks again".to_owned()),
+        Some(Course::Stop) | None => end,
+    }
+}
+
+/// Whether somebody else is asked there.
+fn title(run: &Run, step: &StepId) -> &'static str {
+    if run.flow().step(step).is_some_and(|step| step.asks().is_some()) { ", which asks" } else { "" }
+}
