@@ -1,6 +1,7 @@
 //! Writes what is made from the code and committed: the JSON Schemas of the contracts.
 //!
-//! It knows where a file stands, not what is in it. `flow.schema.json` beside them is kept by hand (`flow::SCHEMA`).
+//! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
+//! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
 
 use crate::tidy::Problem;
 use envoi_contract::schema;
@@ -9,7 +10,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 const FOLDER: &str = "spec/schemas";
 
 /// What stands in the folder and is not generated.
-const BY_HAND: &[&str] = &["flow.schema.json"];
+const BY_HAND: &[&str] = &["config.schema.json", "flow.schema.json"];
 
 /// One file to be generated.
 struct Generated {

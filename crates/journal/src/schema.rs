@@ -33,6 +33,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../migrations/0001_spine.sql") },
     Migration { sql: include_str!("../migrations/0002_people.sql") },
+    Migration { sql: include_str!("../migrations/0003_deliveries.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

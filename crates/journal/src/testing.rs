@@ -66,6 +66,7 @@ pub(crate) fn commit(run: &RunId, seq: u64, events: impl IntoIterator<Item = Eve
         records: (seq..).zip(events).map(record).collect(),
         pinned: (seq == 0).then(pinned),
         blobs: Vec::new(),
+        deliveries: Vec::new(),
         snapshot: None,
     }
 }

@@ -18,6 +18,7 @@ mod crash;
 mod doubt;
 mod envelope;
 mod nasty;
+mod notify;
 mod people;
 mod repair;
 mod secrets;

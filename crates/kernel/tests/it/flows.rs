@@ -29,6 +29,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         secrets: Vec::new(),
         workspace: ".".to_owned(),
         env: Vec::new(),
+        notify: Vec::new(),
         steps: steps.into_iter().collect(),
         digest: Digest::of(b"demo"),
     })
