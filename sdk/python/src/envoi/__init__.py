@@ -44,6 +44,7 @@ from .routing import (
     resolve_routing,
 )
 from .skill_report import SkillError, SkillReport, Verdict, judge, read_skill_report, write_skill_report
+from .step_answer import Answer, AnswerChoice, AnswerFile
 from .user_envelope import (
     AttachmentRef,
     BlankAnswerError,
@@ -60,6 +61,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ABSENT",
+    "Answer",
+    "AnswerChoice",
+    "AnswerFile",
     "AttachmentRef",
     "BlankAnswerError",
     "ContractError",
