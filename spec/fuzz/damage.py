@@ -3,7 +3,7 @@
 Some break a value before it is spelled, so that all around it stays right; the others break the text.
 """
 
-from spelling import Chance, Number, Object, Raw, spell, spell_text
+from spelling import Chance, Number, Object, Raw, spell
 
 WRONG = (
     None, True, "", "text", [], [None], ["a", 1], Object(), Object([("a", 1)]), Number("-1"), Number("1.5"), Number("9007199254740992"),

@@ -3,7 +3,7 @@
 import sys
 
 import envoi
-from envoi.handoff.envelope import read_document
+from envoi.errors import read_document
 
 
 def signal(document: bytes) -> envoi.RoutingSignal:

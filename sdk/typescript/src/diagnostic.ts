@@ -72,7 +72,11 @@ export class ContractError extends Error implements Details {
 
   /** The same with its place, found again in `text`. */
   located(text: string): ContractError {
-    const position = this.position ?? locate(text, this.pointer);
+    return this.at(this.position ?? locate(text, this.pointer));
+  }
+
+  /** The same at this place. */
+  at(position: Position | undefined): ContractError {
     return new ContractError(this.code, { ...this.details(), position });
   }
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from . import json
+
+T = TypeVar("T")
 
 ENVELOPE_INVALID = "ENVELOPE_INVALID"
 HANDOFF_INVALID = "HANDOFF_INVALID"
@@ -75,6 +77,19 @@ class ContractError(ValueError):
         place = "" if self.line is None else f" (line {self.line}, column {self.column})"
         hint = f"; {self.hint}" if self.hint else ""
         return f"{self.code}{pointer}{place}: expected {self.expected}, found {self.found}{hint}"
+
+
+def read_document(document: Union[bytes, str], code: str, read: Callable[[Any], T]) -> T:
+    """Reads a document with `read`, and says in a refusal where in the text it is."""
+    try:
+        value = json.loads(document)
+    except json.JsonError as error:
+        raise ContractError.of_json(code, error) from None
+    try:
+        return read(value)
+    except ContractError as refusal:
+        text = document if isinstance(document, str) else document.decode("utf-8")
+        raise refusal.located(text) from None
 
 
 def describe(value: Any) -> str:

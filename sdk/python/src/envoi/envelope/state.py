@@ -8,9 +8,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
 from .. import json, moment
 from ..ascii import lower
-from ..errors import ENVELOPE_INVALID, ContractError
+from ..errors import ENVELOPE_INVALID, ContractError, read_document
 from ..fields import ABSENT, Fields, with_unknown
-from ..handoff.envelope import read_document
 from ..moment import Time
 from .interrupt import FlowInterrupt
 from .record import ProcessingRecord
