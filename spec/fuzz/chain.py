@@ -4,6 +4,9 @@ A document D is decoded and encoded by each language for itself: Rust(D), Python
 Then it goes round: Rust → Python → TypeScript → Rust → Python → TypeScript → Rust, on one line first and indented from the
 second trip on; at each stop the bytes must be N in that form, so that two trips change nothing after the first reading.
 
+What a resolver, a writer of hand-offs and an import make of their inputs, with audits and reports, is compared in the same way,
+once: it is another kind of document. So is a refusal.
+
 A broken document must be refused by all three with the very same message (code, pointer, line, column, what was expected and
 found, what to do), or be accepted by all three with the same bytes. Bytes that are not UTF-8 cannot be given to a decoder of
 texts: answers are broken in other ways.
@@ -20,6 +23,7 @@ from pathlib import Path
 
 import damage
 import documents
+import inputs
 from spelling import Chance, Object, spell
 
 HERE = Path(__file__).resolve().parent
@@ -95,6 +99,15 @@ def carry(languages: list, batch: list, findings: Findings, what: str) -> int:
     return sum(map(len, first))
 
 
+def answer(languages: list, batch: list, findings: Findings) -> int:
+    """Inputs that are answered with something else: the same bytes, or the same refusal. How many were refused."""
+    together = apart(languages, batch)
+    for (kind, document), answers in zip(batch, together):
+        if len(set(answers.values())) > 1:
+            findings.add("answered apart", kind, document, answers)
+    return sum(not answers["rust"][0] for answers in together)
+
+
 def refuse(languages: list, batch: list, how: list, findings: Findings) -> Counter:
     """Broken documents: the same refusal, or the same bytes. How many of each kind of damage were refused."""
     refused: Counter = Counter()
@@ -133,7 +146,7 @@ def is_text(document: bytes) -> bool:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("count", type=int, nargs="?", default=10_000, help="pipeline envelopes; half as many others, and as many broken ones")
+    options.add_argument("count", type=int, nargs="?", default=10_000, help="pipeline envelopes, and broken documents; half as many others and inputs")
     options.add_argument("seed", nargs="?", default="1", help="any word")
     options.add_argument("--rust", required=True, help="the program `passage`")
     given = options.parse_args()
@@ -156,6 +169,12 @@ def main() -> int:
     size = carry(languages, batch, findings, "other")
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(kinds).items()))
     print(f"{len(batch)} others, {size} bytes: {told}")
+
+    chance = Chance(f"{given.seed} inputs")
+    kinds = [chance.of(list(inputs.INPUTS)) for _ in range(given.count // 2)]
+    refused_inputs = answer(languages, [(kind, inputs.INPUTS[kind](chance)) for kind in kinds], findings)
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(kinds).items()))
+    print(f"{len(kinds)} inputs, {refused_inputs} refused: {told}")
 
     batch, how = make_broken(Chance(f"{given.seed} broken"), given.count)
     refused = refuse(languages, batch, how, findings)

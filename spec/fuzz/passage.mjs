@@ -14,11 +14,17 @@ import {
   parseJson,
   parseSkillReport,
   parseUserEnvelope,
+  resolve,
+  writeHandoff,
 } from "../../sdk/typescript/dist/index.js";
 import { readDocument } from "../../sdk/typescript/dist/diagnostic.js";
 
 /** A signal stands in other documents; here it is one itself. */
 const signal = (document) => readDocument("ROUTING_SIGNAL_INVALID", document, RoutingSignal.from);
+
+/** What reading an envelope had to interpret. */
+const interpreted = (value) =>
+  Envelope.importDict(value).interpretations.map(({ pointer, read, taken_as }) => [pointer, read, taken_as]);
 
 const PASSES = {
   envelope: (document) => Envelope.decode(document).toStateDict(),
@@ -28,6 +34,12 @@ const PASSES = {
   "signal-resolver": (document) => signal(document).toResolver(),
   report: (document) => parseSkillReport(document).toJson(),
   answer: (document) => parseUserEnvelope(document.toString("utf8"), true),
+  import: (document) => readDocument("ENVELOPE_INVALID", document, interpreted),
+  route: (document) => {
+    const { signal, audit } = resolve(document);
+    return [signal.toResolver(), audit.toJson()];
+  },
+  write: (document) => writeHandoff(document).toJson(),
   json: parseJson,
 };
 

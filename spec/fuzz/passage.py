@@ -11,6 +11,17 @@ def signal(document: bytes) -> envoi.RoutingSignal:
     return read_document(document, "ROUTING_SIGNAL_INVALID", envoi.RoutingSignal.from_dict)
 
 
+def interpreted(envelope: object) -> list:
+    """What reading an envelope had to interpret."""
+    return [[each.pointer, each.read, each.taken_as] for each in envoi.Envelope.import_dict(envelope)[1]]
+
+
+def route(document: bytes) -> list:
+    """A signal and its audit."""
+    resolution = envoi.resolve(envoi.decode_routing_input(document))
+    return [resolution.signal.to_resolver_dict(), resolution.audit.to_dict()]
+
+
 PASSES = {
     "envelope": lambda document: envoi.Envelope.from_json(document).to_state_dict(),
     "envelope-dict": lambda document: envoi.Envelope.from_json(document).to_dict(),
@@ -19,6 +30,9 @@ PASSES = {
     "signal-resolver": lambda document: signal(document).to_resolver_dict(),
     "report": lambda document: envoi.SkillReport.from_json(document).to_dict(),
     "answer": lambda document: envoi.parse_user_envelope(document.decode(), True).to_dict(),
+    "import": lambda document: read_document(document, "ENVELOPE_INVALID", interpreted),
+    "route": route,
+    "write": lambda document: envoi.write_handoff(document).to_dict(),
     "json": envoi.json.loads,
 }
 

@@ -8,11 +8,11 @@
     reason = "it uses the crate from outside: the crate itself reads no stdin"
 )]
 
-use envoi_contract::envelope::Envelope;
+use envoi_contract::envelope::{Envelope, Interpretation};
 use envoi_contract::error::Diagnostic;
-use envoi_contract::handoff::Handoff;
+use envoi_contract::handoff::{self, Handoff};
 use envoi_contract::json::Value;
-use envoi_contract::routing::Signal;
+use envoi_contract::routing::{self, Signal};
 use envoi_contract::skill_report::SkillReport;
 use envoi_contract::user_envelope;
 use std::io::{self, BufRead, BufWriter, Read, Write};
@@ -52,6 +52,11 @@ fn pass(kind: &str, document: &[u8]) -> Result<Value, String> {
         "signal-resolver" => told(signal(document)).map(|signal| signal.resolver()),
         "report" => told(SkillReport::decode(document)).map(|report| report.to_value()),
         "answer" => answer(document),
+        "import" => told(import(document)),
+        "route" => told(route(document)),
+        "write" => {
+            told(handoff::decode_draft(document).and_then(handoff::write)).map(|handoff| handoff.to_value())
+        }
         "json" => told(Value::parse(document)),
         _ => Err(format!("no kind of document: {kind}")),
     }
@@ -59,6 +64,22 @@ fn pass(kind: &str, document: &[u8]) -> Result<Value, String> {
 
 fn told<T>(result: Result<T, impl ToString>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
+}
+
+/// What reading an envelope had to interpret.
+fn import(document: &[u8]) -> Result<Value, Diagnostic> {
+    let value = Value::parse(document).map_err(|error| Diagnostic::of_json("ENVELOPE_INVALID", error))?;
+    let (_, interpretations) = Envelope::import(&value).map_err(|refusal| refusal.located(document))?;
+    let told = |Interpretation { pointer, read, taken_as }: Interpretation| {
+        Value::from(vec![pointer, read, taken_as])
+    };
+    Ok(Value::from(interpretations.into_iter().map(told).collect::<Vec<_>>()))
+}
+
+/// A signal and its audit.
+fn route(document: &[u8]) -> Result<Value, Diagnostic> {
+    let resolution = routing::decode_input(document).and_then(|input| routing::resolve(&input))?;
+    Ok(Value::from(vec![resolution.signal.resolver(), resolution.audit.to_value()]))
 }
 
 /// A signal stands in other documents; here it is one itself.

@@ -14,7 +14,8 @@ export { ContractError, type Code } from "./diagnostic.js";
 export { formatTime, parseTime } from "./time.js";
 
 export { ROUTING_KINDS, type RoutingConfig, type RoutingInput, type RoutingKind } from "./routing/input.js";
-export { resolveRouting } from "./routing/resolve.js";
+export { Audit, type Resolution, type Row } from "./routing/audit.js";
+export { resolve, resolveRouting } from "./routing/resolve.js";
 export {
   DECISIONS,
   RoutingSignal,
@@ -33,6 +34,7 @@ export { writeHandoff, type Identity } from "./handoff/write.js";
 
 export { createEnvelope, createInterrupt, type EnvelopeRequest, type InterruptRequest } from "./envelope/create.js";
 export { Envelope, type StageContext } from "./envelope/envelope.js";
+export type { Interpretation } from "./envelope/interpretation.js";
 export {
   DEFAULT_TIME_TO_LIVE_MS,
   FlowInterrupt,

@@ -2,7 +2,7 @@
 
 | contract | names |
 |---|---|
-| routing | `resolve_routing`, `RoutingSignal`, `convert` |
+| routing | `resolve_routing`, `resolve`, `RoutingSignal`, `convert` |
 | hand-off | `write_handoff`, `HandoffEnvelope` |
 | pipeline state | `create_envelope`, `Envelope`, `ProcessingRecord`, `FlowInterrupt`, `TerminalReason` |
 | skill report | `write_skill_report`, `read_skill_report`, `SkillReport`, `judge` |
@@ -17,6 +17,7 @@ from .attempt import Feedback, Step, step
 from .envelope import (
     Envelope,
     FlowInterrupt,
+    Interpretation,
     InterruptKind,
     InterruptResponse,
     InterruptStatus,
@@ -31,6 +32,7 @@ from .handoff import HandoffDraft, HandoffEnvelope, HandoffStatus, Identity, sum
 from .json import JsonError
 from .moment import parse_time
 from .routing import (
+    Audit,
     Decision,
     Resolution,
     Route,
@@ -65,6 +67,7 @@ __all__ = [
     "AnswerChoice",
     "AnswerFile",
     "AttachmentRef",
+    "Audit",
     "BlankAnswerError",
     "ContractError",
     "Decision",
@@ -75,6 +78,7 @@ __all__ = [
     "HandoffEnvelope",
     "HandoffStatus",
     "Identity",
+    "Interpretation",
     "InterruptKind",
     "InterruptResponse",
     "InterruptStatus",

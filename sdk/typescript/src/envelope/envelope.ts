@@ -5,6 +5,7 @@ import { Fields, isText, isTruth, withUnknown } from "../fields.js";
 import type { Source } from "../json/source.js";
 import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { INVALID, counter, readTime } from "./fields.js";
+import { interpretations, type Interpretation } from "./interpretation.js";
 import { FlowInterrupt } from "./interrupt.js";
 import { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./reason.js";
 import { ProcessingRecord } from "./record.js";
@@ -112,6 +113,16 @@ export class Envelope {
    */
   static fromDict(data: unknown): Envelope {
     return read(jsonFor(INVALID, data));
+  }
+
+  /**
+   * Reads an envelope as `fromDict` does, and says which values of it are written in another way now. Members that were missing
+   * or null and have their defaults now are not among them. @throws as `fromDict`
+   */
+  static importDict(data: unknown): { envelope: Envelope; interpretations: Interpretation[] } {
+    const value = jsonFor(INVALID, data);
+    const envelope = read(value);
+    return { envelope, interpretations: interpretations(value, envelope.toStateDict()) };
   }
 
   /** All 37 members, nulls and all, then the unknown ones: the complete state. */

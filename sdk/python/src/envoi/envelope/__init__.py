@@ -11,6 +11,7 @@ Bounds are numbers here; they are enforced where something is started.
 """
 
 from .create import create_envelope
+from .interpretation import Interpretation
 from .interrupt import FlowInterrupt, InterruptKind, InterruptResponse, InterruptStatus
 from .record import ProcessingRecord, RecordStatus
 from .state import Envelope, TerminalReason
@@ -18,6 +19,7 @@ from .state import Envelope, TerminalReason
 __all__ = [
     "Envelope",
     "FlowInterrupt",
+    "Interpretation",
     "InterruptKind",
     "InterruptResponse",
     "InterruptStatus",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import json, moment
 from ..ascii import lower
 from ..errors import ENVELOPE_INVALID, ContractError, read_document
 from ..fields import ABSENT, Fields, with_unknown
 from ..moment import Time
+from .interpretation import Interpretation, interpretations
 from .interrupt import FlowInterrupt
 from .record import ProcessingRecord
 
@@ -125,6 +126,15 @@ class Envelope:
             setattr(envelope, name, member.read(fields, name, getattr(envelope, name)))
         envelope.unknown = fields.rest()
         return envelope
+
+    @classmethod
+    def import_dict(cls, data: Mapping[str, Any]) -> Tuple["Envelope", List[Interpretation]]:
+        """Reads an envelope as `from_dict` does, and says which values of it are written in another way now.
+
+        Members that were missing or null and have their defaults now are not among them. Raises as `from_dict`.
+        """
+        envelope = cls.from_dict(data)
+        return envelope, list(interpretations(json.plain(data), envelope.to_state_dict()))
 
     @classmethod
     def from_json(cls, document: Union[bytes, str]) -> "Envelope":
