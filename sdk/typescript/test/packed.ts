@@ -71,7 +71,7 @@ try {
   writeFileSync(join(project, "package.json"), '{"name": "consumer", "private": true, "type": "module"}');
   run(project, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", join(folder, packed[0] ?? ""));
   const installed = join(project, "node_modules", "envoi");
-  assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
+  assert.deepEqual(readdirSync(installed).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"]);
 
   const examples = runExamples(join(installed, "README.md"), project);
   writeFileSync(join(project, "consumer.ts"), CONSUMER);
