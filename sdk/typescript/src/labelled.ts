@@ -4,13 +4,14 @@
  * Turns text into the JSON form; what the members mean is checked there, once for both.
  */
 
-import { ContractError, readDocument, type Code } from "./diagnostic.js";
+import { ContractError, readDocument } from "./diagnostic.js";
 import { positionOf } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
 import { parseJson } from "./json/read.js";
 import { open, type Source } from "./json/source.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { dropEnd, isBlank, sameIgnoringCase, shorten, trim, trimEnd, trimStart } from "./scalars.js";
+import type { Code } from "./vocabulary.js";
 
 /** Which labels a text may have, and what each becomes. */
 export interface Labels {

@@ -12,16 +12,8 @@ const ONE_WORD: &[&str] = &["CANCELLING", "REFUSED"];
 /// Words in capitals that are no codes of ours.
 const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR"];
 
-/// Texts of the libraries that are no codes: variables without `ENVOI_`, and constants that a package exports by name.
-const NO_CODES_OF_LIBRARIES: &[&str] = &[
-    "EXTENSION_URI",
-    "MAX_ATTACHMENTS",
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_SUMMARY_SCALARS",
-    "RUN_BASE",
-    "RUN_ID",
-];
+/// Texts of the libraries that are no codes: variables without their `ENVOI_`.
+const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
@@ -68,12 +60,13 @@ fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
         .map(|literal| (source.path.as_str(), literal.line, literal.text.as_str()))
 }
 
-/// Codes in texts of the libraries for other languages.
+/// Codes in texts of the libraries for other languages, above the names that a Python module exports.
 fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
     let shipped = file.path.starts_with("sdk/")
         && file.path.contains("/src/")
         && (file.path.ends_with(".py") || file.path.ends_with(".ts"));
-    let lines = file.text.lines().enumerate().filter(move |_| shipped);
+    let text = file.text.split("\n__all__ = [").next().unwrap_or_default();
+    let lines = text.lines().enumerate().filter(move |_| shipped);
     let quoted = lines.flat_map(|(at, line)| line.split('"').map(move |text| (at.saturating_add(1), text)));
     quoted
         .filter(|(_, text)| is_code(text) && !NO_CODES_OF_LIBRARIES.contains(text))
@@ -105,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_code_of_a_library_needs_a_page_too() {
-        let library = ("sdk/python/src/envoi/x.py", "CODE = \"SKILL_LOST\"\nMOST = \"MAX_BYTES\"\n");
+        let library =
+            ("sdk/python/src/envoi/x.py", "CODE = \"SKILL_LOST\"\n__all__ = [\n    \"MAX_BYTES\",\n]\n");
         assert!(
             told(&[library]).starts_with("sdk/python/src/envoi/x.py:1: the code `SKILL_LOST` has no page")
         );

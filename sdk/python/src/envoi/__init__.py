@@ -58,11 +58,13 @@ from .user_envelope import (
     parse_user_envelope,
     wrap_user_envelope,
 )
+from .vocabulary import DEFAULT_TIME_TO_LIVE_MS
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ABSENT",
+    "DEFAULT_TIME_TO_LIVE_MS",
     "Answer",
     "AnswerChoice",
     "AnswerFile",

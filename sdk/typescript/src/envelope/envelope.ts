@@ -4,37 +4,12 @@ import { jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, isText, isTruth, withUnknown } from "../fields.js";
 import type { Source } from "../json/source.js";
 import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { EXCHANGED_MEMBERS, TERMINAL_REASONS, type TerminalReason } from "../vocabulary.js";
 import { INVALID, counter, readTime } from "./fields.js";
 import { interpretations, type Interpretation } from "./interpretation.js";
 import { FlowInterrupt } from "./interrupt.js";
-import { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./reason.js";
+import { parseTerminalReason } from "./reason.js";
 import { ProcessingRecord } from "./record.js";
-
-/** The members of `toDict`, in order; `toStateDict` writes all 37. */
-const DICT_MEMBERS: ReadonlySet<string> = new Set([
-  "envelope_id",
-  "request_id",
-  "user_id",
-  "session_id",
-  "raw_input",
-  "outputs",
-  "current_stage",
-  "stage_order",
-  "iteration",
-  "llm_call_count",
-  "agent_hop_count",
-  "terminal_reason",
-  "terminated",
-  "termination_reason",
-  "interrupt_pending",
-  "interrupt",
-  "active_stages",
-  "completed_stage_set",
-  "failed_stages",
-  "parallel_mode",
-  "errors",
-  "metadata",
-]);
 
 /** What a step needs to know of the round it runs in. */
 export interface StageContext {
@@ -132,7 +107,7 @@ export class Envelope {
 
   /** The 22 members that systems exchange while a pipeline runs, then the unknown ones. */
   toDict(): JsonObject {
-    const exchanged = this.members().filter(([name]) => DICT_MEMBERS.has(name));
+    const exchanged = this.members().filter(([name]) => EXCHANGED_MEMBERS.has(name));
     return withUnknown(new Map(exchanged), toJsonObject(this.unknown));
   }
 

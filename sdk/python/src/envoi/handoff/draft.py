@@ -10,7 +10,8 @@ from ..ascii import SPACE, same
 from ..errors import HANDOFF_INVALID, ContractError
 from ..fields import ABSENT, Fields
 from ..routing import RoutingSignal
-from .envelope import HandoffStatus, read_signal, read_status, take_extras
+from ..vocabulary import HandoffStatus
+from .envelope import read_signal, read_status, take_extras
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, Mapping, Optional, Union
 
 from .. import json, moment
@@ -13,15 +12,8 @@ from ..errors import HANDOFF_INVALID, ContractError, describe, read_document, sh
 from ..fields import ABSENT, Fields, with_unknown
 from ..moment import Time
 from ..routing import RoutingSignal
+from ..vocabulary import HandoffStatus
 from .summary import MAX_SUMMARY_SCALARS
-
-
-class HandoffStatus(str, Enum):
-    """How a step's execution ended. A critic's verdict is no status."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    SKIPPED = "skipped"
 
 
 @dataclass

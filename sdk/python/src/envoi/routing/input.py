@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .. import labelled
 from ..ascii import is_blank, same
 from ..errors import ROUTING_INVALID, ContractError, describe
 from ..fields import ABSENT, Fields
-
-
-class RoutingKind(str, Enum):
-    """The shape of a step's routing."""
-
-    LINEAR = "linear"
-    MICROLOOP = "microloop"
-    BRANCH = "branch"
+from ..vocabulary import RoutingKind
 
 
 @dataclass

@@ -7,10 +7,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..ascii import SPACE, lower, same
 from ..letters import is_word_part, word_start
+from ..vocabulary import RoutingKind
 from . import label, text
 from .audit import Audit, digest_of
 from .hint import Hint
-from .input import Routing, RoutingInput, RoutingKind
+from .input import Routing, RoutingInput
 from .signal import Decision, Route, RoutingSignal
 
 
