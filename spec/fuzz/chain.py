@@ -17,6 +17,7 @@ The same seed gives the same documents. A disagreement is printed with the docum
 import argparse
 import subprocess
 import sys
+import textwrap
 import time
 from collections import Counter
 from pathlib import Path
@@ -144,6 +145,10 @@ def is_text(document: bytes) -> bool:
     return True
 
 
+def say(line: str) -> None:
+    print(textwrap.fill(line, 116, subsequent_indent="  "), flush=True)
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("count", type=int, nargs="?", default=10_000, help="pipeline envelopes, and broken documents; half as many others and inputs")
@@ -156,32 +161,32 @@ def main() -> int:
         Language("typescript", ["node", str(HERE / "passage.mjs")]),
     ]
     findings, began = Findings(), time.monotonic()
-    print(f"seed {given.seed}")
+    say(f"seed {given.seed}")
 
     chance = Chance(f"{given.seed} envelopes")
     batch = [("envelope", spell(documents.envelope(chance), chance, chance.once(2))) for _ in range(given.count)]
     size = carry(languages, batch, findings, "envelope")
-    print(f"{len(batch)} pipeline envelopes, {size} bytes: read apart, then two trips")
+    say(f"{len(batch)} pipeline envelopes, {size} bytes: read apart, then two trips")
 
     chance = Chance(f"{given.seed} others")
     kinds = [chance.of(list(documents.OTHERS)) for _ in range(given.count // 2)]
     batch = [(kind, spell(documents.OTHERS[kind](chance), chance, chance.once(2))) for kind in kinds]
     size = carry(languages, batch, findings, "other")
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(kinds).items()))
-    print(f"{len(batch)} others, {size} bytes: {told}")
+    say(f"{len(batch)} others, {size} bytes: {told}")
 
     chance = Chance(f"{given.seed} inputs")
     kinds = [chance.of(list(inputs.INPUTS)) for _ in range(given.count // 2)]
     refused_inputs = answer(languages, [(kind, inputs.INPUTS[kind](chance)) for kind in kinds], findings)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(kinds).items()))
-    print(f"{len(kinds)} inputs, {refused_inputs} refused: {told}")
+    say(f"{len(kinds)} inputs, {refused_inputs} refused: {told}")
 
     batch, how = make_broken(Chance(f"{given.seed} broken"), given.count)
     refused = refuse(languages, batch, how, findings)
     told = ", ".join(f"{refused[each]} of {count} {each}" for each, count in sorted(Counter(how).items()))
-    print(f"{len(batch)} broken documents, {sum(refused.values())} refused: {told}")
+    say(f"{len(batch)} broken documents, {sum(refused.values())} refused: {told}")
 
-    print(f"{findings.count} disagreements, {time.monotonic() - began:.0f} s")
+    say(f"{findings.count} disagreements, {time.monotonic() - began:.0f} s")
     return 1 if findings.count else 0
 
 

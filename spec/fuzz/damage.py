@@ -5,10 +5,14 @@ Some break a value before it is spelled, so that all around it stays right; the 
 
 from spelling import Chance, Number, Object, Raw, spell
 
+NO_COUNTS = tuple(map(Number, ("-1", "1.5", "9007199254740992", "9007199254740992.0", "1e16", "-1e-400", "1e400", "1e-1", "9007199254740990.5", "1" * 30)))
+NO_TIMES = (
+    "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00+24:00", "2025-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2026-01-01T24:00:00Z",
+    "2026-01-01T00:00:61Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+01:00Z", "2026-01-01T00:00:00+0100", "2026-00-01T00:00:00Z",
+    "٢026-01-01T00:00:00Z", " 2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n", "2026-01-01T00:00:00+00:60", "2026-01-01_00:00:00Z", "today",
+)  # fmt: skip
 WRONG = (
-    None, True, "", "text", [], [None], ["a", 1], Object(), Object([("a", 1)]), Number("-1"), Number("1.5"), Number("9007199254740992"),
-    Number("1e16"), Number("-1e-400"), Number("1e400"), "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00+24:00",
-    "2025-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+01:00Z", "٢026-01-01T00:00:00Z", " 2026-01-01T00:00:00Z",
+    None, True, "", "text", [], [None], ["a", 1], Object(), Object([("a", 1)]), *NO_COUNTS, *NO_TIMES[:4],
     "COMPLETED ", "Pending", "dance", "K", "/x", "../x", "a//b", "C:/x", "a\\b", "f/", "high",
 )  # fmt: skip
 TOKENS = (
@@ -16,7 +20,7 @@ TOKENS = (
     "tru", "True", "None", "undefined", "nul", "'a'", "NULL",
 )  # fmt: skip
 STRINGS = (
-    b'"\\ud800"', b'"\\udc00"', b'"\\ud800\\ud800"', b'"\\udc00\\ud800"', b'"\\ud83d x"', b'"\\ud83d\\n"', b'"\\u12"', b'"\\u12g4"', b'"\\x41"', b'"\\a"',
+    b'"\\ud800"', b'"\\udc00"', b'"\\ud800\\ud800"', b'"\\udc00\\ud800"', b'"\\udc00\\udc00"', b'"\\udbff\\udbff"', b'"\\ud83d x"', b'"\\ud83d\\n"', b'"\\u12"', b'"\\u12g4"', b'"\\x41"', b'"\\a"',
     b'"\n"', b'"\t"', b'"\x00"', b'"\x1f"', b'"open', b'"\\', b'"\\"', b'"\\u', b'"\\ud83d\\u"', b'"\\ud83d\\u00"', b'"\\U0041"', b'"\\ud83d\\ude0"',
 )  # fmt: skip
 BYTES = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\xf0\x9f\x98", b"\x80", b"\xf8\x88\x80\x80\x80", b"\xc1\xbf")
@@ -45,8 +49,10 @@ def put(container: list, index: int, new: object) -> None:
 def wrong_member(value: Object, chance: Chance) -> None:
     """A member of the document, or of what stands in it, gets a value that may be none for it."""
     near = [(value, index) for index in range(len(value))]
-    container, index = chance.of(near if chance.once(2) else places(value))
-    put(container, index, chance.of(WRONG))
+    container, index = chance.of(places(value) if chance.once(3) else near)
+    old = container[index][1] if isinstance(container, Object) else container[index]
+    like = NO_COUNTS if isinstance(old, Number) else NO_TIMES if isinstance(old, str) and old[4:5] == "-" else WRONG
+    put(container, index, chance.of(WRONG if chance.once(3) else like))
 
 
 def missing_member(value: Object, chance: Chance) -> None:
