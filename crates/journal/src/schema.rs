@@ -3,6 +3,8 @@
 //! Owns the pragmas that durability rests on and the ordered, checksummed migrations. Knows nothing of what the tables mean.
 
 mod read_only;
+#[cfg(test)]
+mod upgrade;
 
 use crate::{
     durable,

@@ -304,7 +304,11 @@ impl Control {
                 if let Some(state) = self.loops.get_mut(&event.visit.step) {
                     state.sent_back_by.clone_from(&event.answer);
                 }
-                self.diverted = None;
+                // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
+                let undone = |diverted: &Diverted| flow.position(step) <= flow.position(&diverted.step);
+                if self.diverted.as_ref().is_some_and(undone) {
+                    self.diverted = None;
+                }
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_visit(step);
             }
