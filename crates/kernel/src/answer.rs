@@ -29,6 +29,9 @@ use std::sync::Arc;
 /// Longest text of an answer; more belongs into a file.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
+/// Longest text where several people have to approve: all of theirs come together.
+const MAX_VOTE_BYTES: usize = 8 * 1024;
+
 /// Largest response that stands in the journal itself (contract 3).
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
@@ -187,8 +190,10 @@ fn check_content(
     if answer.data.as_ref().is_some_and(|data| data.compact().len() > MAX_DATA_BYTES) {
         return misfit(format!("the form has over {MAX_DATA_BYTES} bytes; attach a file"));
     }
-    if answer.text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
-        return misfit(format!("the text has over {MAX_TEXT_BYTES} bytes; attach a file"));
+    let several = plan.is_some_and(|plan| plan.quorum > 1);
+    let longest = if several { MAX_VOTE_BYTES } else { MAX_TEXT_BYTES };
+    if answer.text.as_ref().is_some_and(|text| text.len() > longest) {
+        return misfit(format!("the text has over {longest} bytes; attach a file"));
     }
     // Only an approval is merged with those before it.
     let votes = draft.control.votes.get(&answer.interrupt).filter(|_| answer.choice == Choice::Approve);

@@ -116,6 +116,45 @@ fn a_step_after_a_denial_that_repeats_itself_still_ends_the_run_as_denied() {
 }
 
 #[test]
+fn a_step_that_a_denial_leads_to_and_that_fails_first_still_ends_the_run_as_denied() {
+    let flow = flow([ask("q").on_deny("undo"), step("b").next("end"), step("undo")]);
+    plays(
+        &flow,
+        "> start
+         started, asks Ask of q.1
+         = question [waiting 3]
+         > deny
+         answered deny, q.1 -> undo, q.1 succeeded, undo.1.1 begins
+         = undo.1.1 live
+         > undo.1.1 exit 1
+         undo.1.1 TOOL_EXIT_NON_ZERO, undo.1 stops, undo.1 failed, over: tool_failed_fatally at undo
+         = nothing [failed 1]
+         > reopen
+         reopened at undo, undo.2.1 begins
+         = undo.2.1 live
+         > undo.2.1 exit 0
+         undo.2.1 ok, undo.2 stops, undo.2 succeeded, over: policy_violation at q
+         = nothing [failed 1]
+         ",
+    );
+}
+
+#[test]
+fn a_denial_that_was_mended_is_not_told_of_a_later_step() {
+    let steps = [
+        ask("q").on_deny("mend"),
+        step("b").next("r"),
+        step("mend").next("r"),
+        ask("r").on_deny("undo").next("undo"),
+        step("undo"),
+    ];
+    assert_eq!(
+        ends(&flow(steps), &["start", "deny", "mend.1.1 exit 0", "approve", "undo.1.1 exit 0"]),
+        "undo.1.1 ok, undo.1 -> end, undo.1 succeeded, over: completed = nothing [succeeded 0]"
+    );
+}
+
+#[test]
 fn a_step_that_a_denial_leads_to_may_also_be_reached_on_the_ordinary_way() {
     let inputs = ["start", "approve", "tidy.1.1 exit 0"];
     assert_eq!(

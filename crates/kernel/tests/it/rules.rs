@@ -178,7 +178,10 @@ impl Count {
             }
             Event::InterruptCancelled(event) => drop(self.close(&event.interrupt)),
             Event::Routed(event) => self.leaves(flow, event),
-            Event::RunReopened(_) => (self.over, self.diverted) = (false, None),
+            Event::RunReopened(event) => {
+                self.over = false;
+                self.diverted = self.diverted.take().filter(|asker| *asker != event.step);
+            }
             Event::RunEnded(event) => self.ends(event),
             _ => {}
         }
@@ -237,6 +240,7 @@ impl Count {
         let Some(asker) = &self.diverted else { return };
         match &event.course {
             Course::LoopBack(step) if flow.position(step) <= flow.position(asker) => self.diverted = None,
+            Course::Enter(_) if event.visit.step != *asker => self.diverted = None,
             Course::Complete => {
                 let step = &event.visit.step;
                 let named = flow.steps.iter().any(|asks| {

@@ -19,6 +19,7 @@ fn file(path: &str, content: Option<&str>) -> FileChange {
         path: path.to_owned(),
         change: if content.is_some() { Change::Modified } else { Change::Deleted },
         blob: content.map(|content| blob(content.as_bytes())),
+        before: None,
     }
 }
 
