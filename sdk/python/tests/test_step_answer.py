@@ -8,7 +8,7 @@ import envoi
 
 REF = '{"artifactId":"a","representationRevisionId":"r","digest":"d","mime":"m","originKind":"upload"}'
 FULL = (
-    '{"text":"Approved with edits.","attachments":[' + REF + '],"interrupt":"int_1","step":"review","choice":"approve",'
+    '{"text":"Approved with edits.","attachments":[' + REF + '],"interrupt":"int_1","step":"review","visit":2,"kind":"confirmation","question":"Publish?","choice":"approve",'
     '"approved":true,"data":{"net":1.00,"id":123456789012345678901234567890,"far":1e400},"by":"ada","channel":"cli",'
     '"answered_at":"2026-02-20T05:30:00.000+01:00","files":[{"artifactId":"a","filename":"edits.pdf","path":"/run/files/edits.pdf"},'
     '{"artifactId":"b","unreadable":"it is not in this tenant","tried":2}],"later":[1.0]}'
@@ -31,6 +31,7 @@ class AnAnswer(unittest.TestCase):
     def test_each_member_is_there_with_its_type(self) -> None:
         answer = self.answer(FULL)
         self.assertEqual((answer.text, answer.interrupt, answer.step), ("Approved with edits.", "int_1", "review"))
+        self.assertEqual((answer.visit, answer.kind, answer.question), (2, envoi.InterruptKind.CONFIRMATION, "Publish?"))
         self.assertEqual((answer.choice, answer.approved), (envoi.AnswerChoice.APPROVE, True))
         self.assertEqual((answer.by, answer.channel, answer.answered_at), ("ada", "cli", "2026-02-20T05:30:00.000+01:00"))
         self.assertEqual([each.artifact_id for each in answer.attachments], ["a"])
@@ -66,6 +67,8 @@ class AnAnswer(unittest.TestCase):
             ('{"text":1}', "/text"),
             ('{"choice":"maybe"}', "/choice"),
             ('{"choice":"Approve"}', "/choice"),
+            ('{"kind":"quiz"}', "/kind"),
+            ('{"visit":1.5}', "/visit"),
             ('{"approved":"yes"}', "/approved"),
             ('{"attachments":null}', "/attachments"),
             ('{"attachments":[{}]}', "/attachments/0"),

@@ -5,9 +5,10 @@ import { Fields } from "./fields.js";
 import { parseJson } from "./json/read.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
+import { INTERRUPT_KINDS, type InterruptKind } from "./vocabulary.js";
 
 /** What a person decided. */
-export const ANSWER_CHOICES = ["approve", "deny", "proceed", "again", "stop", "respond", "rerun", "fail"] as const;
+export const ANSWER_CHOICES = ["approve", "deny", "proceed", "again", "stop", "respond", "rerun", "fail", "raise"] as const;
 export type AnswerChoice = (typeof ANSWER_CHOICES)[number];
 
 /** A file that came with an answer: where it lies, or why it could not be fetched. */
@@ -24,8 +25,12 @@ export interface Answer {
   attachments: AttachmentRef[];
   /** The question that was answered. */
   interrupt: string | null;
-  /** The step that asked. */
+  /** The step that asked, and which visit of it. */
   step: string | null;
+  visit: number | null;
+  /** What was asked for, and in which words. */
+  kind: InterruptKind | null;
+  question: string | null;
   choice: AnswerChoice | null;
   approved: boolean | null;
   /** Free-form, its numbers as they were written. */
@@ -46,7 +51,7 @@ export interface Answer {
 
 /** An answer that is nothing but its words. */
 export function answerOfWords(text: string): Answer {
-  const nothing = { interrupt: null, step: null, choice: null, approved: null, data: null, by: null, channel: null };
+  const nothing = { interrupt: null, step: null, visit: null, kind: null, question: null, choice: null, approved: null, data: null, by: null, channel: null };
   return { text, attachments: [], ...nothing, answered_at: null, files: [], paths: [], folder: null, members: new Map() };
 }
 
@@ -57,22 +62,27 @@ export function readAnswer(content: Uint8Array, folder: string | null): Answer {
   const text = fields.nullableString("text") ?? "";
   const attachments = fields.list("attachments", "a list of references", readAttachment);
   const [interrupt, step] = [fields.nullableString("interrupt"), fields.nullableString("step")];
-  const [choice, approved] = [readChoice(fields), fields.nullableBoolean("approved")];
+  const visit = fields.integer("visit", 0) || null;
+  const kind = readWord(fields, "kind", INTERRUPT_KINDS);
+  const question = fields.nullableString("question");
+  const [choice, approved] = [readWord(fields, "choice", ANSWER_CHOICES), fields.nullableBoolean("approved")];
   const data = fields.take("data") ?? null;
   const [by, channel] = [fields.nullableString("by"), fields.nullableString("channel")];
   const answered_at = readTime(fields, "answered_at");
   const files = fields.list("files", "a list of files", readFile);
   const paths = files.flatMap(({ path }) => (path === null ? [] : [path]));
   const members = json instanceof Map ? json : new Map();
-  return { text, attachments, interrupt, step, choice, approved, data, by, channel, answered_at, files, paths, folder, members };
+  const asked = { interrupt, step, visit, kind, question };
+  return { text, attachments, ...asked, choice, approved, data, by, channel, answered_at, files, paths, folder, members };
 }
 
-function readChoice(fields: Fields): AnswerChoice | null {
-  const value = fields.take("choice") ?? null;
+/** A word of a closed vocabulary, or null. */
+function readWord<W extends string>(fields: Fields, name: string, words: readonly W[]): W | null {
+  const value = fields.take(name) ?? null;
   if (value === null) return null;
-  const choice = ANSWER_CHOICES.find((known) => known === value);
-  if (choice !== undefined) return choice;
-  throw fields.wrong("choice", "approve, deny, proceed, again, stop, respond, rerun or fail", value);
+  const word = words.find((known) => known === value);
+  if (word === undefined) throw fields.wrong(name, `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`, value);
+  return word;
 }
 
 /** Reads `{artifactId, filename?, path}` or `{artifactId, filename?, unreadable}`; further members are passed over. */

@@ -10,7 +10,7 @@ import { Attempt, ContractError, JsonError, JsonNumber, formatCompact, type Answ
 
 const REF = '{"artifactId":"a","representationRevisionId":"r","digest":"d","mime":"m","originKind":"upload"}';
 const DATA = '{"net":1.00,"id":123456789012345678901234567890,"far":1e400}';
-const FULL = `{"text":"Approved with edits.","attachments":[${REF}],"interrupt":"int_1","step":"review","choice":"approve","approved":true,"data":${DATA},"by":"ada","channel":"cli","answered_at":"2026-02-20T05:30:00.000+01:00","files":[{"artifactId":"a","filename":"edits.pdf","path":"/run/files/edits.pdf"},{"artifactId":"b","unreadable":"it is not in this tenant","tried":2}],"later":[1.0]}`;
+const FULL = `{"text":"Approved with edits.","attachments":[${REF}],"interrupt":"int_1","step":"review","visit":2,"kind":"confirmation","question":"Publish?","choice":"approve","approved":true,"data":${DATA},"by":"ada","channel":"cli","answered_at":"2026-02-20T05:30:00.000+01:00","files":[{"artifactId":"a","filename":"edits.pdf","path":"/run/files/edits.pdf"},{"artifactId":"b","unreadable":"it is not in this tenant","tried":2}],"later":[1.0]}`;
 
 /** What a command reads from a file of that content. */
 function given(content: string, name = "answer.json"): Answer {
@@ -27,6 +27,7 @@ function given(content: string, name = "answer.json"): Answer {
 test("each member is there with its type", () => {
   const answer = given(FULL);
   assert.deepEqual([answer.text, answer.interrupt, answer.step], ["Approved with edits.", "int_1", "review"]);
+  assert.deepEqual([answer.visit, answer.kind, answer.question], [2, "confirmation", "Publish?"]);
   assert.deepEqual([answer.choice, answer.approved], ["approve", true]);
   assert.deepEqual([answer.by, answer.channel, answer.answered_at], ["ada", "cli", "2026-02-20T05:30:00.000+01:00"]);
   assert.deepEqual(answer.attachments.map((each) => each.artifactId), ["a"]);
@@ -65,7 +66,7 @@ test("data may be anything", () => {
 
 test("what an answer is not is refused with its place", () => {
   const rows = [
-    ["[]", ""], ['{"text":1}', "/text"], ['{"choice":"maybe"}', "/choice"], ['{"choice":"Approve"}', "/choice"], ['{"approved":"yes"}', "/approved"],
+    ["[]", ""], ['{"text":1}', "/text"], ['{"choice":"maybe"}', "/choice"], ['{"choice":"Approve"}', "/choice"], ['{"kind":"quiz"}', "/kind"], ['{"visit":1.5}', "/visit"], ['{"approved":"yes"}', "/approved"],
     ['{"attachments":null}', "/attachments"], ['{"attachments":[{}]}', "/attachments/0"], ['{"answered_at":"soon"}', "/answered_at"], ['{"files":{}}', "/files"],
     ['{"files":[{"path":"/x"}]}', "/files/0"], ['{"files":[{"artifactId":"a"}]}', "/files/0"], ['{"files":[{"artifactId":"a","path":1}]}', "/files/0/path"],
   ] as const;

@@ -14,6 +14,7 @@ from . import json
 from .errors import INVALID_USER_ENVELOPE
 from .fields import ABSENT, Fields, words_of
 from .user_envelope import AttachmentRef
+from .vocabulary import InterruptKind
 
 
 class AnswerChoice(str, Enum):
@@ -27,6 +28,7 @@ class AnswerChoice(str, Enum):
     RESPOND = "respond"
     RERUN = "rerun"
     FAIL = "fail"
+    RAISE = "raise"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,12 @@ class Answer:
     """The question that was answered."""
     step: Optional[str] = None
     """The step that asked."""
+    visit: Optional[int] = None
+    """Which visit of it."""
+    kind: Optional[InterruptKind] = None
+    """What was asked for."""
+    question: Optional[str] = None
+    """What was asked, in words."""
     choice: Optional[AnswerChoice] = None
     approved: Optional[bool] = None
     data: Any = None
@@ -82,12 +90,15 @@ class Answer:
         """Reads an answer. Raises JsonError for what is no JSON, ContractError `INVALID_USER_ENVELOPE` with the pointer."""
         fields = Fields(json.loads(content), INVALID_USER_ENVELOPE)
         members = dict(fields.rest())
-        data = fields.take("data")
+        data, visit = fields.take("data"), fields.count("visit", 0)
         return cls(
             text=fields.text_or_none("text") or "",
             attachments=fields.each("attachments", "references", lambda each, at: AttachmentRef.from_dict(each, place=at)),
             interrupt=fields.text_or_none("interrupt"),
             step=fields.text_or_none("step"),
+            visit=visit or None,
+            kind=fields.word_or_none("kind", InterruptKind, words_of(InterruptKind)),
+            question=fields.text_or_none("question"),
             choice=fields.word_or_none("choice", AnswerChoice, words_of(AnswerChoice)),
             approved=fields.truth_or_none("approved"),
             data=None if data is ABSENT else data,
