@@ -56,6 +56,9 @@ fn it_changes_exactly_when_the_flow_the_last_handoff_or_an_artifact_does() {
         about(&plain, two("1", "2")),
         about(&plain, two("2", "1")),
     ];
+    // A path may have anything in it, even what looks like another file.
+    let posing = format!("a\nfile {} b", Digest::of(b"2"));
+    assert_ne!(about(&plain, with(vec![file(&posing, Some("1"))])), about(&plain, two("1", "2")));
     for (place, one) in differing.iter().enumerate() {
         assert!(!differing[..place].contains(one), "{place}");
     }
