@@ -266,9 +266,21 @@ impl Engine {
 
     fn wake(&mut self) {
         let now = self.world.clock.now();
-        while let Some(id) = pop_due(&mut self.timers, now).or_else(|| pop_due(&mut self.expiries, now)) {
+        while let Some(id) = self.pop_due(now) {
             self.turn(&id);
         }
+    }
+
+    /// A run whose time has come. It is armed anew after its next commit, unless it is served by then: while a commit is
+    /// under way the clock may be set back.
+    fn pop_due(&mut self, now: Timestamp) -> Option<RunId> {
+        if let Some(id) = pop_due(&mut self.timers, now) {
+            self.runs.get_mut(&id).into_iter().for_each(|active| active.armed = None);
+            return Some(id);
+        }
+        let id = pop_due(&mut self.expiries, now)?;
+        self.runs.get_mut(&id).into_iter().for_each(|active| active.lapses = None);
+        Some(id)
     }
 
     fn push(&mut self, id: &RunId, request: Request) {

@@ -51,6 +51,11 @@ fn nobody_answers_in_time() {
     assert_eq!(handoff.summary, "[Expired without an answer]");
     assert_eq!(handoff.error.as_deref(), Some("QUESTION_EXPIRED: nobody answered step `q` in time"));
     assert_eq!(driver.question().expires_at, Some(at(200)));
+    let said = driver.records.iter().find_map(|record| match &record.event {
+        Event::RunEnded(event) => Some(event.reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(said, Some("Nobody answered step `q` in time"));
 }
 
 #[test]

@@ -69,6 +69,21 @@ fn it_changes_exactly_when_the_flow_the_last_handoff_or_an_artifact_does() {
 }
 
 #[test]
+fn a_path_that_looks_like_another_file_is_not_taken_for_one() {
+    // Another step hands over last, so that only the artifacts can tell.
+    let shown = |files: Vec<FileChange>| {
+        let mut driver = Driver::started(&flow([step("a"), step("b"), ask("q")]));
+        driver.ok(settled(with(files))).exit("b.1.1", 0);
+        driver.question().subject.unwrap()
+    };
+    let two = vec![file("a", Some("1")), file("b", Some("2"))];
+    let posing = format!("a\nfile {} b", Digest::of(b"2"));
+    assert_ne!(shown(vec![file(&posing, Some("1"))]), shown(two.clone()));
+    assert_eq!(shown(two.clone()), shown(two));
+    assert_ne!(shown(vec![file("a", None)]), shown(Vec::new()));
+}
+
+#[test]
 fn the_newest_version_of_each_artifact_counts_whatever_became_of_the_attempt() {
     let lived = |first: &[FileChange], second: &[FileChange]| {
         let mut driver = Driver::started(&flow([step("a").tries(2), ask("q")]));
