@@ -285,7 +285,7 @@ fn a_question_is_shown_with_what_is_known_and_how_it_is_answered() {
                 routing: { kind: microloop, success_values: [VERIFIED], max_iterations: 1 }\n";
     let stage = Stage::with_flow(flow);
     let terminal = Terminal::start(&stage, &["run", "flow.yaml"], 100, &[]);
-    wait_until("the question", || terminal.shows().contains("proceed, stop, show, later? "));
+    wait_until("the question", || terminal.shows().contains("proceed, stop, show, later?"));
     terminal.types("later\n");
     let (text, code, emulator) = terminal.done();
     assert_eq!(code, Some(3), "{text}");
@@ -378,6 +378,8 @@ fn who_follows_sees_what_was_before_and_what_a_person_did_stands_above_the_pictu
     wait_until("what was before", || {
         follower.shows().contains("✓ prepare") && follower.shows().contains("● work")
     });
+    // Said when the engine has taken the request; from then on a signal means what it means to a follower.
+    wait_until("the engine's word", || follower.shows().contains("run run_"));
     let place = |shows: &str, what: &str| shows.lines().position(|line| line.contains(what));
     signal(follower.child.id(), Signal::INT);
     let (text, code, emulator) = follower.done();
