@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
-Exit codes of run, resume, approve, deny and answer: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
+Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
 130 cancelled. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
 8 the store or the machine failed.";
 
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Answer a question with words, a form, files or a decision, and go on with its run
     Answer(AnswerArgs),
+    /// Let a run use more than its flow says, and go on with it
+    Raise(RaiseArgs),
     /// List the runs
     Runs {
         /// Only those that are not over
@@ -336,4 +338,31 @@ pub(crate) enum Decision {
     Rerun,
     /// In doubt: the visit has failed
     Fail,
+}
+
+/// `envoi raise`.
+#[derive(Debug, Args)]
+pub(crate) struct RaiseArgs {
+    /// Id of the run, or a unique beginning or end of it
+    pub(crate) run: String,
+    /// More attempts
+    #[arg(long, value_name = "N")]
+    pub(crate) agent_hops: Option<u64>,
+    /// More loop-backs
+    #[arg(long, value_name = "N")]
+    pub(crate) iterations: Option<u64>,
+    /// More model calls
+    #[arg(long, value_name = "N")]
+    pub(crate) llm_calls: Option<u64>,
+    /// More time of work, such as 10m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) wall_time: Option<String>,
+    /// More dollars, such as 2.50
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) cost_usd: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
 }

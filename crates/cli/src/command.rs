@@ -12,6 +12,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod question;
+pub(crate) mod raise;
 pub(crate) mod repair;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -127,6 +127,7 @@ impl Conversation {
                         run: self.run.clone(),
                         choice: None,
                         reopen: false,
+                        raise: None,
                         why: None,
                         by: home::principal(),
                         caller,

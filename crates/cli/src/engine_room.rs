@@ -140,7 +140,15 @@ fn go_on_with(request: Request) -> Request {
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         other @ (Request::Cancel { .. } | Request::Ping) => return other,
     };
-    Request::Resume(Box::new(ResumeRequest { run, choice: None, reopen: false, why: None, by, caller }))
+    Request::Resume(Box::new(ResumeRequest {
+        run,
+        choice: None,
+        reopen: false,
+        raise: None,
+        why: None,
+        by,
+        caller,
+    }))
 }
 
 /// Whether a request that is refused the second time was done the first time: an answer could be somebody else's.

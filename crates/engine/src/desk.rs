@@ -161,6 +161,7 @@ pub(crate) fn refused(error: EngineError) -> Refused {
                 Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => "NOT_YOURS_TO_ANSWER",
                 Refusal::WrongChoice { .. } | Refusal::Blank | Refusal::Misfit { .. } => "WRONG_ANSWER",
                 Refusal::PastBound { .. } => "PAST_BOUND",
+                Refusal::NotRaised { .. } => "NOT_RAISED",
                 Refusal::Cancelling => "CANCELLING",
                 Refusal::AlreadyStarted => "ALREADY_STARTED",
                 Refusal::Inconsistent { .. } => return Refused::failure(message),

@@ -7,6 +7,7 @@ use envoi_kernel::{
     event::FoundFile,
     ids::{AttemptId, InterruptId, Principal, RunId},
     input::{Answer, Start},
+    ledger::Ledger,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -99,6 +100,15 @@ pub enum Ask {
         interrupt: InterruptId,
         /// The artifacts that differ, as they are now.
         found: Vec<FoundFile>,
+    },
+    /// Let it use more than its flow says.
+    Raise {
+        /// What is added to each bound.
+        more: Ledger,
+        /// Who.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
     },
     /// End the run.
     Cancel {

@@ -6,6 +6,7 @@ use envoi_kernel::{
     event::Choice,
     ids::{Principal, RunId, StepId},
     input::Answer,
+    ledger::Ledger,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -76,6 +77,9 @@ pub struct ResumeRequest {
     pub choice: Option<Choice>,
     /// Whether a run that is over is to be reopened.
     pub reopen: bool,
+    /// What is added to its bounds, before it goes on.
+    #[serde(default)]
+    pub raise: Option<Ledger>,
     /// Why, if said.
     pub why: Option<String>,
     /// Who.

@@ -54,15 +54,35 @@ pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether `more` raises the bound of this name, and no other.
-pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
-    let only = match name {
+/// The bounds of `limits`, by their keys.
+pub(crate) const NAMES: [&str; 5] = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
+
+/// What of `more` is for the bound of this name.
+pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
+    match name {
         "agent_hops" => Ledger { agent_hops: more.agent_hops, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: more.llm_calls, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
         "cost_usd" => Ledger { cost: more.cost, ..Ledger::default() },
         "iterations" => Ledger { iterations: more.iterations, ..Ledger::default() },
         _ => Ledger::default(),
-    };
+    }
+}
+
+/// Whether the flow limits what the bound of this name counts.
+pub(crate) fn is_limited(limits: &Limits, name: &str) -> bool {
+    match name {
+        "agent_hops" => limits.agent_hops.is_some(),
+        "llm_calls" => limits.llm_calls.is_some(),
+        "wall_time" => limits.wall_time_ms.is_some(),
+        "cost_usd" => limits.cost.is_some(),
+        "iterations" => limits.iterations.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether `more` raises the bound of this name, and no other.
+pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
+    let only = part(more, name);
     only != Ledger::default() && only == *more
 }

@@ -196,6 +196,10 @@ impl Control {
                 Ok(())
             }
             Event::TimerFired(event) => self.timer_fired(&event.timer),
+            Event::LimitsRaised(event) => {
+                self.raised.add(&event.more);
+                Ok(())
+            }
             Event::CancelRequested(event) => {
                 self.cancelling = Some(event.by.clone());
                 self.timers.clear();

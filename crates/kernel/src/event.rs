@@ -59,6 +59,8 @@ pub enum Event {
     TimerSet(TimerSet),
     /// It was due.
     TimerFired(TimerFired),
+    /// The run may use more than its flow says.
+    LimitsRaised(Box<LimitsRaised>),
     /// Nothing further starts; live attempts are being ended.
     CancelRequested(CancelRequested),
     /// An ended run goes on.
@@ -84,6 +86,7 @@ impl Event {
             Event::InterruptCancelled(_) => "interrupt_cancelled",
             Event::TimerSet(_) => "timer_set",
             Event::TimerFired(_) => "timer_fired",
+            Event::LimitsRaised(_) => "limits_raised",
             Event::CancelRequested(_) => "cancel_requested",
             Event::RunReopened(_) => "run_reopened",
             Event::RunEnded(_) => "run_ended",
@@ -461,6 +464,17 @@ pub struct TimerSet {
 pub struct TimerFired {
     /// Which.
     pub timer: TimerId,
+}
+
+/// See [`Event::LimitsRaised`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitsRaised {
+    /// Who.
+    pub by: Principal,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// What is added to each bound.
+    pub more: Ledger,
 }
 
 /// See [`Event::CancelRequested`].

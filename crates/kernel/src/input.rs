@@ -64,6 +64,17 @@ pub enum Input {
         /// For what follows.
         slot: Option<Slot>,
     },
+    /// Let the run use more than its flow says; one that a bound ended goes on.
+    Raise {
+        /// What is added to each bound.
+        more: Ledger,
+        /// Who wants it.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
     /// End the run; live attempts are ended first.
     Cancel {
         /// Who wants it.
@@ -264,6 +275,12 @@ pub enum Refusal {
     #[error("the answer does not fit: {reason}")]
     Misfit {
         /// What.
+        reason: String,
+    },
+    /// A bound cannot be raised, or nothing is.
+    #[error("nothing is raised: {reason}")]
+    NotRaised {
+        /// Why.
         reason: String,
     },
     /// Another round would pass a bound.

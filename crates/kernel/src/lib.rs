@@ -18,6 +18,7 @@ mod expire;
 mod limit;
 mod loops;
 mod projection;
+mod raise;
 mod render;
 mod reopen;
 mod retry;

@@ -34,6 +34,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
             failed_before_its_start(envelope, control, event, record.at);
         }
         Event::InterruptAnswered(event) if event.raise.is_some() => bounds(envelope, flow, control),
+        Event::LimitsRaised(_) => bounds(envelope, flow, control),
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);

@@ -4,13 +4,13 @@ use crate::{
     advance, answer, ask, cancel,
     control::{ApplyError, Control, VisitState},
     draft::Draft,
-    event::{AttemptStarted, Choice, InterruptAnswered, InterruptRaised, Record, RunStarted},
+    event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
     expire,
-    flow::Flow,
+    flow::{Flow, Limits},
     ids::{AttemptId, InterruptId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
-    projection, reopen, settle, start,
+    projection, raise, reopen, settle, start,
     status::Status,
     timer,
 };
@@ -104,6 +104,7 @@ impl Run {
             Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
             Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
+            Input::Raise { more, by, why, slot } => raise::raise(draft(slot), more, by, why),
             Input::Cancel { by } => cancel::cancel(draft(None), by),
             Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
         }?;
@@ -117,6 +118,7 @@ impl Run {
             (Input::Start(_), _) => Ok(()),
             _ if self.control.started.is_none() => Err(Refusal::NotStarted),
             (Input::Reopen { .. } | Input::Settled { .. }, Status::Ended(_)) => Ok(()),
+            (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
             _ => Ok(()),
         }
@@ -212,10 +214,19 @@ impl Run {
         self.control.last_handoff.as_ref()
     }
 
-    /// What people have added to the bounds.
+    /// The bounds that hold: those of the flow, and what people have added.
     #[must_use]
-    pub fn raised(&self) -> &Ledger {
-        &self.control.raised
+    pub fn limits(&self) -> Limits {
+        let (limits, raised) = (&self.flow.limits, &self.control.raised);
+        let higher = |max: Option<u64>, more: u64| max.map(|max| max.saturating_add(more));
+        Limits {
+            agent_hops: higher(limits.agent_hops, raised.agent_hops),
+            iterations: higher(limits.iterations, raised.iterations),
+            llm_calls: higher(limits.llm_calls, raised.llm_calls),
+            wall_time_ms: higher(limits.wall_time_ms, raised.wall_time_ms),
+            cost: limits.cost.map(|max| max.saturating_add(raised.cost)),
+            on_reached: limits.on_reached,
+        }
     }
 
     /// What the run has used.

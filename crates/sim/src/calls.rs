@@ -38,7 +38,7 @@ pub(crate) fn errand(ask: &Ask) -> Errand {
     match ask {
         Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
         Ask::Changed { interrupt, .. } => Errand::Changed(interrupt.clone()),
-        Ask::Cancel { .. } => Errand::Cancel,
+        Ask::Raise { .. } | Ask::Cancel { .. } => Errand::Cancel,
         Ask::Reopen { .. } => Errand::Reopen,
     }
 }

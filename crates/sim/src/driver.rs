@@ -531,6 +531,7 @@ fn asked(ask: &Ask) -> String {
     match ask {
         Ask::Answer(answer) => answer.choice.word().to_owned(),
         Ask::Changed { .. } => "to look again".to_owned(),
+        Ask::Raise { .. } => "for more".to_owned(),
         Ask::Cancel { .. } => "to cancel".to_owned(),
         Ask::Reopen { .. } => "to reopen".to_owned(),
     }

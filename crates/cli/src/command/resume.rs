@@ -27,6 +27,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         run: run.clone(),
         choice,
         reopen: choice.is_none(),
+        raise: None,
         why: args.why.clone(),
         by: home::principal(),
         caller: caller(&reader, &run)?,

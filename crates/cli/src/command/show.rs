@@ -119,7 +119,7 @@ fn reason(run: &Run) -> String {
 }
 
 pub(crate) fn used(run: &Run) -> String {
-    let (used, limits) = (run.ledger(), &run.flow().limits);
+    let (used, limits) = (run.ledger(), run.limits());
     let of = |limit: Option<String>| limit.map_or_else(String::new, |limit| format!(" of {limit}"));
     format!(
         "{}{} attempts, {}{} loop-backs, {}{} model calls, ${}{}, {}{} of work",

@@ -50,6 +50,11 @@ fn as_text(record: &Record) -> String {
         Event::InterruptAnswered(answered) => {
             format!("answered: {} by {} at {}\n", answered.choice.word(), answered.by.actor, record.at)
         }
+        Event::InterruptExpired(_) => format!("nobody answered in time, at {}\n", record.at),
+        Event::LimitsRaised(raised) => {
+            let why = raised.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            format!("limits raised by {} at {}{why}\n", raised.by.actor, record.at)
+        }
         Event::CancelRequested(cancel) => format!("cancel asked by {} at {}\n", cancel.by.actor, record.at),
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
@@ -117,6 +122,12 @@ fn as_json(record: &Record) -> Option<serde_json::Value> {
         }),
         Event::InterruptAnswered(answered) => json!({
             "event": "answered", "at": record.at.to_string(), "choice": answered.choice.word(), "by": answered.by.actor,
+        }),
+        Event::InterruptExpired(expired) => json!({
+            "event": "expired", "at": record.at.to_string(), "interrupt": expired.interrupt.as_str(),
+        }),
+        Event::LimitsRaised(raised) => json!({
+            "event": "limits_raised", "at": record.at.to_string(), "by": raised.by.actor, "why": raised.why,
         }),
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,

@@ -463,3 +463,28 @@ steps:
     let done = stage.expect(4, &["deny"]);
     assert!(done.err.contains("agent_hops 1 of 1 is used up"), "{done:?}");
 }
+
+#[test]
+fn a_run_that_a_bound_ended_goes_on_when_the_bound_is_raised() {
+    let stage = Stage::with_flow(
+        "
+flow: bound
+limits: { agent_hops: 1 }
+steps:
+  - { id: a, run: echo a >> did.txt }
+  - { id: b, run: echo b >> did.txt }
+",
+    );
+    stage.expect(4, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    for arguments in [&["--json", "raise", &run][..], &["--json", "raise", &run, "--llm-calls", "5"]] {
+        let done = stage.expect(6, arguments);
+        assert_eq!(refused(&done), "NOT_RAISED");
+    }
+    stage.expect(2, &["raise", &run, "--wall-time", "long"]);
+    stage.expect(0, &["raise", &run, "--agent-hops", "+1", "--why", "one more"]);
+    assert_eq!(stage.lines("did.txt"), ["a", "b"]);
+    let why = stage.expect(0, &["why", &run]).out;
+    assert!(why.contains("limits raised by tester") && why.contains("one more"), "{why}");
+    assert!(stage.expect(0, &["show", &run]).out.contains("2 of 2 attempts"));
+}

@@ -107,6 +107,9 @@ fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> 
 /// What is to be decided first, checked against how the run stands.
 fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
+    if let Some(more) = request.raise.clone() {
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why: request.why.clone() }]);
+    }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
     if stopped && request.choice.is_none() && request.reopen {

@@ -53,7 +53,7 @@ fn a_bound_before_a_start_is_raised_and_the_run_goes_on() {
          = nothing [succeeded 0]
          ",
     );
-    assert_eq!(driver.run.raised().agent_hops, 6);
+    assert_eq!(driver.run.limits().agent_hops, Some(7));
     assert_eq!(driver.run.envelope().max_agent_hops, 7, "the envelope shows the bound that holds");
     assert_eq!(driver.run.envelope().agent_hop_count, 3);
 }
@@ -110,7 +110,7 @@ fn a_raise_that_is_not_enough_asks_again() {
     );
     assert_ne!(driver.question().interrupt, first);
     assert_eq!(feed(&mut driver, "raise llm_calls 1"), "answered raise, b.1.1 begins = b.1.1 live");
-    assert_eq!(driver.run.raised().llm_calls, 3);
+    assert_eq!(driver.run.limits().llm_calls, Some(6));
 }
 
 #[test]

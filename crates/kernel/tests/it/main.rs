@@ -14,6 +14,7 @@
 
 mod driver;
 mod flows;
+mod raise;
 mod random;
 mod rules;
 mod story;

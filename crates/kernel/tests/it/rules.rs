@@ -178,6 +178,7 @@ impl Count {
             }
             Event::InterruptCancelled(event) => drop(self.close(&event.interrupt)),
             Event::Routed(event) => self.leaves(flow, event),
+            Event::LimitsRaised(event) => self.raised_by(&event.more),
             Event::RunReopened(event) => {
                 self.over = false;
                 self.diverted = self.diverted.take().filter(|asker| *asker != event.step);
@@ -207,11 +208,7 @@ impl Count {
         let (raised, voters) = self.close(&event.interrupt);
         let more = event.raise.clone().unwrap_or_default();
         assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
-        self.raised.agent_hops += more.agent_hops;
-        self.raised.iterations += more.iterations;
-        self.raised.llm_calls += more.llm_calls;
-        self.raised.wall_time_ms += more.wall_time_ms;
-        self.raised.cost = self.raised.cost.saturating_add(more.cost);
+        self.raised_by(&more);
         let Some(plan) = plan(flow, &raised) else { return };
         match event.choice {
             Choice::Approve => assert_eq!(voters.len() + 1, plan.quorum as usize, "all have approved"),
@@ -219,6 +216,14 @@ impl Count {
             Choice::Respond | Choice::Again => {}
             other => panic!("{other:?} to a step that asks"),
         }
+    }
+
+    fn raised_by(&mut self, more: &Ledger) {
+        self.raised.agent_hops += more.agent_hops;
+        self.raised.iterations += more.iterations;
+        self.raised.llm_calls += more.llm_calls;
+        self.raised.wall_time_ms += more.wall_time_ms;
+        self.raised.cost = self.raised.cost.saturating_add(more.cost);
     }
 
     fn divert(&mut self, raised: InterruptRaised, target: Option<StepId>) {

@@ -89,6 +89,11 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         }
         "early" => Input::TimerDue { timer: driver.timer().0, slot },
         "timer" => Input::TimerDue { timer: TimerId::new(rest).unwrap(), slot },
+        "more" => {
+            let words: Vec<&str> = rest.split(' ').collect();
+            let pairs: Vec<_> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+            Input::Raise { more: ledger(&pairs), by: person("bob"), why: None, slot }
+        }
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
         verb if is_choice(verb.trim_end_matches(':')) => said(driver, words, slot),
@@ -96,21 +101,24 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
     })
 }
 
+/// Amounts by the names of bounds.
+fn ledger(pairs: &[(&str, &str)]) -> Ledger {
+    let more = limits(pairs);
+    Ledger {
+        agent_hops: more.agent_hops.unwrap_or(0),
+        iterations: more.iterations.unwrap_or(0),
+        llm_calls: more.llm_calls.unwrap_or(0),
+        wall_time_ms: more.wall_time_ms.unwrap_or(0),
+        cost: more.cost.unwrap_or_default(),
+    }
+}
+
 /// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
 fn said(driver: &Driver, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
     let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     let text = first.ends_with(':').then(|| rest.to_owned());
-    let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| {
-        let more = limits(&[(name, more)]);
-        Ledger {
-            agent_hops: more.agent_hops.unwrap_or(0),
-            iterations: more.iterations.unwrap_or(0),
-            llm_calls: more.llm_calls.unwrap_or(0),
-            wall_time_ms: more.wall_time_ms.unwrap_or(0),
-            cost: more.cost.unwrap_or_default(),
-        }
-    });
+    let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| ledger(&[(name, more)]));
     let answer = Answer::new(question(driver), choice(first.trim_end_matches(':')), person(by));
     Input::Answer { answer: Box::new(Answer { text, raise, ..answer }), slot }
 }
@@ -183,6 +191,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::InterruptCancelled(_) => "question void".to_owned(),
         Event::TimerSet(event) => format!("timer for {}", event.visit),
         Event::TimerFired(_) => "timer fires".to_owned(),
+        Event::LimitsRaised(_) => "limits raised".to_owned(),
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
         Event::RunReopened(event) => format!("reopened at {}", event.step),
         Event::RunEnded(event) => over(event),

@@ -1,0 +1,65 @@
+//! `envoi raise`: let a run use more than its flow says; one that a bound ended goes on.
+
+use super::resume::{caller, view};
+use crate::{
+    args::RaiseArgs,
+    background,
+    conversation::Conversation,
+    engine_room,
+    failure::{BAD_INPUT, Failure},
+    home::{self, Home},
+    narrate::Narrator,
+    select,
+};
+use envoi_engine::protocol::{Request, ResumeRequest};
+use envoi_kernel::{
+    ids::RunId,
+    ledger::{Cost, Ledger},
+};
+
+pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
+    let more = more(args)?;
+    let (store, reader) = home.store()?;
+    let run = select::run(&reader, &args.run)?;
+    let request = Request::Resume(Box::new(ResumeRequest {
+        run: run.clone(),
+        choice: None,
+        reopen: false,
+        raise: Some(more),
+        why: args.why.clone(),
+        by: home::principal(),
+        caller: caller(&reader, &run)?,
+    }));
+    drop(reader);
+    if args.engine.detach {
+        let run = background::detach(&store, &request, args.engine.jobs)?;
+        return background::told(&run, home.json);
+    }
+    let mut talk = Conversation::new(run.clone(), home.json);
+    let seen = |run: &RunId| view(&store, run);
+    let mut narrator = Narrator::new(run, home.json).live(seen).asks_in_place(talk.is_possible());
+    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+}
+
+fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
+    let bad = |name: &str, text: &str, expected: &str| {
+        Failure::new(BAD_INPUT, "NOT_RAISED", format!("--{name} {text}: expected {expected}"))
+    };
+    let wall_time_ms = match args.wall_time.as_deref() {
+        Some(text) => envoi_flow::parse_duration(text.trim_start_matches('+'))
+            .ok_or_else(|| bad("wall-time", text, "a duration such as 10m"))?,
+        None => 0,
+    };
+    let cost = match args.cost_usd.as_deref() {
+        Some(text) => Cost::parse(text.trim_start_matches(['+', '$']))
+            .ok_or_else(|| bad("cost-usd", text, "dollars such as 2.50"))?,
+        None => Cost::default(),
+    };
+    Ok(Ledger {
+        agent_hops: args.agent_hops.unwrap_or(0),
+        iterations: args.iterations.unwrap_or(0),
+        llm_calls: args.llm_calls.unwrap_or(0),
+        wall_time_ms,
+        cost,
+    })
+}

@@ -1,0 +1,75 @@
+//! A person lets a run use more than its flow says.
+//!
+//! A bound that holds a question open is raised by answering it. A run that one of these bounds ended goes on; one that ended
+//! otherwise keeps the higher bounds for when it is reopened.
+
+use crate::{
+    advance::advance,
+    answer, bounds,
+    draft::Draft,
+    event::{About, Choice, EndStatus, Event, LimitsRaised, RunReopened},
+    ids::{InterruptId, Principal, StepId},
+    input::{Answer, Refusal},
+    ledger::Ledger,
+    limit,
+};
+
+/// The channel of an answer that raising a bound gives.
+const CHANNEL: &str = "raise";
+
+/// Input: raise.
+pub(crate) fn raise(
+    mut draft: Draft<'_>,
+    more: Ledger,
+    by: Principal,
+    why: Option<String>,
+) -> Result<Draft<'_>, Refusal> {
+    let named = bounds::NAMES.into_iter().filter(|name| bounds::part(&more, name) != Ledger::default());
+    let named: Vec<&str> = named.collect();
+    if named.is_empty() {
+        return Err(Refusal::NotRaised { reason: "no bound is named".to_owned() });
+    }
+    if let Some(name) = named.iter().find(|name| !bounds::is_limited(&draft.flow.limits, name)) {
+        return Err(Refusal::NotRaised { reason: format!("`{name}` has no limit in this flow") });
+    }
+    let mut rest = Ledger::default();
+    let mut answers = Vec::new();
+    for name in &named {
+        let part = bounds::part(&more, name);
+        match asked_about(&draft, name) {
+            Some(interrupt) => answers.push(Answer {
+                raise: Some(part),
+                text: why.clone(),
+                channel: CHANNEL.to_owned(),
+                ..Answer::new(interrupt, Choice::Raise, by.clone())
+            }),
+            None => rest.add(&part),
+        }
+    }
+    if rest != Ledger::default() {
+        let (by, why) = (by.clone(), why.clone());
+        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised { by, why, more: rest })))?;
+    }
+    for given in answers {
+        answer::take(&mut draft, given)?;
+    }
+    if let Some(step) = ended_by(&draft, &named) {
+        draft.emit(Event::RunReopened(RunReopened { by, why, step }))?;
+    }
+    advance(draft)
+}
+
+/// The open question about the bound of this name.
+fn asked_about(draft: &Draft<'_>, name: &str) -> Option<InterruptId> {
+    let about = |raised: &&std::sync::Arc<crate::event::InterruptRaised>| {
+        raised.about == About::Limit && limit::bound(&raised.evidence) == name
+    };
+    draft.control.interrupts.values().find(about).map(|raised| raised.interrupt.clone())
+}
+
+/// The step at which one of these bounds ended the run.
+fn ended_by(draft: &Draft<'_>, named: &[&str]) -> Option<StepId> {
+    let ended = draft.control.ended.as_ref().filter(|ended| ended.status == EndStatus::Exhausted)?;
+    let reached = |name: &&str| bounds::terminal_reason(name) == Some(ended.terminal_reason.as_str());
+    ended.stopped_by.clone().filter(|_| named.iter().any(reached))
+}
