@@ -45,7 +45,8 @@ impl Outbox {
         let flow = run.flow().notify.iter().map(|target| (target, folder.as_str()));
         let targets: Vec<_> =
             flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str()))).collect();
-        let moments = records.iter().filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
+        let open = records.iter().filter(|record| !is_answered_at_once(record, records));
+        let moments = open.filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
         moments
             .flat_map(|(seq, moment)| {
                 let told = targets.iter().filter(move |(target, _)| target.on.contains(&moment));
@@ -53,6 +54,14 @@ impl Outbox {
             })
             .collect()
     }
+}
+
+/// Nobody needs to know of a question that was put and answered in one commit, by a yes in advance.
+fn is_answered_at_once(record: &Record, records: &[Record]) -> bool {
+    let Event::InterruptRaised(raised) = &record.event else { return false };
+    records.iter().any(|later| {
+        matches!(&later.event, Event::InterruptAnswered(answered) if answered.interrupt == raised.interrupt)
+    })
 }
 
 /// None only if JSON cannot hold the target, which its types make sure of.
