@@ -59,20 +59,9 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "routing",
         "on_in_doubt",
         "envelope",
-    ],
-    later: &[
-        "flow",
-        "http",
-        "a2a",
-        "model",
-        "agent",
-        "needs",
-        "budget",
-        "outputs",
         "continue_on_error",
-        "join",
-        "for_each",
     ],
+    later: &["flow", "http", "a2a", "model", "agent", "needs", "budget", "outputs", "join", "for_each"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.

@@ -112,6 +112,10 @@ impl Reader<'_> {
         let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| in_doubt(node, self.problems));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
+        let continue_on_error = self
+            .fields
+            .get("continue_on_error")
+            .and_then(|node| read::boolean(node, "`continue_on_error`", self.problems));
         Some(Step {
             id: StepId::new(id?.value.as_str()).ok()?,
             kind: kind?,
@@ -125,6 +129,7 @@ impl Reader<'_> {
             routing: routing.unwrap_or_default(),
             on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
             envelope: envelope.unwrap_or(false),
+            continue_on_error: continue_on_error.unwrap_or(false),
         })
     }
 
@@ -156,6 +161,7 @@ impl Reader<'_> {
             routing: routing.unwrap_or_default(),
             on_in_doubt: InDoubtPolicy::Ask,
             envelope: false,
+            continue_on_error: false,
         })
     }
 

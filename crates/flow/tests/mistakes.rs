@@ -247,7 +247,6 @@ fn mistakes_in_a_step_are_told() {
         (with_step("needs: [a]"), 5, 5, LATER, "`needs` in a step"),
         (with_step("budget: {}"), 5, 5, LATER, "`budget` in a step"),
         (with_step("outputs: {}"), 5, 5, LATER, "`outputs` in a step"),
-        (with_step("continue_on_error: true"), 5, 5, LATER, "`continue_on_error` in a step"),
         (with_step("join: all"), 5, 5, LATER, "`join` in a step"),
         (with_step("for_each: x"), 5, 5, LATER, "`for_each` in a step"),
         (with_step("on_in_doubt: verify"), 5, 18, LATER, "`on_in_doubt: verify`"),

@@ -69,6 +69,7 @@ pub(crate) fn conclude(
     let step = draft.step(&visit.step)?;
     let decided = match &conclusion {
         Conclusion::Skipped => skipped(draft, step),
+        Conclusion::Failed(error) if step.continue_on_error => passed_over(draft, step, error),
         Conclusion::Failed(error) => failed(step, error),
         Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
     };
@@ -180,6 +181,16 @@ fn completed() -> RunEnded {
 fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
     let signal = Signal::new(Decision::Advance, "Condition is false", "1.0");
     Decided::new(signal, route::onward(draft, step), Value::from("condition is false"))
+}
+
+/// The visit has failed, and the flow says that the run goes on all the same.
+fn passed_over(draft: &Draft<'_>, step: &Step, error: &SkillError) -> Decided {
+    let signal = Signal::new(Decision::Advance, format!("Step failed: {}", error.code), "1.0");
+    Decided::new(
+        signal,
+        route::onward(draft, step),
+        Value::from("a failed attempt is not routed: continue_on_error"),
+    )
 }
 
 pub(crate) fn failed(step: &Step, error: &SkillError) -> Decided {

@@ -158,6 +158,8 @@ pub struct Step {
     pub on_in_doubt: InDoubtPolicy,
     /// Whether the command gets the pipeline envelope as a file.
     pub envelope: bool,
+    /// Whether the run goes on when the visit has failed for good.
+    pub continue_on_error: bool,
 }
 
 /// What a step does. One interface for all kinds: more come beside `Run`.

@@ -389,7 +389,8 @@ fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
 
 #[test]
 fn a_question_that_was_answered_in_advance_is_not_told_of() {
-    let flow = "flow: sure\nnotify: { command: 'echo $ENVOI_NOTICE >> told' }\nsteps:\n  - { id: go, ask: 'Go?' }\n";
+    let flow =
+        "flow: sure\nnotify: { command: 'echo $ENVOI_NOTICE >> told' }\nsteps:\n  - { id: go, ask: 'Go?' }\n";
     let stage = Stage::with_flow(flow);
     stage.expect(0, &["run", "flow.yaml", "--yes-to", "go"]);
     assert_eq!(stage.lines("told"), ["end"]);

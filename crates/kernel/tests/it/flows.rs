@@ -66,6 +66,7 @@ pub(crate) fn step(name: &str) -> Step {
         routing: RoutingPlan::default(),
         on_in_doubt: InDoubtPolicy::Ask,
         envelope: false,
+        continue_on_error: false,
     }
 }
 

@@ -35,6 +35,7 @@ mod late;
 mod limits_asked;
 mod linear;
 mod loops;
+mod passed_over;
 mod properties;
 mod quorum;
 mod reopen;
