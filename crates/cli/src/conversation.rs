@@ -128,6 +128,7 @@ impl Conversation {
                         choice: None,
                         reopen: false,
                         raise: None,
+                        request: None,
                         why: None,
                         by: home::principal(),
                         caller,

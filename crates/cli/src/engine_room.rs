@@ -16,7 +16,7 @@ use crate::{
 };
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
-    protocol::{AnswerRequest, Request, Response, ResumeRequest, Standing},
+    protocol::{Request, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
 use envoi_kernel::ids::RunId;
@@ -47,7 +47,7 @@ pub(crate) fn ask(
     narrator: &mut Narrator,
     talk: &mut Conversation,
 ) -> Result<u8, Failure> {
-    let mut request = request;
+    let mut request = identified(request);
     let mut take_over = args.take_over;
     let mut until = Instant::now() + PATIENCE;
     let mut asked_before = false;
@@ -76,7 +76,7 @@ pub(crate) fn ask(
             Err(Handing::Again) => {}
             // An engine that went away may have done what was asked of it before it could say so.
             Err(Handing::Failed(failure))
-                if asked_before && failure.exit_code == REFUSED && was_done(store, &request) =>
+                if asked_before && failure.exit_code == REFUSED && was_done(&request) =>
             {
                 asked_before = false;
                 request = go_on_with(request);
@@ -145,21 +145,34 @@ fn go_on_with(request: Request) -> Request {
         choice: None,
         reopen: false,
         raise: None,
+        request: None,
         why: None,
         by,
         caller,
     }))
 }
 
-/// Whether a request that is refused the second time was done the first time: an answer could be somebody else's.
-fn was_done(store: &Store, request: &Request) -> bool {
-    let Request::Answer(asked) = request else { return true };
-    let AnswerRequest { run, answer, .. } = asked.as_ref();
-    let given = store.reader().and_then(|reader| {
-        let row = reader.question(run, &answer.interrupt)?;
-        reader.answer(run, &row)
-    });
-    given.is_ok_and(|(_, given)| given.by == answer.by && given.channel == answer.channel)
+/// A decision that has an id is taken once, however often it is asked for because no reply came.
+fn identified(mut request: Request) -> Request {
+    let id = match &mut request {
+        Request::Answer(asked) => &mut asked.answer.request,
+        Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,
+        _ => return request,
+    };
+    if id.is_none() {
+        *id = home::random_id("req_").ok();
+    }
+    request
+}
+
+/// Whether a request that is refused the second time was done the first time. An answer, or a decision, may have been made
+/// by somebody else meanwhile: the engine knows its own by their ids, and a refusal is one.
+fn was_done(request: &Request) -> bool {
+    match request {
+        Request::Answer(_) => false,
+        Request::Resume(resume) => resume.choice.is_none() && resume.raise.is_none(),
+        Request::Start(_) | Request::Cancel { .. } | Request::Ping => true,
+    }
 }
 
 /// Whether there is nothing to be followed once a request is accepted.
@@ -293,6 +306,7 @@ fn converse(
 ) -> Option<Result<u8, Failure>> {
     let mut request = request;
     loop {
+        request = identified(request);
         if let Err(failure) = interrupts::mean(Mode::Engine(Box::new(host.drain()))) {
             return Some(Err(failure));
         }

@@ -3,7 +3,12 @@
 use crate::failure::Failure;
 use envoi_engine::{is_allowed, protocol::CallerWire};
 use envoi_journal::{Layout, OpenError, Reader, Store};
-use envoi_kernel::{Flow, flow::SecretSource, ids::Principal, notify::Address};
+use envoi_kernel::{
+    Flow,
+    flow::SecretSource,
+    ids::{Principal, uuid_v7_text},
+    notify::Address,
+};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -96,6 +101,14 @@ pub(crate) fn principal() -> Principal {
     let named = env::var("USER").or_else(|_| env::var("LOGNAME")).ok().filter(|name| !name.is_empty());
     let name = named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()));
     Principal { tenant: "local".to_owned(), actor: name }
+}
+
+/// A prefix and a UUIDv7 of now and of random bytes.
+pub(crate) fn random_id(prefix: &str) -> Result<String, Failure> {
+    let mut seed = [0_u8; 32];
+    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Failure::machine("random bytes", error))?;
+    Ok(format!("{prefix}{}", uuid_v7_text(envoi_engine::now(), &seed)))
 }
 
 /// What the run's commands may see of this environment, and the variables that the flow's secrets and tokens name.

@@ -498,7 +498,7 @@ fn input(ask: Ask) -> Input {
     match ask {
         Ask::Answer(answer) => Input::Answer { answer, slot: None },
         Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Ask::Raise { more, by, why } => Input::Raise { more, by, why, slot: None },
+        Ask::Raise { more, by, why, request } => Input::Raise { more, by, why, request, slot: None },
         Ask::Cancel { by } => Input::Cancel { by },
         Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
     }
@@ -522,7 +522,7 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
         Input::Settled { result, .. } => Input::Settled { result, slot: free },
         Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
         Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
-        Input::Raise { more, by, why, .. } => Input::Raise { more, by, why, slot: free },
+        Input::Raise { more, by, why, request, .. } => Input::Raise { more, by, why, request, slot: free },
         Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
         Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },

@@ -109,6 +109,8 @@ pub enum Ask {
         by: Principal,
         /// Why, if said.
         why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
     },
     /// End the run.
     Cancel {

@@ -80,6 +80,9 @@ pub struct ResumeRequest {
     /// What is added to its bounds, before it goes on.
     #[serde(default)]
     pub raise: Option<Ledger>,
+    /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
+    #[serde(default)]
+    pub request: Option<String>,
     /// Why, if said.
     pub why: Option<String>,
     /// Who.

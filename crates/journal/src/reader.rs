@@ -219,6 +219,17 @@ impl Reader {
         }
     }
 
+    /// Whether an event of the run came of the request with this id (`a-z 0-9 _`).
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn has_request(&self, run: &RunId, request: &str) -> Result<bool, ReadError> {
+        let sql = "SELECT 1 FROM events WHERE run = ?1 AND instr(body, ?2) > 0 LIMIT 1";
+        let member = format!("\"request\":\"{request}\"");
+        let found = self.one(sql, params![self.key(run)?, member], |row| row.get::<_, i64>(0))?;
+        Ok(found.is_some())
+    }
+
     /// The bytes with this digest, from the database or their file, verified.
     ///
     /// # Errors

@@ -174,6 +174,7 @@ pub(crate) fn answered(name: &str) -> Event {
         data: Value::Null,
         attachments: Vec::new(),
         raise: None,
+        request: None,
     }))
 }
 

@@ -219,13 +219,13 @@ fn answered(
     raised: &InterruptRaised,
     answer: Answer,
 ) -> Result<InterruptAnswered, Refusal> {
-    let Answer { interrupt, choice, text, data, attachments, raise, by, channel, .. } = answer;
+    let Answer { interrupt, choice, text, data, attachments, raise, by, channel, request, .. } = answer;
     let text = match plan {
         Some(plan) => words(plan, raised.kind(), choice, text)?,
         None => text.unwrap_or_default(),
     };
     let data = data.unwrap_or_else(|| response(plan, choice, &text));
-    Ok(InterruptAnswered { interrupt, choice, by, channel, text, data, attachments, raise })
+    Ok(InterruptAnswered { interrupt, choice, by, channel, text, data, attachments, raise, request })
 }
 
 fn words(

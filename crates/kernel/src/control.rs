@@ -60,9 +60,9 @@ pub(crate) struct Control {
     /// The newest version of every artifact, by its path; `None` when it was deleted.
     #[serde(default)]
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
-    /// A denial or an expiry that the run is on the way of.
+    /// The denials and expiries that the run is on the way of, the first one first: what a denial leads to may ask too.
     #[serde(default)]
-    pub(crate) diverted: Option<Diverted>,
+    pub(crate) diverted: Vec<Diverted>,
     /// What has been added to the bounds.
     #[serde(default)]
     pub(crate) raised: Ledger,
@@ -300,8 +300,8 @@ impl Control {
         match &event.course {
             Course::Enter(step) => {
                 // Who leaves the way of a denial by its `next` is on an ordinary way again.
-                if self.diverted.as_ref().is_some_and(|diverted| diverted.step != event.visit.step) {
-                    self.diverted = None;
+                if self.diverted.last().is_some_and(|diverted| diverted.step != event.visit.step) {
+                    self.diverted.clear();
                 }
                 loops::enter(flow, &mut self.loops, &event.visit.step, step);
                 self.open_visit(step);
@@ -313,10 +313,7 @@ impl Control {
                     state.sent_back_by.clone_from(&event.answer);
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
-                let undone = |diverted: &Diverted| flow.position(step) <= flow.position(&diverted.step);
-                if self.diverted.as_ref().is_some_and(undone) {
-                    self.diverted = None;
-                }
+                self.diverted.retain(|diverted| flow.position(step) > flow.position(&diverted.step));
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_visit(step);
             }
@@ -374,7 +371,7 @@ impl Control {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
                 if event.choice == Choice::Deny {
                     let by = Some(event.by.actor.clone());
-                    self.diverted = Some(Diverted { step: raised.visit.step.clone(), by, denied: true });
+                    self.diverted.push(Diverted { step: raised.visit.step.clone(), by, denied: true });
                 }
             }
             About::Limit => {
@@ -404,7 +401,7 @@ impl Control {
         let plan = flow.step(step).and_then(|step| step.asks());
         let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
         self.visit(&raised.visit)?.state = VisitState::Expired;
-        self.diverted = Some(Diverted { step: step.clone(), by: None, denied });
+        self.diverted.push(Diverted { step: step.clone(), by: None, denied });
         Ok(())
     }
 
@@ -418,9 +415,7 @@ impl Control {
         self.ended.take().ok_or("the run is not over")?;
         self.cancelling = None;
         // A step on the way of a denial that failed and is done again ends the run as denied all the same.
-        if self.diverted.as_ref().is_some_and(|diverted| diverted.step == event.step) {
-            self.diverted = None;
-        }
+        self.diverted.retain(|diverted| diverted.step != event.step);
         self.open_visit(&event.step);
         Ok(())
     }

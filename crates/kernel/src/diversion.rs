@@ -14,10 +14,10 @@ use crate::{
 
 /// What becomes of a run that has come to the end of such a path; anything else is left as it is.
 pub(crate) fn end_of(draft: &Draft<'_>, visit: &VisitId, mut decided: Decided) -> Decided {
-    let diverted = draft.control.diverted.as_ref().filter(|_| draft.flow.is_last_resort(&visit.step));
-    if let (Some(diverted), Course::Complete) = (diverted, &decided.course) {
+    let last = draft.flow.is_last_resort(&visit.step) && decided.course == Course::Complete;
+    if let Some(end) = end(&draft.control.diverted).filter(|_| last) {
         decided.course = Course::Stop;
-        decided.end = Some(end(diverted));
+        decided.end = Some(end);
     }
     decided
 }
@@ -30,18 +30,20 @@ pub(crate) fn may_lead(draft: &Draft<'_>, step: &Step, target: &StepId) -> bool 
     leads_on || rounds_left || step.routing.on_exhausted == OnExhausted::Fail
 }
 
-/// How a run ends that was denied, or not answered in time.
-pub(crate) fn end(diverted: &Diverted) -> RunEnded {
-    let Diverted { step, by, denied } = diverted;
-    let (terminal_reason, reason) = match (denied, by) {
+/// How a run ends that was denied, or not answered in time: for the last of these, and as a denial if any of them was one.
+pub(crate) fn end(diverted: &[Diverted]) -> Option<RunEnded> {
+    let Diverted { step, by, denied } = diverted.last()?;
+    let any_denied = diverted.iter().any(|diverted| diverted.denied);
+    let (own_reason, reason) = match (denied, by) {
         (true, Some(by)) => ("policy_violation", format!("Denied at step `{step}` by {by}")),
         (true, None) => ("policy_violation", format!("Denied at step `{step}`: nobody answered in time")),
         (false, _) => ("tool_failed_fatally", format!("Nobody answered step `{step}` in time")),
     };
-    RunEnded {
+    let terminal_reason = if any_denied { "policy_violation" } else { own_reason };
+    Some(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: terminal_reason.to_owned(),
         reason,
         stopped_by: Some(step.clone()),
-    }
+    })
 }

@@ -421,6 +421,9 @@ pub struct InterruptAnswered {
     /// With [`Choice::Raise`]: what is added to the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise: Option<Ledger>,
+    /// The id of the request that brought it: who asks twice, because no reply came, is told that it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl InterruptAnswered {
@@ -475,6 +478,9 @@ pub struct LimitsRaised {
     pub why: Option<String>,
     /// What is added to each bound.
     pub more: Ledger,
+    /// As in [`InterruptAnswered::request`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// See [`Event::CancelRequested`].

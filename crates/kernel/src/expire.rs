@@ -51,7 +51,7 @@ fn failed(draft: &Draft<'_>, step: &Step) -> (Told, Decided) {
     let error = SkillError { code: "QUESTION_EXPIRED".to_owned(), message };
     let mut decided = conclude::failed(step, &error);
     decided.audit = Value::from("expired");
-    decided.end = draft.control.diverted.as_ref().map(diversion::end);
+    decided.end = diversion::end(&draft.control.diverted);
     (Told::failed(SILENCE.to_owned(), &error), decided)
 }
 

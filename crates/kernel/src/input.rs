@@ -72,6 +72,8 @@ pub enum Input {
         by: Principal,
         /// Why, if said.
         why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -119,6 +121,9 @@ pub struct Answer {
     pub by: Principal,
     /// Through which channel, such as `cli`.
     pub channel: String,
+    /// The id of the request, if it may be made twice.
+    #[serde(default)]
+    pub request: Option<String>,
 }
 
 impl Answer {
@@ -135,6 +140,7 @@ impl Answer {
             seen: None,
             by,
             channel: String::new(),
+            request: None,
         }
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn raise(
     more: Ledger,
     by: Principal,
     why: Option<String>,
+    request: Option<String>,
 ) -> Result<Draft<'_>, Refusal> {
     let named = bounds::NAMES.into_iter().filter(|name| bounds::part(&more, name) != Ledger::default());
     let named: Vec<&str> = named.collect();
@@ -41,6 +42,7 @@ pub(crate) fn raise(
                 raise: Some(part),
                 text: why.clone(),
                 channel: CHANNEL.to_owned(),
+                request: request.clone(),
                 ..Answer::new(interrupt, Choice::Raise, by.clone())
             }),
             None => rest.add(&part),
@@ -48,7 +50,7 @@ pub(crate) fn raise(
     }
     if rest != Ledger::default() {
         let (by, why) = (by.clone(), why.clone());
-        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised { by, why, more: rest })))?;
+        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised { by, why, more: rest, request })))?;
     }
     for given in answers {
         answer::take(&mut draft, given)?;

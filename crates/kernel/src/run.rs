@@ -104,7 +104,9 @@ impl Run {
             Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
             Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
-            Input::Raise { more, by, why, slot } => raise::raise(draft(slot), more, by, why),
+            Input::Raise { more, by, why, request, slot } => {
+                raise::raise(draft(slot), more, by, why, request)
+            }
             Input::Cancel { by } => cancel::cancel(draft(None), by),
             Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
         }?;

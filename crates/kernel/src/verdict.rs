@@ -53,7 +53,7 @@ pub(crate) fn denied(draft: &Draft<'_>, step: &Step, said: String) -> (Told, Dec
     let error = SkillError { code: "DENIED".to_owned(), message: said.clone() };
     let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
     let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
-    decided.end = draft.control.diverted.as_ref().map(diversion::end);
+    decided.end = diversion::end(&draft.control.diverted);
     (Told::failed(said, &error), decided)
 }
 

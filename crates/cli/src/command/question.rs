@@ -235,6 +235,12 @@ impl Asked {
                 known.after.clone_from(&file.blob);
             }
         }
+        // Put again: what is asked about is what lay in the workspace then.
+        for found in self.raised.iter().flat_map(|raised| &raised.found) {
+            if let Some(known) = all.get_mut(&found.path) {
+                known.after = found.digest.map(|digest| Blob { digest, size: 0 });
+            }
+        }
         let real = |file: &Changed| match (&file.before, &file.after) {
             (Some(before), Some(after)) => before.digest != after.digest,
             (None, None) => !file.created,

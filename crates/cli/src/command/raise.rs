@@ -26,6 +26,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
         choice: None,
         reopen: false,
         raise: Some(more),
+        request: None,
         why: args.why.clone(),
         by: home::principal(),
         caller: caller(&reader, &run)?,

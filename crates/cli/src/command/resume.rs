@@ -28,6 +28,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
         choice,
         reopen: choice.is_none(),
         raise: None,
+        request: None,
         why: args.why.clone(),
         by: home::principal(),
         caller: caller(&reader, &run)?,

@@ -13,7 +13,7 @@ use crate::{
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_flow::{Loaded, inputs};
-use envoi_kernel::ids::{RunId, StepId, uuid_v7_text};
+use envoi_kernel::ids::{RunId, StepId};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -30,7 +30,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     })?;
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
     let store = home.open()?;
-    let run = new_run_id()?;
+    let run = RunId::new(home::random_id("run_")?).map_err(Failure::store)?;
     let request = Request::Start(Box::new(StartRequest {
         run: run.clone(),
         flow_name: path.to_string_lossy().into_owned(),
@@ -125,12 +125,4 @@ fn workspace_use(args: &RunArgs) -> WorkspaceUse {
         (_, true) => WorkspaceUse::Shared,
         _ => WorkspaceUse::Alone,
     }
-}
-
-/// A UUIDv7 of now and of random bytes.
-fn new_run_id() -> Result<RunId, Failure> {
-    let mut seed = [0_u8; 32];
-    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| Failure::machine("random bytes", error))?;
-    RunId::new(format!("run_{}", uuid_v7_text(envoi_engine::now(), &seed))).map_err(Failure::store)
 }

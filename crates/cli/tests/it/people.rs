@@ -488,3 +488,77 @@ steps:
     assert!(why.contains("limits raised by tester") && why.contains("one more"), "{why}");
     assert!(stage.expect(0, &["show", &run]).out.contains("2 of 2 attempts"));
 }
+
+/// Two who decide at once: one decision counts, and who made the other one is told that it does not.
+#[test]
+fn of_two_answers_at_once_one_counts_and_the_other_is_refused() {
+    for round in 0..10 {
+        let stage = asked(APPROVAL);
+        let (run, question) = (stage.run_id(), only_question(&stage));
+        let yes = stage.start(&["--json", "approve", &question, "--no-resume"]);
+        let no = stage.start(&["--json", "deny", &question, "--no-resume"]);
+        let (yes, no) = (yes.done(), no.done());
+        let codes = [yes.code, no.code];
+        assert!(codes == [Some(0), Some(6)] || codes == [Some(6), Some(0)], "round {round}: {yes:?} {no:?}");
+        let events = stage.events(&run);
+        let counted: Vec<_> = events.iter().filter(|event| event["type"] == "interrupt_answered").collect();
+        assert_eq!(counted.len(), 1);
+        assert_eq!(counted[0]["choice"], if codes[0] == Some(0) { "approve" } else { "deny" });
+        assert_eq!(stage.lines("did.txt"), ["draft"], "nothing was started");
+    }
+}
+
+#[test]
+fn a_review_is_a_yes_to_what_was_shown_and_no_answer_to_a_step() {
+    let stage = asked(APPROVAL);
+    let run = stage.run_id();
+    assert_eq!(refused(&stage.expect(6, &["--json", "resume", &run, "--review", "proceed"])), "WRONG_ANSWER");
+    let stage = asked(
+        "
+flow: looked-at
+steps:
+  - id: work
+    run: \"echo words > notes.md; echo 'Status: POOR'\"
+    artifacts: [notes.md]
+    routing: { kind: microloop, success_values: [GOOD], max_iterations: 0 }
+  - id: publish
+    run: echo publish >> did.txt
+",
+    );
+    let run = stage.run_id();
+    stage.write("notes.md", "evil\n");
+    let done = stage.expect(6, &["--json", "resume", &run, "--review", "proceed"]);
+    assert_eq!(refused(&done), "SUBJECT_CHANGED");
+    assert_eq!(stage.lines("did.txt"), Vec::<String>::new());
+    stage.expect(0, &["resume", &run, "--review", "proceed"]);
+    assert_eq!(stage.lines("did.txt"), ["publish"]);
+}
+
+#[test]
+fn a_question_that_is_put_again_shows_what_is_there_now() {
+    let stage = asked(APPROVAL);
+    stage.write("notes.md", "evil\n");
+    stage.expect(6, &["approve"]);
+    let shown = stage.expect(0, &["show", &only_question(&stage)]).out;
+    assert!(shown.contains("+evil") && !shown.contains("+words"), "{shown}");
+    // What it is about is kept, whatever happens to the file afterwards.
+    stage.write("notes.md", "worse\n");
+    let shown = stage.expect(0, &["show", &only_question(&stage)]).out;
+    assert!(shown.contains("+evil"), "{shown}");
+    stage.expect(6, &["approve"]);
+}
+
+#[test]
+fn who_cannot_go_on_with_a_run_can_still_answer() {
+    let flow = APPROVAL.replace("steps:", "secrets: { TOKEN: { env: THE_TOKEN } }\nsteps:");
+    let stage = Stage::with_flow(&flow);
+    let run =
+        |arguments: &[&str]| Process::spawn(stage.command(arguments).env("THE_TOKEN", "sesame-open")).done();
+    assert_eq!(run(&["run", "flow.yaml"]).code, Some(3));
+    let done = stage.expect(6, &["--json", "approve"]);
+    assert_eq!(refused(&done), "SECRET_MISSING");
+    assert!(done.err.contains("--no-resume"), "{done:?}");
+    stage.expect(0, &["approve", "--no-resume"]);
+    assert_eq!(run(&["resume"]).code, Some(0));
+    assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);
+}

@@ -7,7 +7,7 @@
 use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
     message::{Ask, Purpose},
-    protocol::{AnswerRequest, Refused, Response, Standing},
+    protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{InboxFilter, InterruptState, files};
 use envoi_kernel::{
@@ -21,21 +21,27 @@ use std::{
     sync::mpsc::{self, Sender},
 };
 
+/// Larger files are not kept only to be shown.
+const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
+
 impl Desk {
     pub(super) fn answer(&self, request: AnswerRequest, client: &Sender<Response>) -> Result<(), Refused> {
         let AnswerRequest { run: id, answer, follow, caller } = request;
         let run = self.load(&id)?;
+        if self.was_done(&id, answer.request.as_deref())? {
+            return self.follow_up(id, follow, answer, caller, client);
+        }
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
         };
         check_form(&run, raised, &answer)?;
-        check_secrets(run.flow(), &caller_of(run.flow(), &caller))?;
-        if let Some(started) = run.started().filter(|started| !started.shared) {
-            self.check_free(&started.workspace, &id, |other| other)?;
+        if follow {
+            self.check_start(&run, &id, &caller)?;
         }
-        let found = if says_yes(&answer, raised) { changed(&run, raised) } else { Vec::new() };
-        if !found.is_empty() {
-            return Err(self.put_again(&id, raised, found, &caller));
+        if says_yes(answer.choice, raised)
+            && let Some(refused) = self.put_again_if_changed(&run, raised, &caller)
+        {
+            return Err(refused);
         }
         // What follows from the answer is heard from its own commit on. What follows from a refusal, such as an expiry that is
         // applied now, is no answer to this request.
@@ -57,13 +63,81 @@ impl Desk {
         Ok(())
     }
 
+    /// Whether the run may go on in its workspace with what there is; a recorded answer does not need that.
+    fn check_start(&self, run: &Run, id: &RunId, caller: &CallerWire) -> Result<(), Refused> {
+        let only_record = |refused: Refused| {
+            let hint = refused.hint.map(|hint| format!("{hint}; --no-resume only records the answer"));
+            Refused { hint, ..refused }
+        };
+        check_secrets(run.flow(), &caller_of(run.flow(), caller)).map_err(only_record)?;
+        match run.started().filter(|started| !started.shared) {
+            Some(started) => self.check_free(&started.workspace, id, |other| other).map_err(only_record),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a request has been done already, by an engine that went away before it could say so.
+    pub(super) fn was_done(&self, run: &RunId, request: Option<&str>) -> Result<bool, Refused> {
+        let Some(request) = request else { return Ok(false) };
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        reader.has_request(run, request).map_err(|error| read_failed(&error))
+    }
+
+    /// The answer is in the journal: what is left is to go on, if that is wanted.
+    fn follow_up(
+        &self,
+        run: RunId,
+        follow: bool,
+        answer: Answer,
+        caller: CallerWire,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        if follow {
+            let request = ResumeRequest {
+                run,
+                choice: None,
+                reopen: false,
+                raise: None,
+                request: None,
+                why: None,
+                by: answer.by,
+                caller,
+            };
+            return self.resume(request, client);
+        }
+        tell(client, Response::Accepted { run });
+        tell(client, Response::Rest { standing: Standing::answered() });
+        Ok(())
+    }
+
+    /// Puts a question again whose artifacts lie otherwise in the workspace than they were shown, and refuses the yes.
+    pub(super) fn put_again_if_changed(
+        &self,
+        run: &Run,
+        raised: &InterruptRaised,
+        caller: &CallerWire,
+    ) -> Option<Refused> {
+        let found = changed(run, raised);
+        let started = run.started().filter(|_| !found.is_empty())?;
+        for file in &found {
+            // So that it can be shown; what cannot be stored is told of by its path alone.
+            let path = Path::new(&started.workspace).join(&file.path);
+            let size =
+                path.metadata().map(|metadata| metadata.len()).ok().filter(|size| *size <= MAX_SHOWN_BYTES);
+            if let (Some(digest), Some(size)) = (file.digest, size) {
+                drop(self.store.blobs().put_file(&path, digest, size));
+            }
+        }
+        Some(self.put_again(&started.run, raised, found, caller))
+    }
+
     /// The same question anew; says so, and how the new one is called.
     fn put_again(
         &self,
         id: &RunId,
         raised: &InterruptRaised,
         found: Vec<FoundFile>,
-        caller: &crate::protocol::CallerWire,
+        caller: &CallerWire,
     ) -> Refused {
         let paths: Vec<String> = found.iter().map(|file| format!("`{}`", file.path)).collect();
         let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
@@ -124,8 +198,8 @@ fn check_form(run: &Run, raised: &InterruptRaised, answer: &Answer) -> Result<()
 }
 
 /// Whether an answer makes the run use what was shown.
-fn says_yes(answer: &Answer, raised: &InterruptRaised) -> bool {
-    let yes = matches!(answer.choice, Choice::Approve | Choice::Respond | Choice::Proceed);
+pub(super) fn says_yes(choice: Choice, raised: &InterruptRaised) -> bool {
+    let yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     yes && matches!(raised.about, About::Ask | About::Review | About::Blocked | About::Exhausted)
 }
 

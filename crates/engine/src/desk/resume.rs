@@ -1,6 +1,6 @@
 //! A run goes on: from the journal, with the flow it is pinned to.
 
-use super::{Desk, caller_of, check_secrets, read_failed, refused, tell};
+use super::{Desk, answer::says_yes, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
     message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
@@ -8,14 +8,24 @@ use crate::{
 use envoi_journal::{Reader, files};
 use envoi_kernel::{
     Run, Status,
-    event::{About, Choice, EndStatus},
+    event::{About, Choice, EndStatus, InterruptRaised},
     ids::RunId,
     input::Answer,
 };
 use std::sync::{Arc, mpsc::Sender};
 
 impl Desk {
-    pub(super) fn resume(&self, request: ResumeRequest, client: &Sender<Response>) -> Result<(), Refused> {
+    pub(super) fn resume(
+        &self,
+        mut request: ResumeRequest,
+        client: &Sender<Response>,
+    ) -> Result<(), Refused> {
+        if self.was_done(&request.run, request.request.as_deref())? {
+            (request.choice, request.raise, request.reopen) = (None, None, false);
+        }
+        if let Some(choice) = request.choice {
+            self.check_shown(&request.run, choice, &request.caller)?;
+        }
         // Before the run is looked at, so that its rest cannot be missed.
         self.followers.add(&request.run, client.clone());
         let run = self.load(&request.run)?;
@@ -38,6 +48,18 @@ impl Desk {
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
         if let (false, false, Some(standing)) = (asked, lapsed, Standing::of(&run.status())) {
             tell(client, Response::Rest { standing });
+        }
+        Ok(())
+    }
+
+    /// A yes to what an attempt has left is one to what was shown. Before anybody follows the run: what a refusal causes is no
+    /// answer.
+    fn check_shown(&self, id: &RunId, choice: Choice, caller: &CallerWire) -> Result<(), Refused> {
+        let run = self.load(id)?;
+        for raised in to_be_answered(&run, Some(choice)).filter(|raised| says_yes(choice, raised)) {
+            if let Some(refused) = self.put_again_if_changed(&run, raised, caller) {
+                return Err(refused);
+            }
         }
         Ok(())
     }
@@ -108,7 +130,8 @@ fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> 
 fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
-        return Ok(vec![Ask::Raise { more, by: by.clone(), why: request.why.clone() }]);
+        let (why, request) = (request.why.clone(), request.request.clone());
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
@@ -117,18 +140,29 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);
-    let open: Vec<_> =
-        run.interrupts().filter(|raised| (raised.about == About::InDoubt) == in_doubt).collect();
+    let open: Vec<_> = to_be_answered(run, request.choice).collect();
     if open.is_empty() {
         let kind = if in_doubt { "about an attempt in doubt" } else { "that waits for a review" };
         let message = format!("run `{}` has no question {kind}", request.run);
         return Err(Refused::new("WRONG_ANSWER", message, Some("`envoi show RUN` says what it waits for")));
     }
-    let answer = |raised: &envoi_kernel::event::InterruptRaised| {
+    let answer = |raised: &InterruptRaised| {
         let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
-        Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), ..answer }))
+        let request = request.request.clone();
+        Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
     };
     Ok(open.into_iter().map(answer).collect())
+}
+
+/// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound
+/// holds up, is answered by its own commands.
+fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &InterruptRaised> {
+    let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
+    run.interrupts().filter(move |raised| match raised.about {
+        About::InDoubt => in_doubt,
+        About::Exhausted | About::Blocked | About::Review => choice.is_some() && !in_doubt,
+        About::Limit | About::Ask => false,
+    })
 }
 
 #[cfg(test)]

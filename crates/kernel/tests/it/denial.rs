@@ -140,6 +140,39 @@ fn a_step_that_a_denial_leads_to_and_that_fails_first_still_ends_the_run_as_deni
 }
 
 #[test]
+fn a_denial_on_the_way_of_a_denial_does_not_take_its_place() {
+    let steps = || [ask("ok").on_deny("undo"), step("b").next("end"), ask("undo")];
+    plays(
+        &flow(steps()),
+        "> start
+         started, asks Ask of ok.1
+         = question [waiting 3]
+         > deny
+         answered deny, ok.1 -> undo, ok.1 succeeded, asks Ask of undo.1
+         = question [waiting 3]
+         > deny
+         answered deny, undo.1 stops, undo.1 failed, over: policy_violation at undo
+         = nothing [failed 1]
+         > reopen
+         reopened at undo, asks Ask of undo.2
+         = question [waiting 3]
+         > restart
+         > approve
+         answered approve, undo.2 stops, undo.2 succeeded, over: policy_violation at ok
+         = nothing [failed 1]
+         ",
+    );
+    let slow = steps().map(|step| match step.id.as_str() {
+        "undo" => step.expires(5),
+        _ => step,
+    });
+    assert_eq!(
+        ends(&flow(slow), &["start", "deny", "clock 5", "expire"]),
+        "question expired, undo.1 stops, undo.1 failed, over: policy_violation at undo = nothing [failed 1]"
+    );
+}
+
+#[test]
 fn a_denial_that_was_mended_is_not_told_of_a_later_step() {
     let steps = [
         ask("q").on_deny("mend"),

@@ -36,7 +36,7 @@ struct Count {
     /// A denial or an expiry whose visit has not been left, and where it may lead.
     closing: Option<(VisitId, Option<StepId>)>,
     /// The step whose denial or expiry the run is on the way of.
-    diverted: Option<StepId>,
+    diverted: Vec<StepId>,
     over: bool,
 }
 
@@ -181,7 +181,7 @@ impl Count {
             Event::LimitsRaised(event) => self.raised_by(&event.more),
             Event::RunReopened(event) => {
                 self.over = false;
-                self.diverted = self.diverted.take().filter(|asker| *asker != event.step);
+                self.diverted.retain(|asker| *asker != event.step);
             }
             Event::RunEnded(event) => self.ends(event),
             _ => {}
@@ -227,7 +227,7 @@ impl Count {
     }
 
     fn divert(&mut self, raised: InterruptRaised, target: Option<StepId>) {
-        self.diverted = Some(raised.visit.step.clone());
+        self.diverted.push(raised.visit.step.clone());
         self.closing = Some((raised.visit, target));
     }
 
@@ -242,10 +242,12 @@ impl Count {
                 Course::Complete => panic!("{visit} was denied, and the run is complete"),
             }
         }
-        let Some(asker) = &self.diverted else { return };
+        let Some(asker) = self.diverted.last() else { return };
         match &event.course {
-            Course::LoopBack(step) if flow.position(step) <= flow.position(asker) => self.diverted = None,
-            Course::Enter(_) if event.visit.step != *asker => self.diverted = None,
+            Course::LoopBack(step) => {
+                self.diverted.retain(|asker| flow.position(step) > flow.position(asker));
+            }
+            Course::Enter(_) if event.visit.step != *asker => self.diverted.clear(),
             Course::Complete => {
                 let step = &event.visit.step;
                 let named = flow.steps.iter().any(|asks| {
@@ -265,7 +267,7 @@ impl Count {
         // Nobody can answer what a run asked that is over.
         self.open.clear();
         if event.terminal_reason == "policy_violation" {
-            assert_eq!(event.stopped_by, self.diverted, "denied where nobody has denied");
+            assert_eq!(event.stopped_by.as_ref(), self.diverted.last(), "denied where nobody has denied");
         }
     }
 }

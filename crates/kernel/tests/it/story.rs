@@ -92,7 +92,7 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "more" => {
             let words: Vec<&str> = rest.split(' ').collect();
             let pairs: Vec<_> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            Input::Raise { more: ledger(&pairs), by: person("bob"), why: None, slot }
+            Input::Raise { more: ledger(&pairs), by: person("bob"), why: None, request: None, slot }
         }
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
