@@ -25,6 +25,7 @@ mod json_schema;
 mod keys;
 mod names;
 mod path;
+pub mod plan;
 mod read;
 mod routing;
 mod schema;
