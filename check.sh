@@ -50,6 +50,7 @@ step "conformance" "$ENVOI" conformance spec/vectors/*.json
 step "examples" examples/check.sh
 step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh
+step "documents through three languages" spec/fuzz/chain.sh 1000
 step "example of the typescript library" examples/node-skill/check.sh
 
 echo

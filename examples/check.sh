@@ -22,13 +22,13 @@ fresh() {
     export ENVOI_HOME="$PWD/.envoi"
 }
 
-for example in fix-until-green branch retry-soft-failure python-skill; do
+for example in fix-until-green branch retry-soft-failure python-skill review-and-publish; do
     echo "-- tests of $example" >&2
     (cd "$here/$example" && python3 -B -m unittest discover -s tests_of_the_example -t .)
 done
 
 echo "-- fix-until-green" >&2
-"$here/fix-until-green/demo.sh"
+"$here/fix-until-green/demo.sh" </dev/null
 
 for way in checkout-crash:hotfix typo:backlog vague:needs-info; do
     report=${way%:*} pile=${way#*:}
@@ -44,6 +44,31 @@ fresh retry-soft-failure once
 "$ENVOI" run flow.yaml
 [ "$(cat .upstream/asked)" = 3 ] || fail "the service was asked $(cat .upstream/asked) times, not 3"
 grep -q '4.65 CHF' prices.CHF.txt || fail "the price list is wrong: $(cat prices.CHF.txt)"
+
+# Call envoi with the arguments after $1, which is the exit code that it has to have.
+ends_with() {
+    expected=$1 code=0
+    shift
+    "$ENVOI" "$@" </dev/null || code=$?
+    [ "$code" = "$expected" ] || fail "envoi $* ended with $code, not $expected"
+}
+
+echo "-- review-and-publish: sent back, then approved with a form and a file" >&2
+fresh review-and-publish approved
+ends_with 3 run flow.yaml
+ends_with 3 answer --choice again --text "drop export"
+if grep -q export notes/1.4.0.md; then fail "the reviewer was not heard"; fi
+printf 'a plan\n' >plan.txt
+ends_with 2 approve --field channel=fax
+ends_with 0 approve --field channel=mail --file plan.txt --note "Looks good."
+[ "$(cat published/mail/plan.txt)" = "a plan" ] || fail "the attachment is not published"
+[ "$(cat notes/reserved.txt)" = 1.4.0 ] || fail "the version is not reserved"
+
+echo "-- review-and-publish: denied, and undone" >&2
+fresh review-and-publish denied
+ends_with 3 run flow.yaml
+ends_with 1 deny --reason "Not this week."
+[ ! -e notes/1.4.0.md ] && [ ! -s notes/reserved.txt ] && [ ! -e published ] || fail "the denial is not undone"
 
 echo "-- python-skill" >&2
 fresh python-skill once

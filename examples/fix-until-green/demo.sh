@@ -28,7 +28,13 @@ done
 
 cd "$work"
 code=0
-ENVOI_HOME=$work/.envoi "$ENVOI" run flow.yaml || code=$?
+# A person at a terminal is asked whether to keep the repair; where there is none, the question is answered in advance.
+yes_to="--yes-to keep"
+if [ -t 0 ] && [ -t 2 ]; then
+    yes_to=
+fi
+# shellcheck disable=SC2086 # no words where there is a person
+ENVOI_HOME=$work/.envoi "$ENVOI" run flow.yaml $yes_to || code=$?
 
 # What differs is the repair: the exit code of diff is no news here.
 diff -ru -x __pycache__ "$example/shop" shop >repair.diff || true

@@ -1,38 +1,46 @@
-//! Writes what is made from the code and committed: the JSON Schemas of the contracts.
+//! Writes what is made from the code and committed: the JSON Schemas of the contracts, and the libraries' vocabularies.
 //!
-//! It knows where a file stands, not what is in it. `flow.schema.json` beside them is kept by hand (`flow::SCHEMA`).
+//! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
+//! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
+
+mod vocabulary;
 
 use crate::tidy::Problem;
 use envoi_contract::schema;
 use std::{collections::BTreeSet, fs, io, path::Path};
 
-const FOLDER: &str = "spec/schemas";
+const SCHEMAS: &str = "spec/schemas";
 
-/// What stands in the folder and is not generated.
-const BY_HAND: &[&str] = &["flow.schema.json"];
+/// What stands in the folder of the schemas and is not generated.
+const BY_HAND: &[&str] = &["config.schema.json", "flow.schema.json"];
 
-/// One file to be generated.
+/// One file to be generated, and where it stands below the root.
 struct Generated {
-    name: String,
+    path: String,
     text: String,
 }
 
 fn generated() -> Vec<Generated> {
-    let file = |schema: &schema::Schema| Generated {
-        name: format!("{}.schema.json", schema.name),
+    let schema = |schema: &schema::Schema| Generated {
+        path: format!("{SCHEMAS}/{}.schema.json", schema.name),
         text: schema.to_value().pretty(),
     };
-    schema::ALL.iter().map(file).collect()
+    let libraries = [
+        ("sdk/python/src/envoi/vocabulary.py", vocabulary::python()),
+        ("sdk/typescript/src/vocabulary.ts", vocabulary::typescript()),
+    ];
+    let library = |(path, text): (&str, String)| Generated { path: path.to_owned(), text };
+    schema::ALL.iter().map(schema).chain(libraries.into_iter().map(library)).collect()
 }
 
 /// Writes the files that differ below `root`, and says which.
 pub(crate) fn write(root: &Path) -> Result<Vec<String>, String> {
     let mut written = Vec::new();
-    for Generated { name, text } in generated() {
-        let path = root.join(FOLDER).join(&name);
-        if read(&path)?.as_deref() != Some(&text) {
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-            written.push(format!("{FOLDER}/{name}"));
+    for Generated { path, text } in generated() {
+        let place = root.join(&path);
+        if read(&place)?.as_deref() != Some(&text) {
+            fs::write(&place, text).map_err(|error| format!("{}: {error}", place.display()))?;
+            written.push(path);
         }
     }
     Ok(written)
@@ -41,26 +49,22 @@ pub(crate) fn write(root: &Path) -> Result<Vec<String>, String> {
 /// Every file below `root` that is missing, differs, or is generated no more.
 pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
     let mut problems = Vec::new();
-    let mut known: BTreeSet<String> = BY_HAND.iter().map(|name| (*name).to_owned()).collect();
-    for Generated { name, text } in generated() {
-        if read(&root.join(FOLDER).join(&name))?.as_deref() != Some(&text) {
-            problems.push(problem(&name, "is not what the code says; run `cargo xtask generate`"));
+    let mut known: BTreeSet<String> = BY_HAND.iter().map(|name| format!("{SCHEMAS}/{name}")).collect();
+    for Generated { path, text } in generated() {
+        if read(&root.join(&path))?.as_deref() != Some(&text) {
+            problems.push(Problem::new(&path, 1, "is not what the code says; run `cargo xtask generate`"));
         }
-        known.insert(name);
+        known.insert(path);
     }
-    let entries = fs::read_dir(root.join(FOLDER)).map_err(|error| format!("{FOLDER}: {error}"))?;
+    let entries = fs::read_dir(root.join(SCHEMAS)).map_err(|error| format!("{SCHEMAS}: {error}"))?;
     for entry in entries {
-        let name = entry.map_err(|error| format!("{FOLDER}: {error}"))?.file_name();
-        let name = name.to_string_lossy();
-        if !known.contains(&*name) {
-            problems.push(problem(&name, "is generated from nothing; remove it"));
+        let name = entry.map_err(|error| format!("{SCHEMAS}: {error}"))?.file_name();
+        let path = format!("{SCHEMAS}/{}", name.to_string_lossy());
+        if !known.contains(&path) {
+            problems.push(Problem::new(&path, 1, "is generated from nothing; remove it"));
         }
     }
     Ok(problems)
-}
-
-fn problem(name: &str, message: &str) -> Problem {
-    Problem::new(&format!("{FOLDER}/{name}"), 1, message)
 }
 
 /// The text of a file; `None` if there is none.
@@ -85,16 +89,18 @@ mod tests {
     #[test]
     fn what_differs_is_found_and_written_once() {
         let root = std::env::temp_dir().join(format!("envoi-xtask-generate-{}", std::process::id()));
-        let folder = root.join(FOLDER);
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("handoff.schema.json"), "{}\n").unwrap();
-        fs::write(folder.join("gone.schema.json"), "{}\n").unwrap();
+        for file in generated() {
+            fs::create_dir_all(root.join(&file.path).parent().unwrap()).unwrap();
+        }
+        fs::write(root.join(SCHEMAS).join("handoff.schema.json"), "{}\n").unwrap();
+        fs::write(root.join(SCHEMAS).join("gone.schema.json"), "{}\n").unwrap();
         let found = check(&root).unwrap();
-        assert_eq!(found.len(), schema::ALL.len() + 1, "{found:?}");
-        assert_eq!(write(&root).unwrap().len(), schema::ALL.len());
+        assert_eq!(found.len(), generated().len() + 1, "{found:?}");
+        assert_eq!(write(&root).unwrap().len(), generated().len());
         assert_eq!(write(&root).unwrap(), Vec::<String>::new());
         let left = check(&root).unwrap();
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!(left, [problem("gone.schema.json", "is generated from nothing; remove it")]);
+        let gone = Problem::new("spec/schemas/gone.schema.json", 1, "is generated from nothing; remove it");
+        assert_eq!(left, [gone]);
     }
 }

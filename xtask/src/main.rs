@@ -7,7 +7,7 @@ use std::{path::Path, process::ExitCode};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 holds the tree to ARCHITECTURE.md and CONTRIBUTING.md
-       cargo xtask generate [--check]   writes what is made from the code (spec/schemas), or says what is stale
+       cargo xtask generate [--check]   writes what is made from the code (spec/schemas, sdk), or says what is stale
 ";
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! Runs that are left to an engine in the background.
 
 use crate::{
+    config,
     engine_room::{self, PING_PATIENCE},
     failure::Failure,
     home::Home,
@@ -27,6 +28,8 @@ const UNASKED: Duration = Duration::from_secs(10);
 
 /// Hands `request` to an engine in the background, starting one if there is none; returns when the run is accepted.
 pub(crate) fn detach(store: &Arc<Store>, request: &Request, jobs: Option<usize>) -> Result<RunId, Failure> {
+    // An engine in the background could tell nobody what is wrong with it.
+    config::load(store.layout())?;
     let until = Instant::now() + PATIENCE;
     let mut started = false;
     while Instant::now() < until {

@@ -6,6 +6,7 @@
 
 use crate::{
     args::EngineArgs,
+    config,
     conversation::Conversation,
     failpoint,
     failure::Failure,
@@ -261,6 +262,7 @@ fn be_the_engine(
     let outcome = converse(&host, room.store, request, told.narrator, told.talk);
     wait_for_others(room.store, run.as_ref(), told.narrator);
     let stopped = host.close();
+    tell_of_notices(room.store, run.as_ref(), told.narrator);
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
         (Some(outcome), Some(error)) => {
@@ -311,7 +313,7 @@ fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     Failure::store(error)
 }
 
-/// Comes up as the engine. An engine that was stopped within a transaction keeps the database busy: it is killed, which is
+/// Comes up as the engine, with what the store's configuration says. An engine that was stopped within a transaction keeps the database busy: it is killed, which is
 /// always safe, because it could not commit any more and supervisors go on.
 pub(crate) fn start(
     store: &Arc<Store>,
@@ -324,6 +326,7 @@ pub(crate) fn start(
         launcher: Launcher::own(["__attempt"]),
         socket_dirs: home::socket_dirs(),
         reached: failpoint::reached,
+        notices: config::notices(store.layout())?,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
@@ -355,6 +358,18 @@ fn run_of(request: &Request) -> Option<&RunId> {
         Request::Answer(answer) => Some(&answer.run),
         Request::Cancel { run, .. } => Some(run),
         Request::Ping => None,
+    }
+}
+
+/// Says so if somebody was to be told of this run and has not been.
+fn tell_of_notices(store: &Arc<Store>, run: Option<&RunId>, narrator: &mut Narrator) {
+    let Some(run) = run else { return };
+    let rows = store.reader().and_then(|reader| reader.deliveries(run)).unwrap_or_default();
+    let missed = rows.iter().filter(|row| row.delivered_at.is_none()).count();
+    if missed > 0 {
+        let many = if missed == 1 { "1 notice is" } else { &format!("{missed} notices are") };
+        narrator
+            .note(&format!("{many} not delivered; `envoi show {run}` says why, the next engine tries again"));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use envoi_engine::{is_allowed, protocol::CallerWire};
 use envoi_journal::{Layout, OpenError, Reader, Store};
-use envoi_kernel::{Flow, flow::SecretSource, ids::Principal};
+use envoi_kernel::{Flow, flow::SecretSource, ids::Principal, notify::Address};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -98,16 +98,30 @@ pub(crate) fn principal() -> Principal {
     Principal { tenant: "local".to_owned(), actor: name }
 }
 
-/// What the run's commands may see of this environment, and the variables that the flow's secrets name.
+/// What the run's commands may see of this environment, and the variables that the flow's secrets and tokens name.
 pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
-    let unicode = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let env = unicode.filter(|(name, _)| is_allowed(name)).collect();
-    let named = flow.secrets.iter().filter_map(|secret| match &secret.source {
-        SecretSource::Env(variable) => Some((variable.clone(), env::var(variable).ok()?)),
+    let tokens = flow.notify.iter().filter_map(|target| match &target.to {
+        Address::Webhook(webhook) => webhook.token.as_ref(),
+        Address::Command(_) => None,
+    });
+    let sources = flow.secrets.iter().map(|secret| &secret.source).chain(tokens);
+    let named = sources.filter_map(|source| match source {
+        SecretSource::Env(name) => Some((name.clone(), variable(name)?)),
         SecretSource::File(_) => None,
     });
-    CallerWire { env, secrets: named.collect(), flow_dir: flow_dir.to_owned() }
+    CallerWire { env: allowed(), secrets: named.collect(), flow_dir: flow_dir.to_owned() }
+}
+
+/// What commands may see of this environment.
+pub(crate) fn allowed() -> Vec<(String, String)> {
+    let unicode = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    unicode.filter(|(name, _)| is_allowed(name)).collect()
+}
+
+/// A variable of this environment.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
 }
 
 /// The path of a socket has at most 107 bytes; the engine adds 50.

@@ -7,6 +7,7 @@ mod args;
 mod attachment;
 mod background;
 mod command;
+mod config;
 mod conversation;
 mod diff;
 mod engine_room;

@@ -125,18 +125,19 @@ impl fmt::Display for Diagnostic {
 
 impl core::error::Error for Diagnostic {}
 
-/// What to do when a refusal has nothing more precise to say.
+/// What to do when a refusal has nothing more precise to say, by code. Also generated into the libraries for other languages.
+pub const ADVICE: [(&str, &str); 7] = [
+    ("ROUTING_INVALID", "correct the resolver's input (CONTRACTS 1.2)"),
+    ("ROUTING_SIGNAL_INVALID", "correct the signal (CONTRACTS 1.1)"),
+    ("HANDOFF_INVALID", "correct the hand-off (CONTRACTS 2)"),
+    ("ENVELOPE_INVALID", "correct the envelope (CONTRACTS 3)"),
+    ("SKILL_REPORT_INVALID", "correct what the skill writes as its report (CONTRACTS 4)"),
+    ("INVALID_USER_ENVELOPE", "correct the answer, or send it without opting in (CONTRACTS 5)"),
+    ("VECTORS_INVALID", "a vector file is an array of cases (spec/vectors/README.md)"),
+];
+
 fn advice(code: &str) -> &'static str {
-    match code {
-        "ROUTING_INVALID" => "correct the resolver's input (CONTRACTS 1.2)",
-        "ROUTING_SIGNAL_INVALID" => "correct the signal (CONTRACTS 1.1)",
-        "HANDOFF_INVALID" => "correct the hand-off (CONTRACTS 2)",
-        "ENVELOPE_INVALID" => "correct the envelope (CONTRACTS 3)",
-        "SKILL_REPORT_INVALID" => "correct what the skill writes as its report (CONTRACTS 4)",
-        "INVALID_USER_ENVELOPE" => "correct the answer, or send it without opting in (CONTRACTS 5)",
-        "VECTORS_INVALID" => "a vector file is an array of cases (spec/vectors/README.md)",
-        _ => "",
-    }
+    ADVICE.iter().find(|(known, _)| *known == code).map_or("", |(_, advice)| advice)
 }
 
 /// A value, short enough for a message.

@@ -5,7 +5,7 @@ use crate::{
     runner::{Caller, Job},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_journal::{Commit, PinnedFlow, Snapshot};
+use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
 use envoi_kernel::{
     Input, Record, Run,
     ids::{AttemptId, RunId},
@@ -89,13 +89,20 @@ impl Active {
     }
 
     /// The commit of these records, with what is to be stored beside them.
-    pub(crate) fn commit(&mut self, id: &RunId, records: &[Record], blobs: Vec<(Digest, Vec<u8>)>) -> Commit {
+    pub(crate) fn commit(
+        &mut self,
+        id: &RunId,
+        records: &[Record],
+        blobs: Vec<(Digest, Vec<u8>)>,
+        deliveries: Vec<Delivery>,
+    ) -> Commit {
         Commit {
             run: id.clone(),
             expected: self.run.next_seq(),
             records: records.to_vec(),
             pinned: self.pinned.take(),
             blobs,
+            deliveries,
             snapshot: self.due_snapshot(records),
         }
     }

@@ -10,6 +10,7 @@ mod resume;
 pub use resume::load_run;
 
 use crate::{
+    courier::Callers,
     followers::Followers,
     message::{Ask, EngineError, Message, Purpose, Reply},
     protocol::{CallerWire, Refused, Request, Response, Standing},
@@ -37,6 +38,7 @@ pub struct Desk {
     pub(crate) layout: Layout,
     pub(crate) mailbox: Sender<Message>,
     pub(crate) followers: Followers,
+    pub(crate) callers: Callers,
 }
 
 impl Desk {

@@ -8,6 +8,7 @@
 use crate::{
     active::{Active, InFlight, Request},
     message::{self, Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
+    outbox::Outbox,
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
@@ -53,6 +54,8 @@ pub struct Engine {
     commits_under_way: usize,
     draining: bool,
     stopped: Option<EngineError>,
+    /// Who is told besides those whom flows name.
+    outbox: Outbox,
 }
 
 impl Engine {
@@ -71,7 +74,15 @@ impl Engine {
             commits_under_way: 0,
             draining: false,
             stopped: None,
+            outbox: Outbox::default(),
         }
+    }
+
+    /// These are told of every run as well.
+    #[must_use]
+    pub(crate) fn with_outbox(mut self, outbox: Outbox) -> Self {
+        self.outbox = outbox;
+        self
     }
 
     /// Takes one message and does all that follows from it. After [`Engine::stopped`] nothing does.
@@ -255,9 +266,21 @@ impl Engine {
 
     fn wake(&mut self) {
         let now = self.world.clock.now();
-        while let Some(id) = pop_due(&mut self.timers, now).or_else(|| pop_due(&mut self.expiries, now)) {
+        while let Some(id) = self.pop_due(now) {
             self.turn(&id);
         }
+    }
+
+    /// A run whose time has come. It is armed anew after its next commit, unless it is served by then: while a commit is
+    /// under way the clock may be set back.
+    fn pop_due(&mut self, now: Timestamp) -> Option<RunId> {
+        if let Some(id) = pop_due(&mut self.timers, now) {
+            self.runs.get_mut(&id).into_iter().for_each(|active| active.armed = None);
+            return Some(id);
+        }
+        let id = pop_due(&mut self.expiries, now)?;
+        self.runs.get_mut(&id).into_iter().for_each(|active| active.lapses = None);
+        Some(id)
     }
 
     fn push(&mut self, id: &RunId, request: Request) {
@@ -295,7 +318,8 @@ impl Engine {
         let Some(active) = self.runs.get_mut(id) else { return };
         match active.run.decide(with_slot(input, slot), self.world.clock.now()) {
             Ok(records) => {
-                let commit = active.commit(id, &records, blobs);
+                let deliveries = self.outbox.deliveries(&active.run, id, &records);
+                let commit = active.commit(id, &records, blobs, deliveries);
                 active.in_flight = Some(InFlight { records, slot: taken, reply });
                 self.commits_under_way = self.commits_under_way.saturating_add(1);
                 self.world.log.submit(commit);

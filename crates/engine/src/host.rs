@@ -3,15 +3,17 @@
 mod socket;
 
 use crate::{
+    courier::{Callers, Courier, Notices, Nudge},
     desk::Desk,
     engine::{Engine, World},
     followers::{Followers, Shower},
     message::{EngineError, Message},
+    outbox::Outbox,
     processes::{Point, Processes},
     runner::{Clock, Log},
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Commit, CommitError, Epoch, Holder, Lease, LeaseError, Store, Writer};
+use envoi_journal::{Commit, CommitError, Holder, Lease, LeaseError, Store, Writer};
 use envoi_step::Launcher;
 use std::{
     io,
@@ -37,6 +39,8 @@ pub struct Settings {
     pub socket_dirs: Vec<PathBuf>,
     /// Called at each [`Point`] of each attempt; for tests of the whole binary.
     pub reached: fn(Point),
+    /// How others are told.
+    pub notices: Notices,
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -44,7 +48,8 @@ pub struct Host {
     desk: Desk,
     mailbox: Sender<Message>,
     closing: Sender<()>,
-    thread: JoinHandle<Option<EngineError>>,
+    thread: JoinHandle<Ending>,
+    courier: Courier,
     socket: socket::Listener,
     lease: Lease,
 }
@@ -71,8 +76,8 @@ impl Host {
     pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
         match Self::come_up(&store, &lease, settings) {
             Ok(parts) => {
-                let Parts { desk, mailbox, closing, thread, socket } = parts;
-                Ok(Self { desk, mailbox, closing, thread, socket, lease })
+                let Parts { desk, mailbox, closing, thread, courier, socket } = parts;
+                Ok(Self { desk, mailbox, closing, thread, courier, socket, lease })
             }
             Err(error) => Err((error, lease)),
         }
@@ -87,17 +92,22 @@ impl Host {
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();
         let followers = Followers::default();
+        let callers = Callers::new(&settings.notices);
         let desk = Desk {
             store: Arc::clone(store),
             layout: store.layout().clone(),
             mailbox: mailbox.clone(),
             followers: followers.clone(),
+            callers: callers.clone(),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
-        let thread = start_loop(store, epoch, settings, boot_id, channels, followers)?;
-        Ok(Parts { desk, mailbox, closing, thread, socket })
+        let writer = Arc::new(store.writer(epoch)?);
+        let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
+        let log = WriterLog { writer, mailbox: mailbox.clone(), courier: courier.nudge() };
+        let thread = start_loop(store, log, settings, boot_id, channels, followers)?;
+        Ok(Parts { desk, mailbox, closing, thread, courier, socket })
     }
 
     /// Returns when somebody has asked something through the socket, or after `longest`.
@@ -111,23 +121,29 @@ impl Host {
         &self.desk
     }
 
-    /// A hand for another thread that stops new starts ([`Message::Drain`]).
+    /// A hand for another thread that stops new starts ([`Message::Drain`]), and the wait for those who are told.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
-        let mailbox = self.mailbox.clone();
-        move || drop(mailbox.send(Message::Drain))
+        let (mailbox, courier) = (self.mailbox.clone(), self.courier.nudge());
+        move || {
+            // A loop that has ended starts nothing.
+            mailbox.send(Message::Drain).unwrap_or_default();
+            courier.hurry();
+        }
     }
 
-    /// Ends when nothing is under way any more: live attempts of all runs are waited for, then the writer finishes and the
-    /// lock is given back. Returns why the loop had stopped by itself, if it had.
+    /// Ends when nothing is under way any more: live attempts of all runs are waited for, what others are to be told now is
+    /// tried for a moment unless somebody asked it to stop, then the writer finishes and the lock is given back. Returns why
+    /// the loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
-        let Self { desk, mailbox, closing, thread, socket, lease } = self;
+        let Self { desk, mailbox, closing, thread, courier, socket, lease } = self;
         // A loop that has stopped by itself hears neither.
         closing.send(()).unwrap_or_default();
         mailbox.send(Message::Wake).unwrap_or_default();
-        let stopped = thread
-            .join()
-            .unwrap_or_else(|_| Some(EngineError::Stopping { reason: "the loop panicked".into() }));
+        let panicked = || EngineError::Stopping { reason: "the loop panicked".into() };
+        let Ending { stopped, in_haste } =
+            thread.join().unwrap_or_else(|_| Ending { stopped: Some(panicked()), in_haste: true });
+        courier.close(if in_haste { Duration::ZERO } else { COURIER_PATIENCE });
         socket.close();
         drop(desk);
         let ours = lease.is_current();
@@ -137,12 +153,24 @@ impl Host {
     }
 }
 
+/// How long an engine that has nothing else to do tries what others are to be told. What a receiver that hangs misses
+/// by it, the next engine tells.
+const COURIER_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How the loop has ended.
+struct Ending {
+    stopped: Option<EngineError>,
+    /// Nothing more is to be done than what has to be.
+    in_haste: bool,
+}
+
 /// A host without its lease.
 struct Parts {
     desk: Desk,
     mailbox: Sender<Message>,
     closing: Sender<()>,
-    thread: JoinHandle<Option<EngineError>>,
+    thread: JoinHandle<Ending>,
+    courier: Courier,
     socket: socket::Listener,
 }
 
@@ -155,35 +183,31 @@ struct Channels {
 
 fn start_loop(
     store: &Arc<Store>,
-    epoch: Epoch,
+    log: WriterLog,
     settings: &Settings,
     boot_id: String,
     channels: Channels,
     followers: Followers,
-) -> Result<JoinHandle<Option<EngineError>>, HostError> {
+) -> Result<JoinHandle<Ending>, HostError> {
     let Channels { mailbox, inbox, closed } = channels;
-    let writer = store.writer(epoch)?;
     let layout = store.layout().clone();
-    let processes =
-        Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox.clone())
-            .with_points(settings.reached);
+    let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
+        .with_points(settings.reached);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-    let world_parts = (
-        writer,
-        mailbox,
-        Shower::new(layout, reader, followers.clone()).with_points(settings.reached),
-        processes,
-    );
+    let outbox = Outbox {
+        targets: settings.notices.targets.clone(),
+        folder: layout.root().to_string_lossy().into_owned(),
+    };
+    let shower = Shower::new(layout, reader, followers.clone()).with_points(settings.reached);
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
-        let (writer, mailbox, shower, processes) = world_parts;
         let world = World {
             clock: Box::new(SystemClock { boot_id }),
-            log: Box::new(WriterLog { writer, mailbox }),
+            log: Box::new(log),
             runner: Box::new(processes),
             observer: Box::new(shower),
         };
-        run_loop(Engine::new(world, jobs), &inbox, &closed, &followers)
+        run_loop(Engine::new(world, jobs).with_outbox(outbox), &inbox, &closed, &followers)
     })?;
     Ok(thread)
 }
@@ -196,7 +220,7 @@ fn run_loop(
     inbox: &Receiver<Message>,
     closed: &Receiver<()>,
     followers: &Followers,
-) -> Option<EngineError> {
+) -> Ending {
     let mut closing = false;
     while engine.stopped().is_none() {
         closing = closing || closed.try_recv().is_ok();
@@ -212,7 +236,7 @@ fn run_loop(
     let stopped = engine.stopped().cloned();
     let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
     followers.stopped(&reason);
-    stopped
+    Ending { in_haste: stopped.is_some() || engine.is_draining(), stopped }
 }
 
 fn until_next(engine: &Engine) -> Duration {
@@ -222,16 +246,21 @@ fn until_next(engine: &Engine) -> Duration {
 }
 
 struct WriterLog {
-    writer: Writer,
+    writer: Arc<Writer>,
     mailbox: Sender<Message>,
+    courier: Nudge,
 }
 
 impl Log for WriterLog {
     fn submit(&mut self, commit: Commit) {
         let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
+        let courier = (!commit.deliveries.is_empty()).then(|| self.courier.clone());
         self.writer.submit(
             commit,
             Box::new(move |result| {
+                if let Some(courier) = courier {
+                    courier.nudge();
+                }
                 // A loop that has stopped does not need to know; the journal does.
                 drop(mailbox.send(Message::Committed { run, result }));
             }),

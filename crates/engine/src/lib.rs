@@ -5,16 +5,19 @@
 //! decision about a run is made here (crate `kernel`), and nothing is formatted for people (crate `cli`).
 
 mod active;
+mod courier;
 mod desk;
 mod engine;
 mod followers;
 mod host;
 mod message;
+mod outbox;
 mod processes;
 mod runner;
 
 pub mod protocol;
 
+pub use courier::Notices;
 pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};
 pub use followers::{Followers, Shower};

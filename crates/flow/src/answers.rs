@@ -56,6 +56,17 @@ pub struct Field {
     schema: Value,
 }
 
+/// The schema of a field with what it may refer to.
+pub(crate) fn on_its_own(field: Value, whole: &Value) -> Value {
+    let Value::Object(mut members) = field else { return field };
+    for key in ["$defs", "definitions"] {
+        if let (None, Some(definitions)) = (members.get(key), whole.get(key)) {
+            members.insert(key, definitions.clone());
+        }
+    }
+    Value::Object(members)
+}
+
 /// The fields of a form, in the order of the schema's `properties`.
 #[must_use]
 pub fn fields(schema: &Value) -> Vec<Field> {
@@ -74,7 +85,7 @@ pub fn fields(schema: &Value) -> Vec<Field> {
             Some(Value::Array(values)) => values.clone(),
             _ => Vec::new(),
         },
-        schema: field.clone(),
+        schema: on_its_own(field.clone(), schema),
     };
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()

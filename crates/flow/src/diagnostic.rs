@@ -13,6 +13,10 @@ pub use span::{Place, Span};
 pub const FLOW_SYNTAX: &str = "FLOW_SYNTAX";
 /// The text is YAML, and not a flow.
 pub const FLOW_INVALID: &str = "FLOW_INVALID";
+/// As [`FLOW_SYNTAX`], of a configuration.
+pub const CONFIG_SYNTAX: &str = "CONFIG_SYNTAX";
+/// As [`FLOW_INVALID`], of a configuration.
+pub const CONFIG_INVALID: &str = "CONFIG_INVALID";
 /// A key or value of the language that this build does not carry out yet; refused, never ignored.
 pub const NOT_YET_SUPPORTED: &str = "NOT_YET_SUPPORTED";
 
@@ -22,7 +26,7 @@ const MAX_KEPT: usize = 100;
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// `FLOW_SYNTAX`, `FLOW_INVALID` or `NOT_YET_SUPPORTED`.
+    /// `FLOW_SYNTAX`, `FLOW_INVALID`, their twins of a configuration, or `NOT_YET_SUPPORTED`.
     pub code: &'static str,
     /// What is wrong, on one line.
     pub message: String,
@@ -115,18 +119,21 @@ impl Problems {
     pub(crate) fn into_report(self, file: &str, text: &str) -> Report {
         let mut diagnostics = self.found;
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
-        Report { file: file.to_owned(), text: text.to_owned(), diagnostics, beyond: self.beyond }
+        let (file, text) = (file.to_owned(), text.to_owned());
+        Report { file, text, wanted: "a flow that can run", diagnostics, beyond: self.beyond }
     }
 }
 
 /// Everything that is wrong with one file: never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{file}` is not a flow that can run: {} found", count(diagnostics.len().saturating_add(*beyond)))]
+#[error("`{file}` is not {wanted}: {} found", count(diagnostics.len().saturating_add(*beyond)))]
 pub struct Report {
     /// As it was named by the caller.
     pub file: String,
     /// The text that the spans point into.
     pub text: String,
+    /// What the file should be, in words.
+    pub wanted: &'static str,
     /// In the order of the file; at most 100.
     pub diagnostics: Vec<Diagnostic>,
     /// How many more were found, at least.

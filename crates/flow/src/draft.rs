@@ -4,7 +4,10 @@
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
 use crate::{diagnostic::Span, read::Spanned};
-use envoi_kernel::flow::{InputDecl, Limits, Secret, Step, Template};
+use envoi_kernel::{
+    flow::{InputDecl, Limits, Secret, Step, Template},
+    notify::Target,
+};
 
 /// A flow whose parts are read one by one; a part that is wrong is absent, and its problem is told.
 #[derive(Debug, Default)]
@@ -20,6 +23,7 @@ pub(crate) struct Draft {
     pub(crate) secret_names: Vec<Spanned<String>>,
     pub(crate) workspace: Option<String>,
     pub(crate) env: Vec<(String, Template)>,
+    pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,
     pub(crate) expressions: Vec<Usage>,
 }

@@ -17,21 +17,35 @@ mod tests {
         Value::parse_str(SCHEMA).unwrap()
     }
 
+    fn config_schema() -> Value {
+        Value::parse_str(crate::config::SCHEMA).unwrap()
+    }
+
     fn misfits(text: &str) -> Vec<String> {
+        misfits_of(&schema(), text)
+    }
+
+    fn misfits_of(schema: &Value, text: &str) -> Vec<String> {
         let mut problems = crate::diagnostic::Problems::default();
         let root = yaml::compose(text, &mut problems).unwrap();
-        let found = Schema::new(&schema()).unwrap().check(&tree::value(&root));
+        let found = Schema::new(schema).unwrap().check(&tree::value(&root));
         found.into_iter().map(|misfit| format!("{}: {}", misfit.path.join("."), misfit.reason)).collect()
     }
 
     #[test]
     fn the_schema_has_the_keys_that_are_read_and_no_others() {
-        let schema = schema();
+        let (schema, config) = (schema(), config_schema());
         let defs = schema.get("$defs").unwrap();
+        for shared in ["notify", "webhook", "secret", "duration", "token"] {
+            assert_eq!(config.get("$defs").unwrap().get(shared), defs.get(shared), "{shared}");
+        }
         for (vocabulary, described) in [
             (&keys::FLOW, &schema),
             (&keys::LIMITS, defs.get("limits").unwrap()),
             (&keys::SECRET, defs.get("secret").unwrap()),
+            (&keys::NOTIFY, defs.get("notify").unwrap()),
+            (&keys::WEBHOOK, defs.get("webhook").unwrap()),
+            (&keys::CONFIG, &config),
             (&keys::STEP, defs.get("step").unwrap()),
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),
@@ -125,5 +139,47 @@ mod tests {
     fn both_refuse(text: &str) {
         assert!(!misfits(text).is_empty(), "the schema lets this pass:\n{text}");
         assert!(crate::load("f.yaml", text).is_err(), "the loader lets this pass:\n{text}");
+    }
+
+    #[test]
+    fn targets_that_load_fit_both_schemas_and_those_that_the_schemas_refuse_do_not_load() {
+        let flow = |notify: &str| format!("flow: f\nnotify: {notify}\nsteps:\n  - {{ id: a, run: [x] }}\n");
+        let config = |notify: &str| format!("notify: {notify}\n");
+        for notify in [
+            "{ command: [tell, 7] }",
+            "[{ command: tell me }, { webhook: 'https://example.org/hook' }]",
+            "{ webhook: { url: 'http://127.0.0.1:8080/', token: { env: T }, timeout: 5s }, on: [end] }",
+            "{ command: x, on: [question, expiry, end] }",
+        ] {
+            assert_eq!(misfits(&flow(notify)), Vec::<String>::new(), "{notify}");
+            assert_eq!(misfits_of(&config_schema(), &config(notify)), Vec::<String>::new(), "{notify}");
+            assert!(crate::load("f.yaml", &flow(notify)).is_ok(), "{notify}");
+            assert!(crate::config::load("c.yaml", &config(notify)).is_ok(), "{notify}");
+        }
+        for notify in [
+            "[]",
+            "tell me",
+            "{ on: [end] }",
+            "{ command: x, webhook: 'https://example.org' }",
+            "{ command: [] }",
+            "{ command: x, on: [] }",
+            "{ command: x, on: [start] }",
+            "{ command: x, on: [end, end] }",
+            "{ webhook: 'ftp://example.org' }",
+            "{ webhook: { token: { env: T } } }",
+            "{ webhook: { url: 'https://example.org', token: T } }",
+            "{ webhook: { url: 'https://example.org', retries: 3 } }",
+        ] {
+            assert!(!misfits(&flow(notify)).is_empty(), "the schema lets `{notify}` pass");
+            assert!(
+                !misfits_of(&config_schema(), &config(notify)).is_empty(),
+                "the other lets `{notify}` pass"
+            );
+            assert!(crate::load("f.yaml", &flow(notify)).is_err(), "the loader lets `{notify}` pass");
+            assert!(
+                crate::config::load("c.yaml", &config(notify)).is_err(),
+                "the other lets `{notify}` pass"
+            );
+        }
     }
 }

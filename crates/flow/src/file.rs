@@ -8,13 +8,13 @@ use crate::{
     draft::Draft,
     keys,
     names::{self, Names},
-    path,
+    notify, path,
     read::{self, Fields, Spanned, refuse},
-    schema, step,
-    yaml::{Key, Node},
+    schema, secret, step,
+    yaml::Node,
 };
 use envoi_kernel::{
-    flow::{InputDecl, Limits, OnReached, Secret, SecretSource},
+    flow::{InputDecl, Limits, OnReached, Secret},
     ids::FlowId,
     ledger::Cost,
 };
@@ -54,6 +54,7 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
     if let Some(node) = fields.get("env") {
         draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
     }
+    draft.notify = fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default();
     match fields.get("steps") {
         Some(node) => steps(node, &mut draft, problems),
         None if fields.misspelt("steps", &keys::FLOW) => {}
@@ -119,34 +120,10 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
     for (key, node) in read::mapping(node, "`secrets`", problems).unwrap_or_default() {
         draft.secret_names.push(Spanned { value: key.text.clone(), span: key.span });
         let named = names::variable(key, "a secret", problems);
-        if let (Some(name), Some(source)) = (named, secret_source(key, node, problems)) {
+        let what = format!("secret `{}`", key.text);
+        let source = secret::source(node, &what, &key.text, key.span, problems);
+        if let (Some(name), Some(source)) = (named, source) {
             draft.secrets.push(Secret { name, source });
-        }
-    }
-}
-
-fn secret_source(key: &Key, node: &Node, problems: &mut Problems) -> Option<SecretSource> {
-    let fields = Fields::of(node, &keys::SECRET, problems)?;
-    match (fields.get("env"), fields.get("file")) {
-        (Some(variable), None) => {
-            let text = read::text(variable, "`env`", problems)?;
-            if names::is_variable(text) {
-                return Some(SecretSource::Env(text.to_owned()));
-            }
-            let message = format!("`{text}` cannot name a variable");
-            refuse(problems, Diagnostic::invalid(variable.span, message).expecting(names::VARIABLE))
-        }
-        (None, Some(file)) => Some(SecretSource::File(read::text(file, "`file`", problems)?.to_owned())),
-        (Some(_), Some(_)) => {
-            let message = format!("secret `{}` has two sources", key.text);
-            refuse(problems, Diagnostic::invalid(key.span, message).help("keep one of `env` and `file`"))
-        }
-        // An unknown key there was told already, and is what was meant.
-        (None, None) if fields.keys().next().is_some() => None,
-        (None, None) => {
-            let message = format!("secret `{}` has no source", key.text);
-            let help = format!("write `{{ env: {0} }}` or `{{ file: path }}`", key.text);
-            refuse(problems, Diagnostic::invalid(key.span, message).help(help))
         }
     }
 }

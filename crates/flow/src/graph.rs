@@ -169,20 +169,14 @@ impl<'d> Graph<'d> {
         side_ways
     }
 
-    /// The side way on which the run ends with the step at this place, because no `next` says where it goes from there.
-    fn last_resort(&self, place: usize) -> Option<SideWay> {
-        let undecided = self.steps.get(place)?.targets.next.is_none();
-        self.side_ways.get(&place).copied().filter(|_| undecided)
-    }
-
     /// Nobody comes by accident to a step that a denial or an expiry leads on to: not from the step listed before it.
     fn check_side_ways(&self, problems: &mut Problems) {
         for (to, way) in &self.side_ways {
             let Some(at) = to.checked_sub(1) else { continue };
             let (Some(before), Some(step)) = (self.steps.get(at), self.steps.get(*to)) else { continue };
-            // What cannot be read of that step may be its `next`.
+            // What cannot be read of that step may be its `next`. A last resort ends the run and falls into nothing.
             let undecided = before.targets.next.is_none() && before.step.is_some();
-            if undecided && self.last_resort(at).is_none() {
+            if undecided && !self.side_ways.contains_key(&at) {
                 problems.add(self.two_ways(before, step, way));
             }
         }
@@ -242,7 +236,8 @@ impl<'d> Graph<'d> {
         let onward = match &targets.next {
             Some(next) if next.value == "end" => None,
             Some(next) => self.place(&next.value),
-            None if self.last_resort(place).is_some() => None,
+            // A last resort: a denial or an expiry leads there, and nothing says where it goes on.
+            None if self.side_ways.contains_key(&place) => None,
             None => place.checked_add(1).filter(|after| *after < self.steps.len()),
         };
         let diversions = targets.diversions.iter().filter_map(Diversion::step);
@@ -279,12 +274,12 @@ impl<'d> Graph<'d> {
                         .label(next.span, format!("`{}` goes on to `{}`", before.name(), next.value))
                         .help("no `next` and no `branches` name it; add it to one of them, or remove it"),
                 );
-            } else if let Some(SideWay { what, span, .. }) = self.last_resort(place) {
+            } else if let Some(SideWay { what, span, .. }) = self.side_ways.get(&place) {
                 let name = before.name();
                 let help =
                     format!("say where it goes on: `routing: {{ next: {} }}` at `{name}`", step.name());
                 let label = format!("{what} leads to `{name}`, and the run ends there");
-                problems.add(unreached.label(span, label).help(help));
+                problems.add(unreached.label(*span, label).help(help));
             }
         }
     }

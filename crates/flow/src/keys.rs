@@ -22,8 +22,8 @@ impl Vocabulary {
 
 pub(crate) const FLOW: Vocabulary = Vocabulary {
     place: "a flow",
-    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "steps"],
-    later: &["goals", "notify"],
+    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "notify", "steps"],
+    later: &["goals"],
 };
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
@@ -31,6 +31,15 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
     keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "on_reached"],
     later: &["stages"],
 };
+
+/// The configuration of a store.
+pub(crate) const CONFIG: Vocabulary = Vocabulary { place: "a configuration", keys: &["notify"], later: &[] };
+
+pub(crate) const NOTIFY: Vocabulary =
+    Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };
+
+pub(crate) const WEBHOOK: Vocabulary =
+    Vocabulary { place: "`webhook`", keys: &["url", "token", "timeout"], later: &[] };
 
 pub(crate) const SECRET: Vocabulary = Vocabulary { place: "a secret", keys: &["env", "file"], later: &[] };
 

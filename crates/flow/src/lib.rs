@@ -14,6 +14,7 @@
 
 pub mod answers;
 mod ask;
+pub mod config;
 mod diagnostic;
 mod draft;
 mod editor;
@@ -24,18 +25,21 @@ pub mod inputs;
 mod json_schema;
 mod keys;
 mod names;
+mod notify;
 mod path;
 pub mod plan;
 mod read;
 mod routing;
 mod schema;
+mod secret;
 mod step;
 mod suggestion;
 mod tree;
 mod yaml;
 
 pub use diagnostic::{
-    Colour, Diagnostic, FLOW_INVALID, FLOW_SYNTAX, Label, NOT_YET_SUPPORTED, Place, Report, Span,
+    CONFIG_INVALID, CONFIG_SYNTAX, Colour, Diagnostic, FLOW_INVALID, FLOW_SYNTAX, Label, NOT_YET_SUPPORTED,
+    Place, Report, Span,
 };
 
 pub use editor::SCHEMA;
@@ -50,7 +54,7 @@ use yaml::Node;
 /// The version of the flow language that this crate reads; pinned to each run.
 pub const LANGUAGE: u32 = 1;
 
-/// The largest flow file.
+/// The largest flow file or configuration.
 pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// A flow that can run.
@@ -92,9 +96,10 @@ pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
     }
 }
 
-fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
+/// The tree of a file; `None` if it is empty or cannot be read at all, which is then told.
+fn root(text: &str, problems: &mut Problems) -> Option<Node> {
     if text.len() > MAX_BYTES {
-        let message = format!("a flow file has at most {MAX_BYTES} bytes; this one has {}", text.len());
+        let message = format!("a file has at most {MAX_BYTES} bytes; this one has {}", text.len());
         problems.add(Diagnostic::syntax(Span::default(), message));
         return None;
     }
@@ -103,7 +108,11 @@ fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
         problems.add(Diagnostic::syntax(Span::default(), message).help("save it as UTF-8 without one"));
         return None;
     }
-    let Some(root) = yaml::compose(text, problems) else {
+    yaml::compose(text, problems)
+}
+
+fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
+    let Some(root) = root(text, problems) else {
         if problems.is_empty() {
             let message = "the file is empty";
             problems.add(Diagnostic::invalid(Span::default(), message).help("a flow has `flow` and `steps`"));
@@ -134,6 +143,7 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
         secrets: draft.secrets,
         workspace: draft.workspace?,
         env: draft.env,
+        notify: draft.notify,
         steps,
         digest: tree::digest(root),
     })

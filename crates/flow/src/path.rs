@@ -25,7 +25,12 @@ pub(crate) fn fixed<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> 
     without_expression(node.span, text, name, problems)
 }
 
-fn without_expression<'t>(span: Span, text: &'t str, name: &str, problems: &mut Problems) -> Option<&'t str> {
+pub(crate) fn without_expression<'t>(
+    span: Span,
+    text: &'t str,
+    name: &str,
+    problems: &mut Problems,
+) -> Option<&'t str> {
     if text.contains("${{") {
         let message = format!("{name} takes no expression");
         let help = "expressions are filled in in `run`, `env`, `cwd` and `if`";

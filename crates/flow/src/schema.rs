@@ -116,23 +116,12 @@ pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     for (key, field) in member(node, "properties").map(members_of).unwrap_or_default() {
         let name = format!("field `{}`", key.text);
         keywords(members_of(field), problems);
-        let schema = Schema::new(&on_its_own(tree::value(field), &written)).ok();
+        let schema = Schema::new(&crate::answers::on_its_own(tree::value(field), &written)).ok();
         if let (Some(schema), Some(default)) = (schema, member(field, "default")) {
             default_fits(&schema, default, &name, problems);
         }
     }
     (problems.count() == before).then_some(written)
-}
-
-/// The schema of a field: what the whole form defines can be referred to by each of them.
-fn on_its_own(field: Value, whole: &Value) -> Value {
-    let Value::Object(mut members) = field else { return field };
-    for key in ["$defs", "definitions"] {
-        if let (None, Some(definitions)) = (members.get(key), whole.get(key)) {
-            members.insert(key, definitions.clone());
-        }
-    }
-    Value::Object(members)
 }
 
 /// Where a schema says, or fails to say, that it is that of an object.

@@ -3,11 +3,13 @@
 use envoi_contract::{envelope::InterruptKind, routing::Kind};
 use envoi_flow::{Colour, Loaded, load};
 use envoi_kernel::{
+    event::Command,
     flow::{
         AskPlan, CommandPlan, Expression, InDoubtPolicy, Next, OnBlocked, OnExhausted, OnReached, Overdue,
         RoutingPlan, SecretSource, StepKind, Template,
     },
     ids::StepId,
+    notify::{Address, Moment, Target, Webhook},
 };
 
 const FIX_UNTIL_GREEN: &str = include_str!("flows/fix-until-green.yaml");
@@ -51,6 +53,37 @@ fn a_loop_until_green_loads_as_it_is_written() {
     assert_eq!(critic.routing.max_iterations, 4);
     assert_eq!(critic.routing.next, Some(Next::Step(StepId::new("report").unwrap())));
     assert_eq!(flow.steps[2].skill.as_deref(), Some("repair-report"));
+}
+
+#[test]
+fn who_is_told_is_read_from_flows_and_configurations_alike() {
+    let notify = "notify:\n  - command: ./tell me\n    on: [question, expiry]\n  - webhook: { url: 'https://h:1/x', token: { file: t }, timeout: 3s }\n";
+    let flow = loaded(&format!("flow: f\n{notify}steps:\n  - {{ id: a, run: [x] }}\n")).flow;
+    let webhook = Webhook {
+        url: "https://h:1/x".to_owned(),
+        token: Some(SecretSource::File("t".to_owned())),
+        timeout_ms: 3_000,
+    };
+    let expected = [
+        Target {
+            to: Address::Command(Command::Shell("./tell me".to_owned())),
+            on: vec![Moment::Question, Moment::Expiry],
+        },
+        Target { to: Address::Webhook(webhook), on: Moment::ALL.to_vec() },
+    ];
+    assert_eq!(flow.notify, expected);
+    assert_eq!(envoi_flow::config::load("config.yaml", notify).unwrap().notify, expected);
+    let one = envoi_flow::config::load("config.yaml", "notify: { command: [tell, 7] }").unwrap().notify;
+    assert_eq!(one[0].to, Address::Command(Command::Exec(vec!["tell".to_owned(), "7".to_owned()])));
+    let short = envoi_flow::config::load("config.yaml", "notify: { webhook: 'HTTP://h' }").unwrap().notify;
+    assert!(matches!(&short[0].to, Address::Webhook(Webhook { token: None, timeout_ms: 10_000, .. })));
+    for nothing in ["", "# nothing yet\n", "{}"] {
+        assert_eq!(
+            envoi_flow::config::load("config.yaml", nothing).unwrap(),
+            Default::default(),
+            "{nothing}"
+        );
+    }
 }
 
 #[test]
@@ -126,6 +159,8 @@ fn every_key_of_a_question_loads() {
         fields.get("copies").map(|field| field.compact()).as_deref(),
         Some(r#"{"type":"integer","minimum":1}"#)
     );
+    let after = |id: &str| flow.after(&step_id(id)).map(|step| step.id.as_str());
+    assert_eq!((after("where"), after("remind"), after("undo")), (Some("publish"), Some("where"), None));
     assert!(flow.is_last_resort(&step_id("undo")) && !flow.is_last_resort(&step_id("remind")));
 }
 
@@ -180,6 +215,11 @@ fn the_ways_around_a_denial_are_accepted_where_they_are_said() {
         steps(&format!(
             "  - {{ id: go, run: x }}\n{}  - {{ id: b, run: x }}\n",
             ask("on_deny: go, on_expire: go")
+        )),
+        // What leads back is bounded by what is said.
+        steps(&format!(
+            "  - {{ id: go, run: x }}\n{}",
+            ask("on_deny: go").replace(" }\n", ", routing: { max_iterations: 1 } }\n")
         )),
         // A step of that name is in nobody's way as long as nothing is to lead there.
         steps(&format!("  - {{ id: deny, run: x }}\n  - {{ id: fail, run: x }}\n{}", ask("quorum: 2"))),

@@ -61,6 +61,83 @@ const INVALID: &str = "FLOW_INVALID";
 const LATER: &str = "NOT_YET_SUPPORTED";
 
 #[test]
+fn mistakes_about_who_is_told_are_told() {
+    each_is_told(vec![
+        (with_top("notify: me"), 2, 9, INVALID, "`notify`: expected a mapping or a list of them"),
+        (with_top("notify: []"), 2, 9, INVALID, "names nobody"),
+        (with_top("notify: {}"), 2, 9, INVALID, "neither a `command` nor a `webhook`"),
+        (with_top("notify: { comand: x }"), 2, 11, INVALID, "did you mean `command`?"),
+        (with_top("notify: { webhok: x }"), 2, 11, INVALID, "did you mean `webhook`?"),
+        (
+            with_top("notify: { command: x, webhook: 'http://h' }"),
+            2,
+            23,
+            INVALID,
+            "a `command` or a `webhook`",
+        ),
+        (with_top("notify: { command: [] }"), 2, 20, INVALID, "names no program"),
+        (with_top("notify: { command: '' }"), 2, 20, INVALID, "is blank"),
+        (with_top("notify: { command: {} }"), 2, 20, INVALID, "a string or a list of strings"),
+        (with_top("notify: { command: \"${{ inputs.a }}\" }"), 2, 20, INVALID, "takes no expression"),
+        (with_top("notify: { command: [x, \"${{ inputs.a }}\"] }"), 2, 24, INVALID, "takes no expression"),
+        (
+            with_top("notify: { command: x, on: end }"),
+            2,
+            27,
+            INVALID,
+            "a list of `question`, `expiry` or `end`",
+        ),
+        (with_top("notify: { command: x, on: [] }"), 2, 27, INVALID, "never be told"),
+        (with_top("notify: { command: x, on: [ends] }"), 2, 28, INVALID, "did you mean `end`?"),
+        (with_top("notify: { command: x, on: [end, end] }"), 2, 33, INVALID, "stands twice"),
+        (with_top("notify: { webhook: example.org }"), 2, 20, INVALID, "begins neither"),
+        (with_top("notify: { webhook: 'https://' }"), 2, 20, INVALID, "names no host"),
+        (with_top("notify: { webhook: 'https://:80/' }"), 2, 20, INVALID, "names no host"),
+        (with_top("notify: { webhook: 'https://h:a/' }"), 2, 20, INVALID, "a port that is no port"),
+        (with_top("notify: { webhook: 'https://h/a b' }"), 2, 20, INVALID, "has to be written as `%..`"),
+        (with_top("notify: { webhook: 'https://me:pw@h/' }"), 2, 20, INVALID, "`token: { env: NAME }`"),
+        (with_top("notify: { webhook: {} }"), 2, 20, INVALID, "without a `url`"),
+        (with_top("notify: { webhook: { urll: 'http://h' } }"), 2, 22, INVALID, "did you mean `url`?"),
+        (
+            with_top("notify: { webhook: { url: 'http://h', token: {} } }"),
+            2,
+            39,
+            INVALID,
+            "`token` has no source",
+        ),
+        (
+            with_top("notify: { webhook: { url: 'http://h', token: abc } }"),
+            2,
+            46,
+            INVALID,
+            "a secret: expected a mapping",
+        ),
+        (with_top("notify: { webhook: { url: 'http://h', timeout: 2m } }"), 2, 48, INVALID, "at most 1m"),
+        (with_top(&format!("notify: [{}]", "{ command: x }, ".repeat(17))), 2, 9, INVALID, "at most 16"),
+    ]);
+}
+
+#[test]
+fn mistakes_of_a_configuration_are_told_as_its_own() {
+    for (text, line, column, code, words) in [
+        ("notfy: { command: x }", 1, 1, "CONFIG_INVALID", "unknown key `notfy` in a configuration"),
+        ("# mine\nnotify: { command: [] }", 2, 20, "CONFIG_INVALID", "names no program"),
+        ("notify: [", 1, 10, "CONFIG_SYNTAX", ""),
+        ("[]", 1, 1, "CONFIG_INVALID", "a configuration: expected a mapping"),
+    ] {
+        let report = envoi_flow::config::load("config.yaml", text).unwrap_err();
+        let told = told(&report);
+        let [(l, c, k, m)] = told.as_slice() else { panic!("{text}: {told:?}") };
+        assert_eq!((*l, *c, *k), (line, column, code), "{text}: {m}");
+        assert!(m.contains(words), "{text}: {m}");
+        assert_eq!(
+            report.to_string(),
+            "`config.yaml` is not a configuration that can be used: 1 problem found"
+        );
+    }
+}
+
+#[test]
 fn mistakes_at_the_top_level_are_told() {
     each_is_told(vec![
         (String::new(), 1, 1, INVALID, "the file is empty"),
@@ -92,7 +169,6 @@ fn mistakes_at_the_top_level_are_told() {
         (with_top("title:"), 2, 1, INVALID, "expected a string, found nothing"),
         (with_top("wrkspace: ."), 2, 1, INVALID, "did you mean `workspace`?"),
         (with_top("goals: [a]"), 2, 1, LATER, "`goals` in a flow"),
-        (with_top("notify: {}"), 2, 1, LATER, "`notify` in a flow"),
         (with_top("workspace: /tmp"), 2, 12, INVALID, "relative to the flow file"),
         (with_top("workspace: \"${{ inputs.x }}\""), 2, 12, INVALID, "takes no expression"),
         (with_top("env: [a]"), 2, 6, INVALID, "`env`: expected a mapping"),
@@ -445,7 +521,28 @@ fn answers_that_lead_nowhere_are_told() {
         ),
         (beside_a_question("routing: { next: ask }"), 6, 22, INVALID, "leads back, and nothing bounds it"),
         (beside_a_question("routing: { next: end }"), 7, 11, INVALID, "step `last` is never reached"),
+        // It may well have been meant to lead back.
+        (
+            beside_a_question("routing: { max_iterations: 2 }")
+                .replace("ask: m", "ask: { message: m, on_deny: g }"),
+            5,
+            33,
+            INVALID,
+            "did you mean `go`?",
+        ),
         (beside_a_question("routing: { max_iterations: 2 }"), 6, 16, INVALID, "no answer leads back"),
+        (
+            beside_a_question("routing: { next: go-on, max_iterations: 2 }")
+                .replace("ask: m", "ask: { message: m, on_deny: last }")
+                .replace(
+                    "  - { id: last",
+                    "  - { id: go-on, run: [x], routing: { next: end } }\n  - { id: last",
+                ),
+            6,
+            29,
+            INVALID,
+            "no answer leads back",
+        ),
         (
             beside_a_question("routing: { loop_to: go, max_iterations: 10001 }"),
             6,
@@ -513,6 +610,8 @@ fn a_step_that_a_denial_leads_to_is_not_come_to_by_accident() {
             INVALID,
             "step `mail` is never reached |  | say where it goes on: `routing: { next: mail }` at `undo`",
         ),
+        // A `next` that cannot be read is no `next` that is missing.
+        (with_undo("", &next("7"), ""), 5, 47, INVALID, "`next`: expected a string"),
         // What one answer leads to is not to be read where only the other one leads.
         (
             with_undo("", &next("end"), "")

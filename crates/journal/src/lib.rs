@@ -2,11 +2,13 @@
 //!
 //! Events are the truth. They are committed by one writer thread that owns its connection ([`Writer`]); rows that people
 //! ask for ([`RunRow`], [`HandoffRow`], [`InboxRow`]) and files that steps read ([`files`]) are folded from them and can be
-//! rebuilt at any time ([`repair`]). Only this crate knows SQL. It decides nothing about a run: what an event means is the
-//! kernel's, when a snapshot is due is the engine's.
+//! rebuilt at any time ([`repair`]). Who is to be told of an event ([`Delivery`]) is committed with it, and is truth too.
+//! Only this crate knows SQL. It decides nothing about a run: what an event means is the kernel's, when a snapshot is due
+//! is the engine's.
 
 mod blobs;
 pub mod conformance;
+mod deliveries;
 mod durable;
 mod error;
 pub mod files;
@@ -25,6 +27,7 @@ mod testing;
 mod writer;
 
 pub use blobs::{Blobs, INLINE_MAX_BYTES};
+pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;

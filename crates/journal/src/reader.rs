@@ -4,6 +4,7 @@
 //! that was acknowledged before it.
 
 mod decode;
+mod deliveries;
 
 use crate::{
     blobs::Blobs,

@@ -3,6 +3,8 @@
 //! Owns the pragmas that durability rests on and the ordered, checksummed migrations. Knows nothing of what the tables mean.
 
 mod read_only;
+#[cfg(test)]
+mod upgrade;
 
 use crate::{
     durable,
@@ -33,6 +35,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../migrations/0001_spine.sql") },
     Migration { sql: include_str!("../migrations/0002_people.sql") },
+    Migration { sql: include_str!("../migrations/0003_deliveries.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

@@ -5,8 +5,8 @@ use envoi_contract::{digest::Digest, handoff::Handoff, json::Object, json::Value
 use envoi_kernel::{
     event::{
         About, AttemptSettled, AttemptStarted, Blob, Change, Choice, Command, Course, EndStatus, Event,
-        FileChange, HandoffWritten, InterruptAnswered, InterruptCancelled, InterruptRaised, Outcome, Record,
-        Routed, RunEnded, RunReopened, RunStarted, TimerFired, TimerSet,
+        FileChange, HandoffWritten, InterruptAnswered, InterruptCancelled, InterruptExpired, InterruptRaised,
+        Outcome, Record, Routed, RunEnded, RunReopened, RunStarted, TimerFired, TimerSet,
     },
     ids::{FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
 };
@@ -66,6 +66,7 @@ pub(crate) fn commit(run: &RunId, seq: u64, events: impl IntoIterator<Item = Eve
         records: (seq..).zip(events).map(record).collect(),
         pinned: (seq == 0).then(pinned),
         blobs: Vec::new(),
+        deliveries: Vec::new(),
         snapshot: None,
     }
 }
@@ -174,6 +175,42 @@ pub(crate) fn answered(name: &str) -> Event {
         attachments: Vec::new(),
         raise: None,
     }))
+}
+
+/// [`raised`] with something else in it.
+pub(crate) fn changed_raise(name: &str, change: impl FnOnce(&mut InterruptRaised)) -> Event {
+    let Event::InterruptRaised(mut event) = raised(name, About::Ask) else { unreachable!() };
+    change(&mut event);
+    Event::InterruptRaised(event)
+}
+
+/// [`answered`] with something else in it.
+pub(crate) fn changed_answer(name: &str, change: impl FnOnce(&mut InterruptAnswered)) -> Event {
+    let Event::InterruptAnswered(mut event) = answered(name) else { unreachable!() };
+    change(&mut event);
+    Event::InterruptAnswered(event)
+}
+
+pub(crate) fn denied(name: &str, by: &str) -> Event {
+    changed_answer(name, |answer| {
+        (answer.choice, answer.by.actor) = (Choice::Deny, by.to_owned());
+    })
+}
+
+/// One approval of several.
+pub(crate) fn vote(name: &str, by: &str) -> Event {
+    let Event::InterruptAnswered(mut event) = answered(name) else { unreachable!() };
+    (event.choice, event.by.actor) = (Choice::Approve, by.to_owned());
+    Event::VoteCast(event)
+}
+
+pub(crate) fn expired(name: &str) -> Event {
+    Event::InterruptExpired(InterruptExpired { interrupt: interrupt(name) })
+}
+
+/// The question is put again, as another one.
+pub(crate) fn out_of_date(name: &str) -> Event {
+    Event::InterruptCancelled(InterruptCancelled { interrupt: interrupt(name), changed: true })
 }
 
 pub(crate) fn timer_set(name: &str) -> Event {

@@ -4,8 +4,12 @@
 
 mod batch;
 
-use crate::{error::CommitError, store::Epoch};
-use batch::Transactions;
+use crate::{
+    deliveries::{Delivery, Mark},
+    error::CommitError,
+    store::Epoch,
+};
+use batch::{Transactions, Work};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     event::Record,
@@ -33,6 +37,8 @@ pub struct Commit {
     pub pinned: Option<PinnedFlow>,
     /// Content up to [`crate::INLINE_MAX_BYTES`] each, stored in the same transaction. Larger content is put first.
     pub blobs: Vec<(Digest, Vec<u8>)>,
+    /// Who is to be told of which of these records.
+    pub deliveries: Vec<Delivery>,
     /// The state after the last record, if one is due. Replaces the run's earlier one.
     pub snapshot: Option<Snapshot>,
 }
@@ -70,7 +76,7 @@ pub struct Receipt {
 pub type Done = Box<dyn FnOnce(Result<Receipt, CommitError>) + Send>;
 
 struct Request {
-    commit: Commit,
+    work: Work,
     done: Done,
 }
 
@@ -102,7 +108,15 @@ impl Writer {
     /// Commits are written in the order in which they were submitted. Those that wait at the same time share one
     /// transaction and one fsync; each of them succeeds or fails by itself.
     pub fn submit(&self, commit: Commit, done: Done) {
-        let request = Request { commit, done };
+        self.hand_over(Request { work: Work::Commit(Box::new(commit)), done });
+    }
+
+    /// As [`Writer::submit`], for the outcome of a try; it counts as no event.
+    pub fn mark(&self, mark: Mark, done: Done) {
+        self.hand_over(Request { work: Work::Mark(mark), done });
+    }
+
+    fn hand_over(&self, request: Request) {
         let refused = match &self.requests {
             Some(requests) => requests.send(request).err().map(|refused| refused.0),
             None => Some(request),
@@ -146,11 +160,11 @@ impl Drop for Writer {
 /// The life of the thread: ends when the last [`Writer`] is gone and the queue is empty.
 fn serve(transactions: &Transactions, queue: &mpsc::Receiver<Request>) {
     while let Ok(first) = queue.recv() {
-        let (commits, answers): (Vec<Commit>, Vec<Done>) = std::iter::once(first)
+        let (works, answers): (Vec<Work>, Vec<Done>) = std::iter::once(first)
             .chain(queue.try_iter())
-            .map(|request| (request.commit, request.done))
+            .map(|request| (request.work, request.done))
             .unzip();
-        for (outcome, done) in transactions.write(&commits).into_iter().zip(answers) {
+        for (outcome, done) in transactions.write(&works).into_iter().zip(answers) {
             done(outcome);
         }
     }

@@ -77,7 +77,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Re
         match limits.on_reached {
             OnReached::Fail => exhausted(draft, &visit.step, &reached)?,
             OnReached::Ask => {
-                let (question, evidence) = (limit::question(&reached), limit::evidence(&reached));
+                let (question, evidence) = (limit::question(&reached), limit::evidence(&reached, None));
                 conclude::raise(draft, visit, About::Limit, question, evidence)?;
             }
         }

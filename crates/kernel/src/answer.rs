@@ -29,6 +29,9 @@ use std::sync::Arc;
 /// Longest text of an answer; more belongs into a file.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
+/// Longest text where several people have to approve: all of theirs come together.
+const MAX_VOTE_BYTES: usize = 8 * 1024;
+
 /// Largest response that stands in the journal itself (contract 3).
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
@@ -109,7 +112,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     {
         return draft.emit(Event::VoteCast(Box::new(answered)));
     }
-    let answered = with_votes(draft, answered);
+    let answered = with_votes(draft, plan, answered);
     draft.emit(Event::InterruptAnswered(Box::new(answered.clone())))?;
     match answered.choice {
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
@@ -187,11 +190,14 @@ fn check_content(
     if answer.data.as_ref().is_some_and(|data| data.compact().len() > MAX_DATA_BYTES) {
         return misfit(format!("the form has over {MAX_DATA_BYTES} bytes; attach a file"));
     }
-    if answer.text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
-        return misfit(format!("the text has over {MAX_TEXT_BYTES} bytes; attach a file"));
+    let several = plan.is_some_and(|plan| plan.quorum > 1);
+    let longest = if several { MAX_VOTE_BYTES } else { MAX_TEXT_BYTES };
+    if answer.text.as_ref().is_some_and(|text| text.len() > longest) {
+        return misfit(format!("the text has over {longest} bytes; attach a file"));
     }
-    let votes = draft.control.votes.get(&answer.interrupt).map(Vec::as_slice).unwrap_or_default();
-    let voted = votes.iter().map(|vote| vote.attachments.len()).fold(0, usize::saturating_add);
+    // Only an approval is merged with those before it.
+    let votes = draft.control.votes.get(&answer.interrupt).filter(|_| answer.choice == Choice::Approve);
+    let voted = votes.into_iter().flatten().map(|vote| vote.attachments.len()).fold(0, usize::saturating_add);
     let files = voted.saturating_add(answer.attachments.len());
     if files > MAX_ATTACHMENTS {
         return misfit(format!("an answer has at most {MAX_ATTACHMENTS} attachments, these are {files}"));
@@ -229,6 +235,7 @@ fn words(
     text: Option<String>,
 ) -> Result<String, Refusal> {
     let mut values = Object::default();
+    let wordless = text.as_ref().is_none_or(|text| text.trim_ascii().is_empty());
     let name = if choice == Choice::Respond { "userResponse" } else { "approvalNote" };
     if let Some(text) = text {
         values.insert(name, Value::from(text));
@@ -240,9 +247,9 @@ fn words(
         _ => InterruptKind::Confirmation,
     };
     let said = answer_text(&Value::Object(values), asked).map_err(|_| Refusal::Blank)?;
-    Ok(match (choice, said.as_str()) {
-        (Choice::Respond, "[Approved by operator]") => "[Answered by operator]".to_owned(),
-        (Choice::Again, "[Approved by operator]") => "[Sent back by operator]".to_owned(),
+    Ok(match choice {
+        Choice::Respond if wordless => "[Answered by operator]".to_owned(),
+        Choice::Again if wordless => "[Sent back by operator]".to_owned(),
         _ => said,
     })
 }
@@ -271,7 +278,11 @@ fn missing(draft: &Draft<'_>, plan: &AskPlan, answered: &InterruptAnswered) -> u
 }
 
 /// The last approval of several speaks for all of them: everybody's words, each after a name, and everybody's files.
-fn with_votes(draft: &Draft<'_>, mut answered: InterruptAnswered) -> InterruptAnswered {
+fn with_votes(
+    draft: &Draft<'_>,
+    plan: Option<&AskPlan>,
+    mut answered: InterruptAnswered,
+) -> InterruptAnswered {
     let votes = draft.control.votes.get(&answered.interrupt).map(Vec::as_slice).unwrap_or_default();
     if votes.is_empty() || answered.choice != Choice::Approve {
         return answered;
@@ -280,6 +291,9 @@ fn with_votes(draft: &Draft<'_>, mut answered: InterruptAnswered) -> InterruptAn
     let lines: Vec<String> = all.clone().map(|vote| format!("{}: {}", vote.by.actor, vote.text)).collect();
     let attachments = all.flat_map(|vote| vote.attachments.iter().cloned()).collect();
     (answered.text, answered.attachments) = (lines.join("\n"), attachments);
+    if plan.is_some_and(|plan| plan.schema.is_none()) {
+        answered.data = response(plan, answered.choice, &answered.text);
+    }
     answered
 }
 
@@ -299,9 +313,9 @@ fn raise(
     if draft.control.open.contains_key(&raised.visit) {
         return Ok(());
     }
-    let target = loops::back_target(step);
+    let target = limit::back_to(&raised.evidence).unwrap_or_else(|| loops::back_target(step).clone());
     let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
-    let mut decided = Decided::new(signal, Course::LoopBack(target.clone()), verdict::audit(answered));
+    let mut decided = Decided::new(signal, Course::LoopBack(target), verdict::audit(answered));
     decided.answer = Some(answered.interrupt.clone());
     conclude::close(draft, &raised.visit, decided, None)
 }

@@ -7,7 +7,8 @@ use crate::{
     answer,
     conclude::{self, Conclusion},
     draft::Draft,
-    event::{About, Choice, Event, FoundFile, InterruptRaised},
+    event::{About, Choice, Event, FoundFile, InterruptCancelled, InterruptRaised},
+    expire,
     flow::AskPlan,
     ids::{InterruptId, VisitId},
     input::{Answer, Refusal},
@@ -21,6 +22,7 @@ pub(crate) const YES_TO: &str = "yes_to";
 /// Puts the question of `visit`'s step.
 pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Result<(), Refusal> {
     let question = match render::question(draft, plan) {
+        Ok(question) if question.trim().is_empty() => format!("Step `{}` asks.", visit.step),
         Ok(question) => question,
         Err(error) => return conclude::conclude(draft, visit, Conclusion::Failed(error)),
     };
@@ -50,7 +52,11 @@ fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &Visi
         channel: YES_TO.to_owned(),
         ..Answer::new(interrupt.clone(), Choice::Approve, started.by.clone())
     };
-    answer::take(draft, yes)
+    // A question that takes no such yes stays open, for somebody who can answer it.
+    match answer::take(draft, yes) {
+        Err(error @ Refusal::Inconsistent { .. }) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Input: what a question showed is not what is there any more. The same is asked anew, about what is there now.
@@ -59,12 +65,18 @@ pub(crate) fn changed(
     interrupt: InterruptId,
     found: Vec<FoundFile>,
 ) -> Result<Draft<'_>, Refusal> {
-    use crate::event::InterruptCancelled;
     let Some(old) = draft.control.interrupts.get(&interrupt).cloned() else {
         return Err(Refusal::NotOpen { interrupt });
     };
+    if let Some(at) = expire::lapsed(&old, draft.now) {
+        return Err(Refusal::Expired { interrupt, at });
+    }
     draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: true }))?;
-    let mut evidence = old.evidence.as_object().cloned().unwrap_or_default();
+    let mut evidence = match &old.evidence {
+        Value::Object(members) => members.clone(),
+        Value::Null => Object::default(),
+        other => [("reason".to_owned(), other.clone())].into_iter().collect(),
+    };
     let paths = found.iter().map(|file| Value::from(file.path.as_str())).collect::<Vec<_>>();
     evidence.insert("changed_in_the_workspace", Value::from(paths));
     let anew = InterruptRaised {

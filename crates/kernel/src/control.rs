@@ -295,6 +295,10 @@ impl Control {
     fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
         match &event.course {
             Course::Enter(step) => {
+                // Who leaves the way of a denial by its `next` is on an ordinary way again.
+                if self.diverted.as_ref().is_some_and(|diverted| diverted.step != event.visit.step) {
+                    self.diverted = None;
+                }
                 loops::enter(flow, &mut self.loops, &event.visit.step, step);
                 self.open_visit(step);
             }
@@ -304,7 +308,11 @@ impl Control {
                 if let Some(state) = self.loops.get_mut(&event.visit.step) {
                     state.sent_back_by.clone_from(&event.answer);
                 }
-                self.diverted = None;
+                // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
+                let undone = |diverted: &Diverted| flow.position(step) <= flow.position(&diverted.step);
+                if self.diverted.as_ref().is_some_and(undone) {
+                    self.diverted = None;
+                }
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_visit(step);
             }
@@ -405,7 +413,10 @@ impl Control {
     fn run_reopened(&mut self, event: &RunReopened) -> Result<(), String> {
         self.ended.take().ok_or("the run is not over")?;
         self.cancelling = None;
-        self.diverted = None;
+        // A step on the way of a denial that failed and is done again ends the run as denied all the same.
+        if self.diverted.as_ref().is_some_and(|diverted| diverted.step == event.step) {
+            self.diverted = None;
+        }
         self.open_visit(&event.step);
         Ok(())
     }

@@ -7,8 +7,9 @@ use crate::{
     control::Diverted,
     draft::Draft,
     event::{Course, EndStatus, RunEnded},
-    ids::VisitId,
-    route::Decided,
+    flow::{OnExhausted, Step},
+    ids::{StepId, VisitId},
+    route::{self, Decided},
 };
 
 /// What becomes of a run that has come to the end of such a path; anything else is left as it is.
@@ -19,6 +20,14 @@ pub(crate) fn end_of(draft: &Draft<'_>, visit: &VisitId, mut decided: Decided) -
         decided.end = Some(end(diverted));
     }
     decided
+}
+
+/// Whether a denial or an expiry of `step` may lead to `target`. One that may lead back no more ends the run: a question
+/// about the loop, which anybody could answer with `proceed`, would be a way round those who have to approve.
+pub(crate) fn may_lead(draft: &Draft<'_>, step: &Step, target: &StepId) -> bool {
+    let leads_on = draft.flow.position(target) > draft.flow.position(&step.id);
+    let rounds_left = route::iteration(draft, &step.id) < step.routing.max_iterations;
+    leads_on || rounds_left || step.routing.on_exhausted == OnExhausted::Fail
 }
 
 /// How a run ends that was denied, or not answered in time.

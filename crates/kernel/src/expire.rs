@@ -38,9 +38,9 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
     draft.emit(Event::InterruptExpired(InterruptExpired { interrupt }))?;
     let overdue = step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();
     let (told, decided) = match overdue {
-        Overdue::Fail => failed(&draft, step),
         Overdue::Deny => verdict::denied(&draft, step, SILENCE.to_owned()),
-        Overdue::Go(target) => elsewhere(&draft, step, &target),
+        Overdue::Go(target) if diversion::may_lead(&draft, step, &target) => elsewhere(&draft, step, &target),
+        Overdue::Fail | Overdue::Go(_) => failed(&draft, step),
     };
     conclude::leave(&mut draft, &raised.visit, told, decided)?;
     advance(draft)

@@ -8,7 +8,10 @@ mod ask;
 
 pub use ask::{AskPlan, Overdue};
 
-use crate::ids::{FlowId, StepId};
+use crate::{
+    ids::{FlowId, StepId},
+    notify::Target,
+};
 use envoi_contract::{digest::Digest, json::Value, routing::Kind};
 use std::collections::BTreeMap;
 
@@ -29,6 +32,8 @@ pub struct Flow {
     pub workspace: String,
     /// Environment for every step.
     pub env: Vec<(String, Template)>,
+    /// Who is told of what.
+    pub notify: Vec<Target>,
     /// At least one, in listed order.
     pub steps: Vec<Step>,
     /// SHA-256 of the canonical JSON of the text, without defaults.
@@ -117,7 +122,8 @@ pub struct Secret {
 }
 
 /// See [`Secret`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SecretSource {
     /// A variable of the engine's environment (or of the caller that handed the run over).
     Env(String),

@@ -36,6 +36,7 @@ pub mod flow;
 pub mod ids;
 pub mod input;
 pub mod ledger;
+pub mod notify;
 
 pub use control::ApplyError;
 pub use event::{Event, Record};

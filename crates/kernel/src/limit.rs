@@ -1,6 +1,6 @@
 //! A bound that leaves nothing over, where the flow says that a person may raise it (`limits.on_reached: ask`).
 
-use crate::bounds::Reached;
+use crate::{bounds::Reached, ids::StepId};
 use envoi_contract::json::{Object, Value};
 
 /// What the person is asked.
@@ -8,10 +8,20 @@ pub(crate) fn question(reached: &Reached) -> String {
     format!("A bound of the run is reached: {}. Raise it, or stop?", reached.reason)
 }
 
-/// Which bound it is; an answer has to raise this one.
-pub(crate) fn evidence(reached: &Reached) -> Value {
-    let members = [("bound", Value::from(reached.name)), ("reached", Value::from(reached.reason.as_str()))];
-    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Object>())
+/// Which bound it is; an answer has to raise this one. `back_to` is the step that a loop-back was to go to.
+pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
+    let members = [
+        ("bound", Some(reached.name)),
+        ("reached", Some(reached.reason.as_str())),
+        ("back_to", back_to.map(StepId::as_str)),
+    ];
+    let told = members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
+    Value::Object(told.collect::<Object>())
+}
+
+/// The step that the loop-back goes to once the bound is higher; `None` in questions about a start.
+pub(crate) fn back_to(evidence: &Value) -> Option<StepId> {
+    evidence.get("back_to").and_then(Value::as_str).and_then(|step| StepId::new(step).ok())
 }
 
 /// The bound that `evidence` names.

@@ -33,6 +33,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
             handoff_written(envelope, flow, control, event);
             failed_before_its_start(envelope, control, event, record.at);
         }
+        Event::InterruptAnswered(event) if event.raise.is_some() => bounds(envelope, flow, control),
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
@@ -46,7 +47,6 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
 
 fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp) {
     let Some(started) = control.started.as_deref() else { return };
-    let limits = &flow.limits;
     envelope.envelope_id = format!("env_{}", derived(&started.run, 0, at));
     envelope.request_id = started.run.to_string();
     envelope.session_id = started.run.to_string();
@@ -55,9 +55,7 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
     envelope.received_at = Some(at.to_string());
     envelope.created_at = Some(at.to_string());
     envelope.stage_order = flow.steps.iter().map(|step| step.id.to_string()).collect();
-    envelope.max_iterations = limits.iterations.unwrap_or(UNLIMITED);
-    envelope.max_llm_calls = limits.llm_calls.unwrap_or(UNLIMITED);
-    envelope.max_agent_hops = limits.agent_hops.unwrap_or(UNLIMITED);
+    bounds(envelope, flow, control);
     envelope.max_stages = UNLIMITED;
     for (name, value) in [
         ("run_id", started.run.to_string()),
@@ -68,6 +66,16 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
     ] {
         envelope.metadata.insert(name.to_owned(), Value::from(value));
     }
+}
+
+/// What the flow sets and people have added.
+fn bounds(envelope: &mut Envelope, flow: &Flow, control: &Control) {
+    let (limits, raised) = (&flow.limits, &control.raised);
+    let bound =
+        |max: Option<u64>, more: u64| max.map_or(UNLIMITED, |max| max.saturating_add(more).min(UNLIMITED));
+    envelope.max_iterations = bound(limits.iterations, raised.iterations);
+    envelope.max_llm_calls = bound(limits.llm_calls, raised.llm_calls);
+    envelope.max_agent_hops = bound(limits.agent_hops, raised.agent_hops);
 }
 
 fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted, at: Timestamp) {

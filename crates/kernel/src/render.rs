@@ -20,6 +20,9 @@ use envoi_contract::{
 /// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
 const MAX_VALUE_BYTES: usize = 100 * 1024;
 
+/// Longest question: a person reads it, and each list of questions carries it.
+const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
 /// The values that expressions see now.
 pub(crate) fn scope(control: &Control) -> Scope {
     let mut root = Object::default();
@@ -97,7 +100,15 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
 
 /// The message of a question, filled in.
 pub(crate) fn question(draft: &Draft<'_>, plan: &AskPlan) -> Result<String, SkillError> {
-    value(&scope(&draft.control), &plan.message)
+    let text = scope(&draft.control).render(&plan.message.0).map_err(|error| expression_failed(&error))?;
+    if text.len() > MAX_QUESTION_BYTES {
+        let message = format!(
+            "the question has {} bytes, and at most {MAX_QUESTION_BYTES} can be put; name a file instead",
+            text.len()
+        );
+        return Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message });
+    }
+    Ok(text)
 }
 
 /// In a script, values travel as variables, which are added to `env`: a value is never read as shell code.

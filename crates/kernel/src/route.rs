@@ -228,7 +228,7 @@ pub(crate) fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decid
         Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
             decided.course = Course::Hold;
             let (about, question) = (About::Limit, limit::question(&reached));
-            decided.hold = Some(Hold { about, question, evidence: limit::evidence(&reached) });
+            decided.hold = Some(Hold { about, question, evidence: limit::evidence(&reached, Some(target)) });
             decided
         }
         Some(reached) => {

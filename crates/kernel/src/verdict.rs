@@ -44,7 +44,8 @@ pub(crate) fn conclude(
 
 /// A denial is a path of its own: to the step that the flow names, else the run fails.
 pub(crate) fn denied(draft: &Draft<'_>, step: &Step, said: String) -> (Told, Decided) {
-    if let Some(target) = step.asks().and_then(|plan| plan.on_deny.as_ref()) {
+    let on_deny = step.asks().and_then(|plan| plan.on_deny.as_ref());
+    if let Some(target) = on_deny.filter(|target| diversion::may_lead(draft, step, target)) {
         let signal = route::signal_to(target, "Denied");
         let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
         return (Told::succeeded(said), route::go(draft, step, target, decided));

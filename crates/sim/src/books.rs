@@ -7,11 +7,12 @@ use crate::{
     instance::Errand,
     violation::{Violation, holds},
 };
+use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Flow, Record, Run,
-    event::{AttemptSettled, AttemptStarted, Course, Outcome},
-    ids::{AttemptId, RunId, VisitId},
-    ledger::Cost,
+    event::{AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome},
+    ids::{AttemptId, InterruptId, RunId, VisitId},
+    ledger::{Cost, Ledger},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +35,17 @@ pub(crate) struct Books {
     pub(crate) reopened: usize,
     pub(crate) in_doubt: u64,
     pub(crate) cancelled: bool,
-    answered: BTreeSet<String>,
+    /// Whose answers to which questions are kept, those that decided and those that were one of several.
+    answered: BTreeSet<(InterruptId, String)>,
+    /// Questions that wait.
+    pub(crate) asked: BTreeMap<InterruptId, InterruptRaised>,
+    /// All that were put.
+    put: BTreeSet<InterruptId>,
+    raised: Ledger,
+    pub(crate) votes: u64,
+    pub(crate) expired: u64,
+    /// Whether it asked anything that lapses: how it goes on may then depend on who is faster.
+    pub(crate) timed: bool,
     /// What happened, without when: the same in a world with crashes as in one without.
     pub(crate) story: Vec<String>,
 }
@@ -56,6 +67,12 @@ impl Books {
             in_doubt: 0,
             cancelled: false,
             answered: BTreeSet::new(),
+            asked: BTreeMap::new(),
+            put: BTreeSet::new(),
+            raised: Ledger::default(),
+            votes: 0,
+            expired: 0,
+            timed: false,
             story: Vec::new(),
         }
     }
@@ -64,6 +81,7 @@ impl Books {
     pub(crate) fn enter(&mut self, records: &[Record]) -> Result<(), Violation> {
         for record in records {
             self.check(&record.event)?;
+            self.question(record)?;
             self.replayed
                 .apply(record)
                 .map_err(|error| self.broken("what is durable can be replayed", &error.to_string()))?;
@@ -90,18 +108,82 @@ impl Books {
                 let first = self.handoffs.insert(written.visit.clone());
                 holds(first, "a visit has one hand-off", || format!("{}: {}", self.id, written.visit))?;
             }
-            Event::InterruptAnswered(answered) => {
-                self.answered.insert(answered.interrupt.to_string());
-            }
             Event::CancelRequested(_) => self.cancelled = true,
             Event::RunReopened(_) => {
                 self.over = false;
                 self.reopened = self.reopened.saturating_add(1);
             }
-            Event::RunEnded(_) => self.over = true,
+            Event::RunEnded(_) => {
+                self.over = true;
+                self.asked.clear();
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Each question is put once and has one end; what counts came in time, and nobody counts twice.
+    fn question(&mut self, record: &Record) -> Result<(), Violation> {
+        match &record.event {
+            Event::InterruptRaised(raised) => {
+                let first = self.put.insert(raised.interrupt.clone());
+                holds(first, "a question is put once", || format!("{}: {}", self.id, raised.interrupt))?;
+                self.timed |= raised.expires_at.is_some();
+                self.asked.insert(raised.interrupt.clone(), raised.as_ref().clone());
+            }
+            Event::VoteCast(vote) => {
+                self.votes = self.votes.saturating_add(1);
+                self.counts(record.at, vote, self.asked.get(&vote.interrupt).cloned())?;
+            }
+            Event::InterruptAnswered(answer) => {
+                let raised = self.asked.remove(&answer.interrupt);
+                self.counts(record.at, answer, raised)?;
+                self.add(answer);
+            }
+            Event::InterruptExpired(expired) => {
+                self.expired = self.expired.saturating_add(1);
+                let raised = self.asked.remove(&expired.interrupt);
+                let due = raised.and_then(|raised| raised.expires_at).is_some_and(|at| record.at >= at);
+                holds(due, "a question lapses once, and not before its hour", || {
+                    format!("{}: {}", self.id, expired.interrupt)
+                })?;
+            }
+            Event::InterruptCancelled(cancelled) => {
+                let open = self.asked.remove(&cancelled.interrupt).is_some();
+                holds(open, "only what is asked becomes void", || self.id.to_string())?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn counts(
+        &mut self,
+        at: Timestamp,
+        answer: &InterruptAnswered,
+        raised: Option<InterruptRaised>,
+    ) -> Result<(), Violation> {
+        let shown = || format!("{}: {:?} to {}", self.id, answer.choice, answer.interrupt);
+        let in_time = raised.is_some_and(|raised| raised.expires_at.is_none_or(|hour| at < hour));
+        holds(in_time, "an answer counts while its question is open", shown)?;
+        let new = (answer.interrupt.clone(), answer.by.actor.clone());
+        let again = !self.answered.insert(new) && answer.choice == Choice::Approve;
+        holds(!again, "nobody approves twice", || format!("{}: {}", self.id, answer.interrupt))
+    }
+
+    fn add(&mut self, answer: &InterruptAnswered) {
+        let Some(more) = &answer.raise else { return };
+        let raised = &mut self.raised;
+        raised.agent_hops = raised.agent_hops.saturating_add(more.agent_hops);
+        raised.iterations = raised.iterations.saturating_add(more.iterations);
+        raised.llm_calls = raised.llm_calls.saturating_add(more.llm_calls);
+        raised.wall_time_ms = raised.wall_time_ms.saturating_add(more.wall_time_ms);
+        raised.cost = raised.cost.saturating_add(more.cost);
+    }
+
+    /// What is asked, told from the events alone, is what a run shows that was loaded from them.
+    pub(crate) fn asks_as(&self, loaded: &Run) -> bool {
+        self.asked.keys().eq(loaded.interrupts().map(|raised| &raised.interrupt))
     }
 
     fn attempt_started(&mut self, started: &AttemptStarted) -> Result<(), Violation> {
@@ -112,10 +194,13 @@ impl Books {
         holds(open, "a visible visit never runs again", || format!("{}: {attempt}", self.id))?;
         let limits = self.replayed.flow().limits.clone();
         let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
-        let within = limits.agent_hops.is_none_or(|max| hops <= max)
-            && limits.llm_calls.is_none_or(|max| self.llm_calls < max)
-            && limits.wall_time_ms.is_none_or(|max| self.wall_time_ms < max)
-            && limits.cost.is_none_or(|max| self.cost < max);
+        let more = &self.raised;
+        let below =
+            |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max.saturating_add(more));
+        let within = below(hops.saturating_sub(1), limits.agent_hops, more.agent_hops)
+            && below(self.llm_calls, limits.llm_calls, more.llm_calls)
+            && below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms)
+            && limits.cost.is_none_or(|max| self.cost < max.saturating_add(more.cost));
         holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))
     }
 
@@ -141,7 +226,12 @@ impl Books {
         if let Course::LoopBack(_) = course {
             self.iterations = self.iterations.saturating_add(1);
         }
-        let within = self.replayed.flow().limits.iterations.is_none_or(|max| self.iterations <= max);
+        let within = self
+            .replayed
+            .flow()
+            .limits
+            .iterations
+            .is_none_or(|max| self.iterations <= max.saturating_add(self.raised.iterations));
         holds(within, "no loop goes back past a bound", || format!("{}: {}", self.id, self.iterations))
     }
 
@@ -166,7 +256,8 @@ impl Books {
         match errand {
             Errand::Begin => self.replayed.started().is_some(),
             Errand::Adopt => true,
-            Errand::Answer(interrupt) => self.answered.contains(interrupt.as_str()),
+            Errand::Answer(interrupt, by) => self.answered.contains(&(interrupt.clone(), by.clone())),
+            Errand::Changed(interrupt) => !self.asked.contains_key(interrupt),
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
         }

@@ -7,12 +7,13 @@ use crate::{
     books::Books,
     instance::Errand,
     plan::{Plan, Planned, person},
+    questions::{self, Who},
 };
+use envoi_contract::time::Timestamp;
 use envoi_engine::Ask;
 use envoi_kernel::{
     Run, Status,
     ids::{InterruptId, RunId},
-    input::Answer,
 };
 use std::collections::BTreeMap;
 
@@ -35,8 +36,8 @@ impl Call {
 /// Of an ask, the errand that it is.
 pub(crate) fn errand(ask: &Ask) -> Errand {
     match ask {
-        Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone()),
-        Ask::Changed { interrupt, .. } => Errand::Answer(interrupt.clone()),
+        Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
+        Ask::Changed { interrupt, .. } => Errand::Changed(interrupt.clone()),
         Ask::Cancel { .. } => Errand::Cancel,
         Ask::Reopen { .. } => Errand::Reopen,
     }
@@ -46,7 +47,13 @@ pub(crate) fn errand(ask: &Ask) -> Errand {
 pub(crate) type Refusals = BTreeMap<InterruptId, usize>;
 
 /// What somebody wants of this run now.
-pub(crate) fn wanted(plan: &Plan, planned: &Planned, books: &Books, refusals: &Refusals) -> Option<Ask> {
+pub(crate) fn wanted(
+    plan: &Plan,
+    planned: &Planned,
+    books: &Books,
+    refusals: &Refusals,
+    now: Timestamp,
+) -> Option<Ask> {
     let run = &books.replayed;
     if let Status::Ended(ended) = run.status() {
         let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
@@ -55,8 +62,28 @@ pub(crate) fn wanted(plan: &Plan, planned: &Planned, books: &Books, refusals: &R
     if planned.cancel_after.is_some_and(|events| run.next_seq() >= events) && !books.cancelled {
         return Some(Ask::Cancel { by: person() });
     }
-    let raised = run.interrupts().next().filter(|_| planned.answered)?;
+    if looks_at(plan, planned, books).is_some_and(|at| now < at) {
+        return None;
+    }
+    said(plan, planned, books, refusals, Who::Next)
+}
+
+/// When somebody looks at the open question, if anybody ever does.
+pub(crate) fn looks_at(plan: &Plan, planned: &Planned, books: &Books) -> Option<Timestamp> {
+    let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
+    Some(raised.raised_at.saturating_add_ms(questions::patience_ms(plan.seed, &planned.id, raised)))
+}
+
+/// What is said to the open question.
+pub(crate) fn said(
+    plan: &Plan,
+    planned: &Planned,
+    books: &Books,
+    refusals: &Refusals,
+    who: Who,
+) -> Option<Ask> {
+    let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
     let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
     let choice = plan.choice(&planned.id, raised, refused);
-    Some(Ask::Answer(Box::new(Answer::new(raised.interrupt.clone(), choice, person()))))
+    Some(Ask::Answer(Box::new(questions::answer(&books.replayed, raised, choice, who))))
 }

@@ -13,6 +13,7 @@ use crate::{
     faults::Faults,
     instance::{Effect, Ensured, Errand, Instance, Key},
     plan::Plan,
+    questions::Who,
     store::{Fate, SimStore},
     violation::{Violation, holds},
     world::{Found, Outside},
@@ -20,8 +21,17 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement};
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal};
-use envoi_kernel::{Event, Refusal, Run, Status, ids::RunId, input::AttemptResult};
-use std::{cell::Cell, collections::BTreeMap, rc::Rc, sync::Arc};
+use envoi_kernel::{
+    Event, Refusal, Run, Status,
+    ids::{InterruptId, RunId},
+    input::AttemptResult,
+};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 /// Noon of some day, in milliseconds since 1970.
 const BEGINNING_MS: i64 = 1_795_262_400_000;
@@ -44,6 +54,8 @@ pub(crate) struct Driver<'p> {
     asleep: Option<Instance>,
     calls: Vec<Call>,
     refusals: Refusals,
+    /// Answers that somebody was told are taken.
+    taken: BTreeSet<(InterruptId, String)>,
     mishaps: u64,
     /// All that happened, for whoever has to find out why.
     pub(crate) trace: Vec<String>,
@@ -59,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) engines: u64,
     pub(crate) take_overs: u64,
     pub(crate) in_doubt: u64,
+    pub(crate) votes: u64,
+    pub(crate) expired: u64,
     pub(crate) snapshots: u64,
 }
 
@@ -73,6 +87,7 @@ pub(crate) struct RunEnd {
     pub(crate) word: &'static str,
     pub(crate) story: Vec<String>,
     pub(crate) in_doubt: u64,
+    pub(crate) timed: bool,
     pub(crate) cancelled: bool,
 }
 
@@ -112,6 +127,7 @@ impl<'p> Driver<'p> {
             asleep: None,
             calls: Vec::new(),
             refusals: Refusals::new(),
+            taken: BTreeSet::new(),
             mishaps: 0,
             trace: Vec::new(),
             tally: Tally::default(),
@@ -200,7 +216,8 @@ impl<'p> Driver<'p> {
         }
         let abandoned =
             !matches!(books.replayed.status(), Status::Ended(_)) && instance.engine.run(run).is_none();
-        let wanted = abandoned || calls::wanted(self.plan, planned, books, &self.refusals).is_some();
+        let wanted =
+            abandoned || calls::wanted(self.plan, planned, books, &self.refusals, self.now.get()).is_some();
         wanted.then(|| Happening::Call(run.clone()))
     }
 
@@ -210,7 +227,11 @@ impl<'p> Driver<'p> {
             self.engine.as_ref().and_then(|instance| instance.engine.next_wake()).filter(|due| *due > now);
         // A command may take no time at all, and still has to end.
         let end = self.outside.next_end().map(|end| end.max(now));
-        wake.into_iter().chain(end).min()
+        let looks = self.plan.runs.iter().filter_map(|planned| {
+            let books = self.books.get(&planned.id).filter(|books| !books.asked.is_empty())?;
+            calls::looks_at(self.plan, planned, books).filter(|at| *at > now)
+        });
+        wake.into_iter().chain(end).chain(looks).min()
     }
 
     fn happen(&mut self, happening: Happening) -> Result<(), Violation> {
@@ -310,10 +331,21 @@ impl<'p> Driver<'p> {
 
     fn call(&mut self, run: &RunId) -> Result<(), Violation> {
         let (Some(planned), Some(books)) = (self.plan.run(run), self.books.get(run)) else { return Ok(()) };
-        let ask = calls::wanted(self.plan, planned, books, &self.refusals);
+        let ask = calls::wanted(self.plan, planned, books, &self.refusals, self.now.get());
+        let beside = matches!(ask, Some(Ask::Answer(_)))
+            .then(|| {
+                let who = if self.dice.permille(500) { Who::Same } else { Who::Other };
+                calls::said(self.plan, planned, books, &self.refusals, who)
+            })
+            .flatten();
         let loaded = self.load(run)?;
         let asked = ask.as_ref().map(calls::errand);
         self.note(format!("{run}: somebody calls for {asked:?}"));
+        // Somebody else, or the same person, calls at the same time.
+        if let Some(beside) = beside.filter(|_| self.dice.permille(300)) {
+            self.note(format!("{run}: somebody calls beside that for {:?}", calls::errand(&beside)));
+            self.calls.push(Call::new(run, loaded.clone(), Some(beside)));
+        }
         self.calls.push(Call::new(run, loaded, ask));
         Ok(())
     }
@@ -337,6 +369,8 @@ impl<'p> Driver<'p> {
         }
         let same = self.books.get(run).is_some_and(|books| books.replayed == state);
         holds(same, "a snapshot and its tail are the whole run", || run.to_string())?;
+        let asks = self.books.get(run).is_some_and(|books| books.asks_as(&state));
+        holds(asks, "a question is open until it is closed", || run.to_string())?;
         self.outside.show(run, &self.store.records(run))?;
         Ok(state)
     }
@@ -390,7 +424,13 @@ impl<'p> Driver<'p> {
                 format!("{}: {:?}", answer.run, answer.errand)
             })?;
             let past_bound = matches!(answer.result, Err(EngineError::Refused(Refusal::PastBound { .. })));
-            if let Errand::Answer(interrupt) = &answer.errand
+            if let Errand::Answer(interrupt, by) = &answer.errand
+                && answer.result.is_ok()
+            {
+                let first = self.taken.insert((interrupt.clone(), by.clone()));
+                holds(first, "an answer is taken once", || format!("{}: {interrupt} by {by}", answer.run))?;
+            }
+            if let Errand::Answer(interrupt, _) = &answer.errand
                 && past_bound
             {
                 let refused = self.refusals.entry(interrupt.clone()).or_default();

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) unknown: u64,
     /// Somebody resumes a run that is under way, having read it some time ago.
     pub(crate) strangers: u64,
+    /// Somebody sets the clock back.
+    pub(crate) clock_back: u64,
     /// So many times at most; then the world is left in peace.
     pub(crate) most: u64,
 }
@@ -50,11 +52,12 @@ pub(crate) const CALM: Faults = Faults {
     lost: 0,
     unknown: 0,
     strangers: 0,
+    clock_back: 0,
     most: 0,
 };
 
 /// The worlds of each seed beside the calm one.
-pub(crate) const WORLDS: [Faults; 5] = [
+pub(crate) const WORLDS: [Faults; 6] = [
     Faults { name: "crash after every commit", crash_unheard: 1000, most: 400, ..CALM },
     Faults { name: "crash before every start", crash_unstarted: 1000, most: 400, ..CALM },
     Faults {
@@ -67,6 +70,7 @@ pub(crate) const WORLDS: [Faults; 5] = [
         ..CALM
     },
     Faults { name: "take-overs", take_over: 60, crash_mid_turn: 20, strangers: 10, most: 40, ..CALM },
+    Faults { name: "clocks", clock_back: 40, crash_mid_turn: 30, crash_unheard: 30, most: 40, ..CALM },
     Faults {
         name: "everything",
         crash: 10,
@@ -82,6 +86,7 @@ pub(crate) const WORLDS: [Faults; 5] = [
         lost: 15,
         unknown: 20,
         strangers: 20,
+        clock_back: 15,
         most: 60,
     },
 ];

@@ -34,7 +34,9 @@ pub(crate) enum Effect {
 pub(crate) enum Errand {
     Begin,
     Adopt,
-    Answer(InterruptId),
+    /// Of a question, by somebody.
+    Answer(InterruptId, String),
+    Changed(InterruptId),
     Cancel,
     Reopen,
 }

@@ -3,8 +3,9 @@
 use crate::{
     dice::Dice,
     flows::{self, Sample},
+    questions,
 };
-use envoi_contract::json::Object;
+use envoi_contract::{envelope::InterruptKind, json::Object};
 use envoi_journal::PinnedFlow;
 use envoi_kernel::{
     Flow, Run,
@@ -56,6 +57,15 @@ impl Plan {
             About::InDoubt => {
                 *dice.pick(&[Choice::Rerun, Choice::Rerun, Choice::Fail]).unwrap_or(&Choice::Fail)
             }
+            About::Limit => *dice.pick(&[Choice::Raise, Choice::Stop]).unwrap_or(&Choice::Stop),
+            About::Ask => {
+                let clarifies = raised.kind() == InterruptKind::Clarification;
+                let yes = if clarifies { Choice::Respond } else { Choice::Approve };
+                let loops = self.run(run).and_then(|planned| planned.flow.step(&raised.visit.step));
+                let loops = loops.is_some_and(|step| step.routing.loop_to.is_some());
+                let picked = *dice.pick(&[yes, yes, yes, Choice::Again, Choice::Deny]).unwrap_or(&yes);
+                if picked == Choice::Again && (!loops || refusals > 0) { yes } else { picked }
+            }
             _ if refusals > 0 => Choice::Proceed,
             _ => *dice
                 .pick(&[Choice::Proceed, Choice::Again, Choice::Again, Choice::Stop])
@@ -66,7 +76,9 @@ impl Plan {
 
 fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
     let Sample { text, loaded } = flows::sample(dice)?;
-    let flow = Arc::new(loaded.flow);
+    let mut flow = loaded.flow;
+    questions::into(&mut flow, dice);
+    let flow = Arc::new(flow);
     let pinned =
         PinnedFlow { digest: flow.digest, language: loaded.language, name: "flow.yaml".to_owned(), text };
     Some(Planned {

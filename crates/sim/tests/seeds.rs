@@ -32,6 +32,8 @@ fn every_promise_holds_whatever_happens() {
         ("engines", sum(|report| report.engines)),
         ("take-overs", sum(|report| report.take_overs)),
         ("in doubt", sum(|report| report.in_doubt)),
+        ("votes", sum(|report| report.votes)),
+        ("expired", sum(|report| report.expired)),
         ("snapshots", sum(|report| report.snapshots)),
     ];
     println!("{reached:?}");

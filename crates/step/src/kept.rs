@@ -44,6 +44,7 @@ pub(crate) struct Keeper<'a> {
     packed_bytes: u64,
     /// The file that is being read, as far as it can be kept.
     content: Vec<u8>,
+    /// The disk refused something: where the next content would begin is not known.
     failed: bool,
 }
 
@@ -84,12 +85,12 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// All that was kept; nothing if the disk did not take it all.
+    /// All that was kept; nothing if the disk does not take its end.
     pub(crate) fn finish(self) -> Kept {
         let Some(pack) = self.pack else { return Kept { pack: None, places: self.places } };
         match pack.into_inner() {
-            Ok(pack) if !self.failed => Kept { pack: Some(pack), places: self.places },
-            _ => Kept::default(),
+            Ok(pack) => Kept { pack: Some(pack), places: self.places },
+            Err(_) => Kept::default(),
         }
     }
 }
@@ -244,7 +245,10 @@ mod tests {
             let measure = keeper.measure(name, File::open(folder.path().join("file")).unwrap());
             assert_eq!(measure.unwrap().bytes, 4);
         }
+        fs::write(folder.path().join("file"), "").unwrap();
+        keeper.measure("nothing more is tried", File::open(folder.path().join("file")).unwrap()).unwrap();
         assert!(keeper.finish().places.is_empty());
+        fs::write(folder.path().join("file"), "text").unwrap();
         let full = File::options().read(true).write(true).open("/dev/full").unwrap();
         let mut keeper = Keeper { pack: Some(BufWriter::new(full)), ..Keeper::new(&gone) };
         keeper.measure("a", File::open(folder.path().join("file")).unwrap()).unwrap();

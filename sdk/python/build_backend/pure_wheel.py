@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LICENCES = ("LICENSE-APACHE", "LICENSE-MIT")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows
 
 
@@ -24,6 +25,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = {str(file.relative_to(ROOT / "src").as_posix()): file.read_bytes() for file in sources()}
     files[f"{stem}.dist-info/METADATA"] = metadata(project).encode()
     files[f"{stem}.dist-info/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: pure_wheel\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files.update({f"{stem}.dist-info/licenses/{file.name}": file.read_bytes() for file in licences()})
     record = [f"{name},sha256={digest(content)},{len(content)}" for name, content in files.items()]
     record.append(f"{stem}.dist-info/RECORD,,")
     files[f"{stem}.dist-info/RECORD"] = "".join(f"{line}\n" for line in record).encode()
@@ -43,6 +45,7 @@ def build_sdist(sdist_directory, config_settings=None):
     stem = f"{project['name']}-{project['version']}"
     own = [ROOT / "pyproject.toml", ROOT / "README.md", Path(__file__).resolve()]
     contents = {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in [*own, *sources()]}
+    contents.update({file.name: file.read_bytes() for file in licences()})
     contents["PKG-INFO"] = metadata(project).encode()
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
@@ -58,6 +61,12 @@ def sources():
     """The files of the package, in one order."""
     package = ROOT / "src" / "envoi"
     return sorted(file for file in package.rglob("*") if file.suffix == ".py" or file.name == "py.typed")
+
+
+def licences():
+    """The texts of both licences: beside this package in a source archive, at the root of the repository before."""
+    folder = ROOT if (ROOT / LICENCES[0]).exists() else ROOT.parent.parent
+    return [folder / name for name in LICENCES]
 
 
 def read_project():
@@ -76,7 +85,8 @@ def metadata(project):
         f"Version: {project['version']}\n"
         f"Summary: {project['description']}\n"
         "License: Apache-2.0 OR MIT\n"
-        f"Requires-Python: {project['requires-python']}\n"
+        + "".join(f"License-File: {name}\n" for name in LICENCES)
+        + f"Requires-Python: {project['requires-python']}\n"
         "Classifier: Typing :: Typed\n"
         "Description-Content-Type: text/markdown\n"
         f"\n{readme}"

@@ -47,6 +47,9 @@ class TheWheel(unittest.TestCase):
         modules = {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src").rglob("*.py")}
         self.assertLessEqual(modules | {"envoi/py.typed"}, names)
         self.assertTrue(self.wheel.name.endswith("-py3-none-any.whl"), self.wheel.name)
+        licences = {name.rpartition("/")[2]: zipfile.ZipFile(self.wheel).read(name) for name in names if "/licenses/" in name}
+        root = ROOT.parent.parent
+        self.assertEqual(licences, {each: (root / each).read_bytes() for each in ("LICENSE-APACHE", "LICENSE-MIT")})
         metadata = next(name for name in names if name.endswith("/METADATA"))
         self.assertNotIn("Requires-Dist", zipfile.ZipFile(self.wheel).read(metadata).decode())
 

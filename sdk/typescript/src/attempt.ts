@@ -4,27 +4,17 @@ import { readFileSync } from "node:fs";
 
 import { Envelope } from "./envelope/envelope.js";
 import { ContractError } from "./diagnostic.js";
-import { Fields } from "./fields.js";
 import { HandoffEnvelope } from "./handoff/handoff.js";
 import { JsonError } from "./json/error.js";
-import { parseJson } from "./json/read.js";
-import type { JsonObject } from "./json/value.js";
 import { writeWhole } from "./whole-file.js";
 import type { SkillError, SkillReport } from "./skill-report.js";
 import { leaveSkillReport } from "./skill-report-file.js";
-import { readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
+import { answerOfWords, readAnswer, type Answer } from "./step-answer.js";
 
 /** What the critic of a loop said: its text, and the end of its stderr. */
 export interface Feedback {
   text: string;
   stderr: string;
-}
-
-/** What a person answered: the words, the files that came with them, and every member of the answer. */
-export interface Answer {
-  text: string;
-  attachments: AttachmentRef[];
-  members: JsonObject;
 }
 
 /** The variables of a process. */
@@ -80,13 +70,13 @@ export class Attempt {
     return content && readFeedback(new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(content));
   }
 
-  /** The last answer of a person, if there was one. @throws JsonError; ContractError `INVALID_USER_ENVELOPE` */
+  /** The last answer of a person; a file that is no `.json` is its text. @throws JsonError; ContractError `INVALID_USER_ENVELOPE` */
   get answer(): Answer | null {
     const content = this.content("ENVOI_ANSWER");
     if (content === null) return null;
-    if (this.environment["ENVOI_ANSWER"]?.endsWith(".json")) return readAnswer(content);
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-    return { text, attachments: [], members: new Map() };
+    const folder = this.environment["ENVOI_ANSWER_FILES"] || null;
+    if (this.environment["ENVOI_ANSWER"]?.endsWith(".json")) return readAnswer(content, folder);
+    return answerOfWords(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content));
   }
 
   /** The state of the run, for a step that says `envelope: true`. @throws ContractError `ENVELOPE_INVALID` */
@@ -165,14 +155,6 @@ function readFeedback(content: string): Feedback {
   const mark = `\n${content}`.indexOf("\n--- stderr\n");
   if (mark < 0) return { text: content, stderr: "" };
   return { text: content.slice(0, mark), stderr: content.slice(mark + "--- stderr\n".length) };
-}
-
-function readAnswer(content: Uint8Array): Answer {
-  const json = parseJson(content);
-  const fields = new Fields("INVALID_USER_ENVELOPE", json);
-  const text = fields.nullableString("text") ?? "";
-  const attachments = fields.list("attachments", "a list of references", readAttachment);
-  return { text, attachments, members: json instanceof Map ? json : new Map() };
 }
 
 /** An exception as the error of a report. A code in capitals is one that the command chose. */

@@ -4,28 +4,8 @@ import { JsonError, type Position } from "./json/error.js";
 import { locate } from "./json/locate.js";
 import { parseJson } from "./json/read.js";
 import { open, type Source } from "./json/source.js";
+import { ADVICE, type Code } from "./vocabulary.js";
 import { describe, toJson, type JsonValue } from "./json/value.js";
-
-/** The contracts' codes. */
-export type Code =
-  | "ROUTING_INVALID"
-  | "ROUTING_SIGNAL_INVALID"
-  | "HANDOFF_INVALID"
-  | "ENVELOPE_INVALID"
-  | "SKILL_REPORT_INVALID"
-  | "INVALID_USER_ENVELOPE"
-  | "VECTORS_INVALID";
-
-/** What to do when a refusal has nothing more precise to say. */
-const ADVICE: Readonly<Record<Code, string>> = {
-  ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
-  ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
-  HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
-  ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
-  SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
-  INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
-  VECTORS_INVALID: "a vector file is an array of cases (spec/vectors/README.md)",
-};
 
 /** What a refusal says, apart from its code. */
 export interface Details {
@@ -72,7 +52,11 @@ export class ContractError extends Error implements Details {
 
   /** The same with its place, found again in `text`. */
   located(text: string): ContractError {
-    const position = this.position ?? locate(text, this.pointer);
+    return this.at(this.position ?? locate(text, this.pointer));
+  }
+
+  /** The same at this place. */
+  at(position: Position | undefined): ContractError {
     return new ContractError(this.code, { ...this.details(), position });
   }
 

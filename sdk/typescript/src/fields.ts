@@ -4,10 +4,11 @@
  * Knows types, not meanings. Works on a copy of the object; values inside it are handed over as they are.
  */
 
-import { ContractError, refuse, type Code } from "./diagnostic.js";
+import { ContractError, refuse } from "./diagnostic.js";
 import { escapeSegment } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
+import type { Code } from "./vocabulary.js";
 
 const INTEGER = "an integer from 0 to 9007199254740991";
 

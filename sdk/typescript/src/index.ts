@@ -10,11 +10,30 @@ export { MAX_BYTES, type Source } from "./json/source.js";
 export { MAX_DEPTH, toJson, toJsonObject, toPlain, type JsonObject, type JsonValue } from "./json/value.js";
 export { formatCompact, formatJson } from "./json/write.js";
 
-export { ContractError, type Code } from "./diagnostic.js";
+export { ContractError } from "./diagnostic.js";
 export { formatTime, parseTime } from "./time.js";
+export {
+  DEFAULT_TIME_TO_LIVE_MS,
+  HANDOFF_STATUSES,
+  INTERRUPT_KINDS,
+  INTERRUPT_STATUSES,
+  ORIGIN_KINDS,
+  RECORD_STATUSES,
+  ROUTING_KINDS,
+  TERMINAL_REASONS,
+  type Code,
+  type HandoffStatus,
+  type InterruptKind,
+  type InterruptStatus,
+  type OriginKind,
+  type RecordStatus,
+  type RoutingKind,
+  type TerminalReason,
+} from "./vocabulary.js";
 
-export { ROUTING_KINDS, type RoutingConfig, type RoutingInput, type RoutingKind } from "./routing/input.js";
-export { resolveRouting } from "./routing/resolve.js";
+export type { RoutingConfig, RoutingInput } from "./routing/input.js";
+export { Audit, type Resolution, type Row } from "./routing/audit.js";
+export { resolve, resolveRouting } from "./routing/resolve.js";
 export {
   DECISIONS,
   RoutingSignal,
@@ -27,23 +46,16 @@ export {
 } from "./routing/signal.js";
 
 export type { HandoffInput } from "./handoff/draft.js";
-export { HANDOFF_STATUSES, HandoffEnvelope, type HandoffExtras, type HandoffParts, type HandoffStatus } from "./handoff/handoff.js";
+export { HandoffEnvelope, type HandoffExtras, type HandoffParts } from "./handoff/handoff.js";
 export { MAX_SUMMARY_SCALARS, summarize } from "./handoff/summary.js";
 export { writeHandoff, type Identity } from "./handoff/write.js";
 
 export { createEnvelope, createInterrupt, type EnvelopeRequest, type InterruptRequest } from "./envelope/create.js";
 export { Envelope, type StageContext } from "./envelope/envelope.js";
-export {
-  DEFAULT_TIME_TO_LIVE_MS,
-  FlowInterrupt,
-  INTERRUPT_KINDS,
-  INTERRUPT_STATUSES,
-  InterruptResponse,
-  type InterruptKind,
-  type InterruptStatus,
-} from "./envelope/interrupt.js";
-export { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./envelope/reason.js";
-export { ProcessingRecord, RECORD_STATUSES, type RecordStatus } from "./envelope/record.js";
+export type { Interpretation } from "./envelope/interpretation.js";
+export { FlowInterrupt, InterruptResponse } from "./envelope/interrupt.js";
+export { parseTerminalReason } from "./envelope/reason.js";
+export { ProcessingRecord } from "./envelope/record.js";
 
 export {
   SkillReport,
@@ -56,7 +68,7 @@ export {
 } from "./skill-report.js";
 
 export { BlankAnswerError, answerText } from "./user-envelope/answer.js";
-export { ORIGIN_KINDS, readAttachment, type AttachmentRef, type OriginKind } from "./user-envelope/attachment.js";
+export { readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
 export {
   EXTENSION_URI,
   MAX_ATTACHMENTS,

@@ -4,13 +4,14 @@
  * Turns text into the JSON form; what the members mean is checked there, once for both.
  */
 
-import { ContractError, readDocument, readValue, type Code } from "./diagnostic.js";
+import { ContractError, readDocument } from "./diagnostic.js";
 import { positionOf } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
 import { parseJson } from "./json/read.js";
 import { open, type Source } from "./json/source.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { dropEnd, isBlank, sameIgnoringCase, shorten, trim, trimEnd, trimStart } from "./scalars.js";
+import type { Code } from "./vocabulary.js";
 
 /** Which labels a text may have, and what each becomes. */
 export interface Labels {
@@ -19,10 +20,18 @@ export interface Labels {
   members: Readonly<Record<string, { name: string; value: (text: string) => JsonValue; freeText?: true }>>;
 }
 
-/** Reads a source that is JSON or labelled text with `read`; a refusal knows its line and column if it has one. */
+/** Reads a source that is JSON or labelled text with `read`; a refusal knows its line and column, those of the label in labelled text. */
 export function readEither<T>(labels: Labels, source: Source, read: (value: JsonValue) => T): T {
   if (isJson(source)) return readDocument(labels.code, source, read);
-  return readValue(source, fromLabels(labels, source), read);
+  const text = textOf(labels.code, source);
+  const { members, starts } = fromLabels(labels, text);
+  try {
+    return read(members);
+  } catch (error) {
+    if (!(error instanceof ContractError)) throw error;
+    const start = starts.get(error.pointer.split("/")[1] ?? "");
+    throw start === undefined ? error.located(text) : error.at(positionOf(text, start));
+  }
 }
 
 /** Whether a source is meant as JSON: what comes first, apart from white space, begins a container. */
@@ -34,18 +43,24 @@ function isJson(source: Source): boolean {
 
 /** A label and its value so far; `open` while lines without a label belong to it. */
 interface Entry {
+  /** Where its line begins. */
+  start: number;
   label: string;
   value: string;
   open: boolean;
 }
 
-function fromLabels(labels: Labels, source: Source): JsonObject {
-  const object: JsonObject = new Map();
-  for (const { label, value } of entries(labels, textOf(labels.code, source))) {
+/** The JSON form of a text, and where the label of each member stands. */
+function fromLabels(labels: Labels, text: string): { members: JsonObject; starts: Map<string, number> } {
+  const members: JsonObject = new Map();
+  const starts = new Map<string, number>();
+  for (const { label, value, start } of entries(labels, text)) {
     const known = labels.members[label];
-    if (known !== undefined) object.set(known.name, known.value(value));
+    if (known === undefined) continue;
+    members.set(known.name, known.value(value));
+    starts.set(known.name, start);
   }
-  return object;
+  return { members, starts };
 }
 
 function entries(labels: Labels, text: string): Entry[] {
@@ -59,7 +74,7 @@ function entries(labels: Labels, text: string): Entry[] {
       if (found.some(({ label }) => label === labelled.label)) {
         throw refusal(labels.code, text, start, "each label once", `a second \`${labelled.label}\``);
       }
-      found.push(entry(labels, labelled.label, labelled.value, lines));
+      found.push({ start, ...entry(labels, labelled.label, labelled.value, lines) });
     } else if (last?.open) {
       last.value += `\n${dropEnd(line, "\n\r")}`;
     } else if (!isBlank(line)) {
@@ -71,7 +86,7 @@ function entries(labels: Labels, text: string): Entry[] {
 }
 
 /** What follows a label: a quoted value to its end, else the rest of the line, which free text may go on from. */
-function entry(labels: Labels, label: string, value: string, lines: Lines): Entry {
+function entry(labels: Labels, label: string, value: string, lines: Lines): Omit<Entry, "start"> {
   const start = trimStart(value);
   if (start.startsWith('"')) return { label, value: quoted(start.slice(1), lines), open: false };
   return { label, value: trim(value), open: labels.members[label]?.freeText === true };

@@ -1,5 +1,6 @@
 /** The whole library for Node: the pure part, skill reports as files, and a command's view of its step. */
 
-export { Attempt, runStep, type Answer, type Environment, type Feedback } from "./attempt.js";
+export { Attempt, runStep, type Environment, type Feedback } from "./attempt.js";
 export * from "./index.js";
 export { readSkillReport, writeSkillReport, type SkillReportOptions } from "./skill-report-file.js";
+export { ANSWER_CHOICES, type Answer, type AnswerChoice, type AnswerFile } from "./step-answer.js";

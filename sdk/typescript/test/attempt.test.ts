@@ -47,7 +47,7 @@ test("a command finds what the engine gives it", async () => {
       assert.deepEqual([step.answer?.text, formatCompact(step.answer?.members)], ["yes", '{"text":"yes","approved":true,"n":1.0}']);
     }, { environment: { ...environment, ...more } });
     await runStep((step) => {
-      assert.deepEqual(step.answer, { text: "plain", attachments: [], members: new Map() });
+      assert.deepEqual([step.answer?.text, step.answer?.choice, step.answer?.attachments, step.answer?.members], ["plain", null, [], new Map()]);
       assert.deepEqual([step.handoff, step.feedback, step.envelope], [null, null, null]);
     }, { environment: { ...environment, ENVOI_ANSWER: put("answer.txt", "plain") } });
   });

@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { skillReport } from "./pages.js";
 import { runExamples } from "./readme.js";
 
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
@@ -34,17 +35,22 @@ pure.writeSkillReport;
 export { digits, plain, text, ok };
 `;
 
-const SKILL = `
-import { readSkillReport } from "envoi/node";
-import { writeSkillReport } from "envoi";
-
+/** The lines of seed 3 as they are printed there, and the printed interface, which is the library's both ways. */
+function skill(): string {
+  const { printed, usage } = skillReport();
+  const types = printed.replace("interface SkillReportEnvelope", "interface Printed");
+  return `
+import { readSkillReport, type SkillReportEnvelope } from "envoi/node";
 interface Triage { totals: { spam: number } }
-const data: Triage = { totals: { spam: 1 } };
-writeSkillReport("report.json", "my-skill-name", data, {
-  metrics: { someCounter: 42 }
-});
+const domainData: Triage = { totals: { spam: 1 } };
+const outputPath = "report.json";
+${usage}
+${types}
+export const theirs = (ours: SkillReportEnvelope<Triage>): Printed<Triage> => ours;
+export const ours = (theirs: Printed<Triage>): SkillReportEnvelope<Triage> => theirs;
 export const name: string | undefined = readSkillReport("report.json")?.skillName;
 `;
+}
 
 function run(cwd: string, command: string, ...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
@@ -71,11 +77,11 @@ try {
   writeFileSync(join(project, "package.json"), '{"name": "consumer", "private": true, "type": "module"}');
   run(project, "npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", join(folder, packed[0] ?? ""));
   const installed = join(project, "node_modules", "envoi");
-  assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
+  assert.deepEqual(readdirSync(installed).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"]);
 
   const examples = runExamples(join(installed, "README.md"), project);
   writeFileSync(join(project, "consumer.ts"), CONSUMER);
-  writeFileSync(join(project, "skill.ts"), SKILL);
+  writeFileSync(join(project, "skill.ts"), skill());
   compile(project, ["consumer.ts", "skill.ts"], "nodenext", "nodenext");
   compile(project, ["consumer.ts"], "esnext", "bundler");
   const files = readdirSync(VECTORS).filter((name) => name.endsWith(".json"));

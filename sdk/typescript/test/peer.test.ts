@@ -46,13 +46,8 @@ function answered(op: string, argument: Case, answer: () => Case): Case {
   }
 }
 
-/** The binary tells the line of a refused label after the pointer; this library tells only the pointer there. */
-function placeless(argument: object, reason: string): string {
-  return "input_text" in argument ? reason.replace(/^([A-Z_]+ at `[^`]*`): .*$/su, "$1") : reason;
-}
-
 function refused(op: string, argument: Case, code: string, reason: string): Case {
-  return { op, name: formatCompact(argument), ...argument, expect_error: { code, reason_prefix: placeless(argument, reason) } };
+  return { op, name: formatCompact(argument), ...argument, expect_error: { code, reason_prefix: reason } };
 }
 
 /** Runs cases by the binary; what it says when all passed. */

@@ -1,76 +1,38 @@
-/** The examples of the seeds, as they are printed there, with the package's name changed. */
+/** The examples of the seeds: those that any language can run are taken from the pages, those in Python are said in TypeScript. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import {
   Envelope,
+  HandoffEnvelope,
   createEnvelope,
   formatJson,
+  parseSkillReport,
   parseTime,
   parseUserEnvelope,
   readSkillReport,
   resolveRouting,
   toPlain,
   writeHandoff,
-  writeSkillReport,
   type SkillReportEnvelope,
 } from "envoi";
 
+import { block, page, skillReport } from "./pages.js";
+
 test("seed 0: labelled text becomes the printed hand-off, byte for byte", () => {
-  const summary =
-    "Analyzed 15 user stories. Identified 3 high-priority features: authentication, user profile, and search functionality. Created requirements.md with detailed specifications.";
-  const input = `Step ID: "analyze_requirements"
-Flow key: "signal"
-Run ID: "run-20251228-010000-abc123"
-Output: "${summary}"
-Status: succeeded
-Duration: 45000 ms
-Artifacts: requirements.md, user_stories.json
-Routing: decision=advance, next_step_id=design_system, reason=requirements_complete, confidence=0.9
-`;
-  const output = `{
-  "step_id": "analyze_requirements",
-  "flow_key": "signal",
-  "run_id": "run-20251228-010000-abc123",
-  "routing_signal": {
-    "decision": "advance",
-    "next_step_id": "design_system",
-    "route": null,
-    "reason": "requirements_complete",
-    "confidence": 0.9,
-    "needs_human": false
-  },
-  "summary": "${summary}",
-  "artifacts": {
-    "requirements.md": "signal/requirements.md",
-    "user_stories.json": "signal/user_stories.json"
-  },
-  "status": "succeeded",
-  "error": null,
-  "duration_ms": 45000,
-  "timestamp": "2025-12-28T01:00:45.000Z"
-}
-`;
-  assert.equal(formatJson(writeHandoff(input)), output);
+  const name = "0-envelope-writer.md";
+  assert.equal(formatJson(writeHandoff(block(name))), block(name, "json"));
+  assert.equal(formatJson(HandoffEnvelope.decode(block(name, "json"))), block(name, "json"));
 });
 
 test("seed 1: labelled text becomes the printed signal, byte for byte", () => {
-  const input = `Handoff text: "The code review is complete. Status: VERIFIED"
-Step routing: loop_target=VERIFIED, max_iterations=5, success_values=[VERIFIED], can_further_iteration_help=false
-`;
-  const output = `{
-  "decision": "proceed",
-  "next_step_id": null,
-  "route": null,
-  "reason": "Loop target reached",
-  "confidence": 0.9
-}
-`;
-  assert.equal(formatJson(resolveRouting(input)), output);
+  const name = "1-routing-signal-resolver.md";
+  assert.equal(formatJson(resolveRouting(block(name))), block(name, "json"));
 });
 
 test("seed 2: an envelope is created, works on goals, and is restored", () => {
@@ -100,34 +62,47 @@ test("seed 2: an envelope is created, works on goals, and is restored", () => {
   assert.equal(formatJson(Envelope.fromDict(json_data).toDict()), formatJson(json_data));
 
   assert.equal(envelope.isStuck(2), false);
-  assert.equal(envelope.terminated, false);
+  envelope.advanceStage();
+  assert.equal(envelope.isStuck(2), false);
+  envelope.initializeGoals(goals);
+  assert.equal(envelope.isStuck(2), true);
+
+  assert.deepEqual([envelope.terminated, envelope.terminal_reason], [false, null]);
+  const ended = Envelope.fromDict({ terminated: true, terminal_reason: "MAX_LLM_CALLS_EXCEEDED" });
+  assert.equal(ended.terminated && `Terminated: ${ended.terminal_reason}`, "Terminated: max_llm_calls_exceeded");
 });
 
-test("seed 3: a skill writes its report", () => {
-  const folder = mkdtempSync(join(tmpdir(), "envoi-seed-"));
-  const outputPath = join(folder, "out", "report.json");
-  const domainData = { totals: { billing: 1, work: 1, personal: 1, spam: 1 }, items: [] };
+test("seed 3: the printed lines write a report", () => {
+  const folder = mkdtempSync(join(fileURLToPath(new URL(".", import.meta.url)), "seed-"));
+  try {
+    const outputPath = join(folder, "out", "report.json");
+    const domainData = { totals: { billing: 1, work: 1, personal: 1, spam: 1 }, items: [] };
+    const given = `const outputPath = ${JSON.stringify(outputPath)}, domainData = ${JSON.stringify(domainData)};\n`;
+    writeFileSync(join(folder, "skill.mjs"), given + skillReport().usage);
+    const { status, stderr } = spawnSync(process.execPath, [join(folder, "skill.mjs")], { encoding: "utf8" });
+    assert.deepEqual([status, stderr], [0, ""]);
 
-  writeSkillReport(outputPath, "my-skill-name", domainData, {
-    metrics: { someCounter: 42 }
-  });
+    const report: SkillReportEnvelope = JSON.parse(readFileSync(outputPath, "utf8"));
+    assert.deepEqual(Object.keys(report), ["ok", "generatedAt", "skillName", "data", "metrics"]);
+    assert.deepEqual([report.ok, report.skillName, report.data, report.metrics], [true, "my-skill-name", domainData, { someCounter: 42 }]);
+    assert.equal(new RegExp("^[0-9-]{10}T[0-9:]{8}[.][0-9]{3}Z$").test(report.generatedAt), true);
+    assert.deepEqual(toPlain(readSkillReport(outputPath)?.data ?? null), domainData);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
-  const report: SkillReportEnvelope = JSON.parse(readFileSync(outputPath, "utf8"));
-  assert.deepEqual(Object.keys(report), ["ok", "generatedAt", "skillName", "data", "metrics"]);
-  assert.deepEqual([report.ok, report.skillName, report.data, report.metrics], [true, "my-skill-name", domainData, { someCounter: 42 }]);
-  assert.equal(new RegExp("^[0-9-]{10}T[0-9:]{8}[.][0-9]{3}Z$").test(report.generatedAt), true);
-  assert.deepEqual(toPlain(readSkillReport(outputPath)?.data ?? null), domainData);
-  rmSync(folder, { recursive: true });
+test("seed 3: the printed output is a report, and says the same when it is written again", () => {
+  const printed = block("3-skill-report.md", "json").replace("[...]", "[]");
+  const report = parseSkillReport(printed);
+  assert.deepEqual([report.ok, report.skillName], [true, "mail-triage"]);
+  assert.deepEqual(JSON.parse(formatJson(report)), JSON.parse(printed));
 });
 
 test("seed 4: the printed answer is taken apart, and passed through where nobody opted in", () => {
-  const userResponse = `{
-  "text": "Approved with edits to draft #4.",
-  "attachments": [
-    { "artifactId": "art_…", "representationRevisionId": "rep_…", "digest": "sha256:…", "mime": "application/pdf", "originKind": "upload" }
-  ]
-}`;
-  const attachment = { artifactId: "art_…", representationRevisionId: "rep_…", digest: "sha256:…", mime: "application/pdf", originKind: "upload" };
-  assert.deepEqual(parseUserEnvelope(userResponse, true), { text: "Approved with edits to draft #4.", attachments: [attachment] });
+  const [userResponse = ""] = /\{ "text": .*? \]\}/.exec(page("4-user-envelope.md")) ?? [];
+  const { text, attachments } = JSON.parse(userResponse) as { text: string; attachments: unknown[] };
+  assert.deepEqual([text, attachments.length], ["Approved with edits to draft #4.", 1]);
+  assert.deepEqual(parseUserEnvelope(userResponse, true), { text, attachments });
   assert.deepEqual(parseUserEnvelope(userResponse, false), { text: userResponse });
 });

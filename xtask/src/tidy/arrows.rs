@@ -15,21 +15,30 @@ const ALL: &[&str] = &[
     "envoi-flow",
     "envoi-journal",
     "envoi-step",
+    "envoi-notify",
     "envoi-engine",
     "envoi-sim",
     "envoi",
 ];
 
 const BELOW_ENGINE: &[&str] =
-    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step"];
-const BELOW_SIM: &[&str] =
-    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-engine"];
+    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-notify"];
+const BELOW_SIM: &[&str] = &[
+    "envoi-contract",
+    "envoi-kernel",
+    "envoi-flow",
+    "envoi-journal",
+    "envoi-step",
+    "envoi-notify",
+    "envoi-engine",
+];
 const BELOW_CLI: &[&str] = &[
     "envoi-contract",
     "envoi-kernel",
     "envoi-flow",
     "envoi-journal",
     "envoi-step",
+    "envoi-notify",
     "envoi-engine",
     "envoi-sim",
 ];
@@ -42,6 +51,7 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-flow", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
+    Row { name: "envoi-notify", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     Row { name: "envoi-sim", uses: BELOW_SIM, tests_use: &[] },
     Row { name: "envoi", uses: BELOW_CLI, tests_use: &[] },
@@ -69,10 +79,11 @@ const HOMES: &[Home] = &[
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
-    Home { dependency: "tokio", homes: &[], why: "nothing here is asynchronous or knows HTTP yet" },
-    Home { dependency: "hyper", homes: &[], why: "nothing here knows HTTP yet" },
-    Home { dependency: "reqwest", homes: &[], why: "nothing here knows HTTP yet" },
-    Home { dependency: "axum", homes: &[], why: "nothing here knows HTTP yet" },
+    Home { dependency: "ureq", homes: &["envoi-notify"], why: "only `notify` knows HTTP" },
+    Home { dependency: "tokio", homes: &[], why: "nothing here is asynchronous yet" },
+    Home { dependency: "hyper", homes: &[], why: "only `notify` knows HTTP, and has a client" },
+    Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP, and has a client" },
+    Home { dependency: "axum", homes: &[], why: "nothing here answers HTTP yet" },
 ];
 
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
@@ -155,10 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn journal_flow_and_step_do_not_know_each_other() {
-        let trio = ["envoi-journal", "envoi-flow", "envoi-step"];
+    fn journal_flow_step_and_notify_do_not_know_each_other() {
+        let four = ["envoi-journal", "envoi-flow", "envoi-step", "envoi-notify"];
         for (one, other) in
-            trio.iter().flat_map(|one| trio.iter().map(move |other| (one, other))).filter(|(a, b)| a != b)
+            four.iter().flat_map(|one| four.iter().map(move |other| (one, other))).filter(|(a, b)| a != b)
         {
             assert!(found(one, &[other], &[]).contains("may not use"), "{one} -> {other}");
         }
@@ -187,7 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn sql_and_yaml_have_one_home() {
+    fn sql_yaml_and_http_have_one_home() {
+        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` knows HTTP"));
+        assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
         assert!(found("envoi-engine", &["rusqlite"], &[]).contains("only `journal` knows SQL"));
         assert!(found("envoi", &[], &["saphyr-parser"]).contains("only `flow` knows YAML"));
         assert_eq!(found("envoi-journal", &["rusqlite"], &[]), "");

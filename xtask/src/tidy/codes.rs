@@ -1,12 +1,19 @@
-//! Each error code has a page in `spec/errors/`, and each page a code that says it.
+//! Each error code has a page in `spec/errors/`, and each page a code that says it; those of the libraries in `sdk/` too.
 
-use super::{bans::Source, problem::Problem, tree::Tree};
+use super::{
+    bans::Source,
+    problem::Problem,
+    tree::{File, Tree},
+};
 
 /// Codes of one word: nothing tells them from other words, so they stand here.
 const ONE_WORD: &[&str] = &["CANCELLING", "DENIED", "REFUSED"];
 
 /// Words in capitals that are no codes of ours.
 const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
+
+/// Texts of the libraries that are no codes: variables without their `ENVOI_`.
+const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
@@ -16,7 +23,8 @@ const PAGES: &str = "spec/errors/";
 pub(crate) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
     let pages: Vec<&str> =
         tree.files.iter().filter_map(|file| file.path.strip_prefix(PAGES)?.strip_suffix(".md")).collect();
-    let said: Vec<(&str, usize, &str)> = sources.iter().flat_map(codes).collect();
+    let libraries = tree.files.iter().flat_map(codes_of_library);
+    let said: Vec<(&str, usize, &str)> = sources.iter().flat_map(codes).chain(libraries).collect();
     let mut problems = Vec::new();
     for (path, line, code) in &said {
         if !pages.contains(code) {
@@ -52,6 +60,19 @@ fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
         .map(|literal| (source.path.as_str(), literal.line, literal.text.as_str()))
 }
 
+/// Codes in texts of the libraries for other languages, above the names that a Python module exports.
+fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
+    let shipped = file.path.starts_with("sdk/")
+        && file.path.contains("/src/")
+        && (file.path.ends_with(".py") || file.path.ends_with(".ts"));
+    let text = file.text.split("\n__all__ = [").next().unwrap_or_default();
+    let lines = text.lines().enumerate().filter(move |_| shipped);
+    let quoted = lines.flat_map(|(at, line)| line.split('"').map(move |text| (at.saturating_add(1), text)));
+    quoted
+        .filter(|(_, text)| is_code(text) && !NO_CODES_OF_LIBRARIES.contains(text))
+        .map(|(line, text)| (file.path.as_str(), line, text))
+}
+
 fn is_code(text: &str) -> bool {
     let words: Vec<&str> = text.split('_').collect();
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -73,6 +94,17 @@ mod tests {
     fn a_code_without_a_page_is_told() {
         let told = told(&[("crates/a/src/x.rs", "//! x\nfn f() { refuse(\"STORE_LOST\") }")]);
         assert!(told.starts_with("crates/a/src/x.rs:2: the code `STORE_LOST` has no page"), "{told}");
+    }
+
+    #[test]
+    fn a_code_of_a_library_needs_a_page_too() {
+        let library =
+            ("sdk/python/src/envoi/x.py", "CODE = \"SKILL_LOST\"\n__all__ = [\n    \"MAX_BYTES\",\n]\n");
+        assert!(
+            told(&[library]).starts_with("sdk/python/src/envoi/x.py:1: the code `SKILL_LOST` has no page")
+        );
+        assert_eq!(told(&[library, ("spec/errors/SKILL_LOST.md", "# SKILL_LOST\n")]), "");
+        assert_eq!(told(&[("sdk/python/tests/x.py", "CODE = \"SKILL_LOST\"\n")]), "");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
-use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{Layout, Lease, RunFilter, Store, Taken};
+use crate::{config, failure::Failure, home::Home, output};
+use envoi_journal::{Layout, Lease, RunFilter, Store, Taken, Undelivered};
 use serde_json::json;
 
 struct Finding {
@@ -74,6 +74,18 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         .and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }))
         .map(|rows| format!("{}: {} unfinished runs", dir.display(), rows.len()))
         .map_err(|error| error.to_string());
+    let notices = store
+        .reader()
+        .and_then(|reader| reader.undelivered())
+        .map(|counts| told(&counts))
+        .map_err(|error| error.to_string());
+    let config = config::load(store.layout())
+        .map(|config| match config.notify.len() {
+            0 => "no target for every run".to_owned(),
+            count => format!("{count} targets for every run"),
+        })
+        // The command that it refuses shows the places.
+        .map_err(|failure| failure.message.lines().next().unwrap_or_default().to_owned());
     let engine = match Lease::try_take(store.layout()) {
         Ok(Taken::Lease(lease)) => {
             lease.release();
@@ -83,5 +95,12 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         Ok(Taken::Held(None)) => Ok("one is just coming up".to_owned()),
         Err(error) => Err(error.to_string()),
     };
-    Ok(vec![finding("store", runs), finding("engine", engine)])
+    let notices = finding("notices", notices);
+    Ok(vec![finding("store", runs), finding("engine", engine), finding("configuration", config), notices])
+}
+
+/// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.
+fn told(counts: &Undelivered) -> String {
+    let Undelivered { open, failing, given_up } = counts;
+    format!("{open} not delivered yet ({failing} of them failed and are tried again), {given_up} given up")
 }

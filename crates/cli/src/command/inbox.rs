@@ -72,7 +72,8 @@ pub(crate) fn stands(row: &InboxRow, now: Timestamp) -> String {
         (InterruptState::Open, None, _) => "open".to_owned(),
         (state, _, Some(closed)) => {
             let told = [closed.answer.as_deref(), closed.by.as_deref()].into_iter().flatten();
-            [state.word()].into_iter().chain(told).collect::<Vec<_>>().join(" ")
+            let told = told.collect::<Vec<_>>().join(" by ");
+            if told.is_empty() { state.word().to_owned() } else { format!("{}: {told}", state.word()) }
         }
         (state, _, None) => state.word().to_owned(),
     }

@@ -1,4 +1,4 @@
-//! `envoi schema`: the JSON Schema of a message or of a flow file; without a name, which there are.
+//! `envoi schema`: the JSON Schema of a message, of a flow file or of a configuration; without a name, which there are.
 
 use crate::{
     failure::{BAD_INPUT, Failure},
@@ -9,8 +9,8 @@ use envoi_contract::{
     schema,
 };
 
-/// The one that is not a contract's: the flow file.
-const FLOW: (&str, &str) = ("flow", "Flow file");
+/// Those that are no contract's: the files that people write.
+const FILES: [(&str, &str); 2] = [("flow", "Flow file"), ("config", "Configuration of a store")];
 
 pub(crate) fn schema(name: Option<&str>, json: bool) -> Result<u8, Failure> {
     let text = match name {
@@ -25,8 +25,10 @@ pub(crate) fn schema(name: Option<&str>, json: bool) -> Result<u8, Failure> {
 
 fn text_of(name: &str) -> Result<String, Failure> {
     let wanted = name.strip_suffix(".schema.json").unwrap_or(name);
-    if wanted == FLOW.0 {
-        return Ok(envoi_flow::SCHEMA.to_owned());
+    match wanted {
+        "flow" => return Ok(envoi_flow::SCHEMA.to_owned()),
+        "config" => return Ok(envoi_flow::config::SCHEMA.to_owned()),
+        _ => {}
     }
     let found = schema::Schema::named(wanted);
     found.map(|schema| schema.to_value().pretty()).ok_or_else(|| unknown(name))
@@ -40,7 +42,7 @@ fn unknown(name: &str) -> Failure {
 
 /// Name and title of each.
 fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    schema::ALL.iter().map(|schema| (schema.name, schema.title())).chain([FLOW])
+    schema::ALL.iter().map(|schema| (schema.name, schema.title())).chain(FILES)
 }
 
 fn list() -> Value {
@@ -59,7 +61,7 @@ mod tests {
             assert_eq!(schema.get("$id").and_then(Value::as_str), Some(&*format!("urn:envoi:{name}:v1")));
             assert!(!title.is_empty());
         }
-        assert!(rows().any(|row| row == FLOW));
+        assert!(FILES.iter().all(|file| rows().any(|row| row == *file)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `envoi show`: one run, its steps, what it waits for, what it has used.
 
+mod notices;
+
 use super::question;
 use crate::{
     failure::{BAD_INPUT, Failure},
@@ -102,6 +104,9 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
             }
         }
     }
+    for line in notices::lines(&reader.deliveries(id).map_err(Failure::store)?) {
+        write!(text, "\n{line}\n").map_err(Failure::store)?;
+    }
     Ok(text)
 }
 
@@ -172,6 +177,7 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
     let used = run.ledger();
+    let deliveries = reader.deliveries(id).map_err(Failure::store)?;
     let value = json!({
         "run": id.as_str(),
         "flow": row.flow.as_str(),
@@ -191,6 +197,7 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
             "step": row.visit.step.as_str(), "visit": row.visit.visit, "status": row.status, "at": row.at.to_string(),
             "summary": row.summary,
         })).collect::<Vec<_>>(),
+        "notices": notices::as_json(&deliveries),
         "questions": run.interrupts().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
             "question": raised.question, "answer": how_to_answer(id, raised),

@@ -10,6 +10,7 @@
     reason = "what is not as a test expects ends it"
 )]
 
+mod asking;
 mod cancel;
 mod check;
 mod commands;
@@ -17,6 +18,7 @@ mod crash;
 mod doubt;
 mod envelope;
 mod nasty;
+mod notify;
 mod people;
 mod repair;
 mod secrets;

@@ -36,10 +36,10 @@ steps:
 
 /// What a person sees.
 #[derive(Clone)]
-struct Emulator(Arc<Mutex<vt100::Parser>>);
+pub(crate) struct Emulator(Arc<Mutex<vt100::Parser>>);
 
 /// A terminal with a command on it.
-struct Terminal {
+pub(crate) struct Terminal {
     master: OwnedFd,
     emulator: Emulator,
     reading: JoinHandle<Vec<u8>>,
@@ -47,7 +47,7 @@ struct Terminal {
 }
 
 impl Emulator {
-    fn shows(&self) -> String {
+    pub(crate) fn shows(&self) -> String {
         let emulator = self.0.lock().unwrap();
         let screen = emulator.screen();
         let rows: Vec<String> =
@@ -88,7 +88,7 @@ fn some(n: u16) -> NonZeroU16 {
 }
 
 impl Terminal {
-    fn start(stage: &Stage, arguments: &[&str], columns: u16, env: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(stage: &Stage, arguments: &[&str], columns: u16, env: &[(&str, &str)]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -116,8 +116,21 @@ impl Terminal {
         Self { master, emulator, reading, child }
     }
 
-    fn shows(&self) -> String {
+    pub(crate) fn shows(&self) -> String {
         self.emulator.shows()
+    }
+
+    /// What a person types.
+    pub(crate) fn types(&self, text: &str) {
+        let mut written = 0;
+        while written < text.len() {
+            written += rustix::io::write(&self.master, &text.as_bytes()[written..]).unwrap();
+        }
+    }
+
+    /// Waits until the screen is as in the golden file.
+    pub(crate) fn wait_for_golden(&self, stage: &Stage, name: &str) {
+        self.emulator.wait_for_golden(stage, name);
     }
 
     fn resize(&self, columns: u16) {
@@ -126,7 +139,7 @@ impl Terminal {
     }
 
     /// Waits for the command's end; everything that it wrote, and how it exited.
-    fn done(mut self) -> (String, Option<i32>, Emulator) {
+    pub(crate) fn done(mut self) -> (String, Option<i32>, Emulator) {
         let status = wait_for("the command's end", || self.child.try_wait().unwrap());
         let all = self.reading.join().unwrap();
         (String::from_utf8(all).unwrap(), status.code(), self.emulator)
@@ -271,7 +284,10 @@ fn a_question_is_shown_with_what_is_known_and_how_it_is_answered() {
     let flow = "flow: loops\nsteps:\n  - id: critic\n    run: \"echo 'Status: UNVERIFIED'\"\n    \
                 routing: { kind: microloop, success_values: [VERIFIED], max_iterations: 1 }\n";
     let stage = Stage::with_flow(flow);
-    let (text, code, emulator) = Terminal::start(&stage, &["run", "flow.yaml"], 100, &[]).done();
+    let terminal = Terminal::start(&stage, &["run", "flow.yaml"], 100, &[]);
+    wait_until("the question", || terminal.shows().contains("proceed, stop, show, later? "));
+    terminal.types("later\n");
+    let (text, code, emulator) = terminal.done();
     assert_eq!(code, Some(3), "{text}");
     let shows = emulator.shows();
     for part in ["waiting", "? critic", "asks", "loop 2 of 2", "--review proceed"] {
@@ -351,4 +367,33 @@ fn runs_are_followed_in_lines_where_there_is_no_terminal() {
         assert!(!text.contains('\x1b'), "{text:?}");
         assert!(text.lines().all(|line| line.contains("run_")), "each line names its run: {text}");
     }
+}
+
+#[test]
+fn who_follows_sees_what_was_before_and_what_a_person_did_stands_above_the_picture() {
+    let stage = Stage::with_flow(FLOW);
+    let engine = Terminal::start(&stage, &["run", "flow.yaml"], 90, &[]);
+    wait_until("the run", || engine.shows().contains("● work"));
+    let follower = Terminal::start(&stage, &["resume"], 90, &[]);
+    wait_until("what was before", || {
+        follower.shows().contains("✓ prepare") && follower.shows().contains("● work")
+    });
+    let place = |shows: &str, what: &str| shows.lines().position(|line| line.contains(what));
+    signal(follower.child.id(), Signal::INT);
+    let (text, code, emulator) = follower.done();
+    assert_eq!(code, Some(7), "{text}");
+    let shows = emulator.shows();
+    assert!(place(&shows, "the run goes on in process") < place(&shows, "✓ prepare"), "{shows}");
+    signal(engine.child.id(), Signal::INT);
+    wait_until("the note", || engine.shows().contains("starting nothing new"));
+    assert!(
+        place(&engine.shows(), "starting nothing new") < place(&engine.shows(), "● work"),
+        "{}",
+        engine.shows()
+    );
+    stage.write("go", "");
+    let (text, code, emulator) = engine.done();
+    assert_eq!(code, Some(7), "{text}");
+    assert!(emulator.shows().contains("✓ work"), "the last picture is true: {}", emulator.shows());
+    assert!(!text.contains("\x1b[?25"), "the cursor was never hidden");
 }

@@ -41,6 +41,7 @@ impl Desk {
         let workspace = self.workspace(&request, &flow)?;
         check_yes_to(&flow, &request.yes_to)?;
         self.followers.add(&request.run, client.clone());
+        self.callers.learn(&request.run, &flow, &request.caller);
         let begin = |reply| {
             Message::Begin(Box::new(Begin {
                 run: Run::new(Arc::clone(&flow)),

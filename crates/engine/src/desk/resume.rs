@@ -61,6 +61,7 @@ impl Desk {
         files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
         loop {
             let (run, tail_bytes) = load_with_weight(&reader, id)?;
+            self.callers.learn(id, run.flow(), caller);
             let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
             let adopt = |reply| Adopt { run: run.clone(), asks, purpose, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
@@ -171,6 +172,7 @@ mod tests {
             records,
             pinned: Some(pinned),
             blobs: Vec::new(),
+            deliveries: Vec::new(),
             snapshot,
         };
         writer.commit(commit).unwrap();

@@ -25,7 +25,15 @@ pub fn commit(run: &RunId, seq: u64, events: impl IntoIterator<Item = Event>) ->
     let at = |seq: u64| Timestamp::from_millis(i64::try_from(seq.saturating_mul(1_000)).unwrap_or(i64::MAX));
     let records = (seq..).zip(events).map(|(seq, event)| Record { seq, at: at(seq), event }).collect();
     let pinned = (seq == 0).then(pinned);
-    Commit { run: run.clone(), expected: seq, records, pinned, blobs: Vec::new(), snapshot: None }
+    Commit {
+        run: run.clone(),
+        expected: seq,
+        records,
+        pinned,
+        blobs: Vec::new(),
+        deliveries: Vec::new(),
+        snapshot: None,
+    }
 }
 
 fn pinned() -> PinnedFlow {

@@ -114,3 +114,6 @@ fn place((path, attachment, found): &(PathBuf, &AttachmentRef, Result<(), String
     }
     Value::Object(members)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,10 +4,12 @@ use crate::{
     InboxFilter, InterruptState,
     rows::RunRow,
     testing::{
-        Place, answered, attempt, cancelled, commit, ended, entered, handoff, interrupt, late, place, raised,
-        reopened, run, settled, started, timer_fired, timer_set, visit,
+        Place, answered, attempt, cancelled, changed_raise, commit, denied, ended, entered, expired, handoff,
+        interrupt, late, out_of_date, place, raised, reopened, run, settled, started, timer_fired, timer_set,
+        visit, vote,
     },
 };
+use envoi_contract::{envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::event::{About, EndStatus, Event};
 
 fn lived(events: Vec<Event>) -> Place {
@@ -106,4 +108,73 @@ fn a_list_shows_the_head_of_a_long_summary() {
     let place = lived(vec![handoff("a", 1, &"ä".repeat(300))]);
     let row = place.reader.handoffs(&run("a")).unwrap().remove(0);
     assert_eq!((row.summary, row.status.as_str(), row.seq), ("ä".repeat(200), "succeeded", 1));
+}
+
+#[test]
+fn the_inbox_tells_what_was_asked_and_what_became_of_it() {
+    let asks = |name, kind, expires_at_ms: Option<i64>| {
+        changed_raise(name, |raised| {
+            (raised.about, raised.kind) = (About::Ask, Some(kind));
+            raised.expires_at = expires_at_ms.map(Timestamp::from_millis);
+        })
+    };
+    let place = lived(vec![
+        asks("a", InterruptKind::Clarification, Some(9_000)),
+        vote("a", "bob"),
+        asks("b", InterruptKind::Checkpoint, Some(9_500)),
+        denied("b", "carl"),
+        asks("c", InterruptKind::AgentReview, None),
+        expired("c"),
+        asks("d", InterruptKind::Confirmation, None),
+        out_of_date("d"),
+        raised("e", About::Limit),
+        cancelled("e"),
+    ]);
+    let all = place.reader.inbox(&InboxFilter { run: Some(run("a")), closed: true }).unwrap();
+    let shown: Vec<String> = all
+        .iter()
+        .map(|row| {
+            let closed = row.closed.as_ref().map(|closed| {
+                let told = |text: &Option<String>| text.clone().unwrap_or_default();
+                format!(
+                    " at {} #{} {} {}",
+                    closed.at.as_millis(),
+                    closed.seq,
+                    told(&closed.answer),
+                    told(&closed.by)
+                )
+            });
+            let expires = row.expires_at.map(|at| format!(" until {}", at.as_millis())).unwrap_or_default();
+            let closed = closed.unwrap_or_default();
+            format!(
+                "{} {:?} {}{expires} {}{closed}",
+                row.interrupt,
+                row.about,
+                row.kind.word(),
+                row.state.word()
+            )
+        })
+        .collect();
+    let expected = [
+        "int_a Ask clarification until 9000 open",
+        "int_b Ask checkpoint until 9500 answered at 4000 #4 deny carl",
+        "int_c Ask agent_review expired at 6000 #6  ",
+        "int_d Ask confirmation changed at 8000 #8  ",
+        "int_e Limit resource_exhausted cancelled at 10000 #10  ",
+    ];
+    assert_eq!(shown, expected);
+    let row = place.reader.run(&run("a")).unwrap();
+    assert_eq!(
+        (row.open_interrupts, row.status().word()),
+        (1, "waiting"),
+        "a vote does not close a question"
+    );
+    let open = place.reader.inbox(&InboxFilter { run: Some(run("a")), closed: false }).unwrap();
+    assert_eq!(open, all[..1]);
+    assert_eq!(place.reader.question(&run("a"), &interrupt("b")).unwrap(), all[1]);
+    let (at, answer) = place.reader.answer(&run("a"), &all[1]).unwrap();
+    assert_eq!((at.as_millis(), answer.by.actor.as_str()), (4_000, "carl"));
+    for unanswered in [&all[0], &all[2], &all[3], &all[4]] {
+        assert!(place.reader.answer(&run("a"), unanswered).is_err(), "{}", unanswered.interrupt);
+    }
 }

@@ -78,7 +78,7 @@ fn damaged_rows_are_rebuilt_from_events() {
     damage(
         &place,
         "UPDATE runs SET live_attempts = 7, ended = NULL WHERE id = 'run_a'; DELETE FROM runs WHERE id = 'run_b'; \
-         DELETE FROM handoffs; UPDATE places SET path = 'other' WHERE path = 'big'; UPDATE inbox SET state = 'open';",
+         DELETE FROM handoffs; UPDATE places SET path = 'other' WHERE path = 'big'; UPDATE inbox SET state = 'open', closed_at_ms = NULL, answer = 'no', kind = NULL;",
     );
     let report = mend(&place.store).unwrap();
     assert_eq!(seen(&place), before);
@@ -86,6 +86,7 @@ fn damaged_rows_are_rebuilt_from_events() {
     let expected = [
         "places 1 fix other: stood for nothing",
         "handoffs 1  repair 1: was missing",
+        "inbox int_x: was different",
         "inbox int_y: was different",
         "places 1 fix big: was missing",
         "runs 1: was different",

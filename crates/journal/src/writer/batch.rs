@@ -5,6 +5,7 @@
 use super::{Commit, PinnedFlow, Receipt, Snapshot};
 use crate::{
     blobs::INLINE_MAX_BYTES,
+    deliveries::{self, Mark},
     error::CommitError,
     projection,
     schema::cause,
@@ -37,6 +38,50 @@ pub(crate) fn check_epoch(conn: &Connection, ours: Epoch) -> Result<(), CommitEr
     if current == ours.0 { Ok(()) } else { Err(CommitError::Fenced { ours: ours.0, current }) }
 }
 
+/// Something that is written as a whole or not at all.
+pub(super) trait Part {
+    /// Refuses what no reader could understand.
+    fn check(&self) -> Result<(), CommitError>;
+
+    /// Writes it, within a transaction.
+    fn insert(&self, conn: &Connection) -> Outcome;
+}
+
+/// What the writer is given.
+pub(super) enum Work {
+    Commit(Box<Commit>),
+    Mark(Mark),
+}
+
+impl Part for Commit {
+    fn check(&self) -> Result<(), CommitError> {
+        well_formed(self)
+    }
+
+    fn insert(&self, conn: &Connection) -> Outcome {
+        insert(conn, self)
+    }
+}
+
+impl Part for Work {
+    fn check(&self) -> Result<(), CommitError> {
+        match self {
+            Self::Commit(commit) => commit.check(),
+            Self::Mark(_) => Ok(()),
+        }
+    }
+
+    fn insert(&self, conn: &Connection) -> Outcome {
+        match self {
+            Self::Commit(commit) => commit.insert(conn),
+            Self::Mark(mark) => {
+                deliveries::mark(conn, mark).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+        }
+    }
+}
+
 /// The writing connection of one holder.
 pub(super) struct Transactions {
     conn: Connection,
@@ -55,8 +100,8 @@ impl Transactions {
     }
 
     /// Writes all that can be written, and says of each whether it was.
-    pub(super) fn write(&self, commits: &[Commit]) -> Vec<Outcome> {
-        let all: Vec<&Commit> = commits.iter().collect();
+    pub(super) fn write(&self, commits: &[impl Part]) -> Vec<Outcome> {
+        let all: Vec<_> = commits.iter().collect();
         match self.together(&all) {
             Ok(outcomes) => outcomes,
             Err(ended) => self.each_alone(&all, &ended),
@@ -68,12 +113,12 @@ impl Transactions {
         drop(self.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
     }
 
-    fn each_alone(&self, commits: &[&Commit], ended: &Ended) -> Vec<Outcome> {
-        let alone = |(place, commit): (usize, &&Commit)| {
+    fn each_alone<P: Part>(&self, commits: &[&P], ended: &Ended) -> Vec<Outcome> {
+        let alone = |(place, commit): (usize, &&P)| {
             if ended.culprit == Some(place) || commits.len() == 1 {
                 return Err(ended.error.clone());
             }
-            match self.together(&[commit]) {
+            match self.together(&[*commit]) {
                 Ok(mut outcomes) => outcomes.pop().unwrap_or(Err(CommitError::Closed)),
                 Err(ended) => Err(ended.error),
             }
@@ -82,13 +127,13 @@ impl Transactions {
     }
 
     /// One transaction. `Err` when it is gone and the others may be tried again.
-    fn together(&self, commits: &[&Commit]) -> Result<Vec<Outcome>, Ended> {
+    fn together(&self, commits: &[&impl Part]) -> Result<Vec<Outcome>, Ended> {
         if let Err(error) = self.begin() {
             return Ok(commits.iter().map(|_| Err(error.clone())).collect());
         }
         let mut outcomes = Vec::with_capacity(commits.len());
         for (place, commit) in commits.iter().enumerate() {
-            match self.savepoint(commit) {
+            match self.savepoint(*commit) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     self.roll_back();
@@ -128,12 +173,12 @@ impl Transactions {
 
     /// The outcome of one commit within the transaction; `Err` when it took the whole transaction with it, or when what
     /// it had written could not be taken back.
-    fn savepoint(&self, commit: &Commit) -> Result<Outcome, CommitError> {
-        if let Err(error) = well_formed(commit) {
+    fn savepoint(&self, commit: &impl Part) -> Result<Outcome, CommitError> {
+        if let Err(error) = commit.check() {
             return Ok(Err(error));
         }
         self.run("SAVEPOINT one").map_err(commit_error)?;
-        let outcome = insert(&self.conn, commit);
+        let outcome = commit.insert(&self.conn);
         if let (Err(error), true) = (&outcome, self.conn.is_autocommit()) {
             return Err(error.clone());
         }
@@ -179,6 +224,9 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
     let last = seqs.last().map(|(seq, _)| seq);
     if commit.snapshot.as_ref().is_some_and(|snapshot| Some(snapshot.seq) != last) {
         return malformed("its snapshot is not of its last record");
+    }
+    if !deliveries::belong(commit) {
+        return malformed("it tells of an event that is not its own");
     }
     if commit
         .blobs
@@ -237,6 +285,7 @@ fn insert_rows(
     let run = pin(conn, run, commit)?;
     insert_blobs(conn, &commit.blobs)?;
     insert_events(conn, run, &commit.records, bodies)?;
+    deliveries::insert(conn, run, commit)?;
     if let Some(snapshot) = &commit.snapshot {
         insert_snapshot(conn, run, snapshot)?;
     }

@@ -9,9 +9,9 @@ use envoi_contract::{
 };
 use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
-    event::{AttemptSettled, AttemptStarted, Blob, Outcome},
-    ids::{AttemptId, Principal, RunId, TimerId},
-    input::{AttemptResult, Slot, Start},
+    event::{AttemptSettled, AttemptStarted, Blob, Choice, InterruptAnswered, InterruptRaised, Outcome},
+    ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId},
+    input::{Answer, AttemptResult, Slot, Start},
 };
 use std::sync::Arc;
 
@@ -19,11 +19,13 @@ use std::sync::Arc;
 pub(crate) const BEGINNING_MS: i64 = 1_795_219_200_000;
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct Driver {
     pub(crate) run: Run,
     pub(crate) records: Vec<Record>,
     pub(crate) now: Timestamp,
     pub(crate) inputs: Object,
+    pub(crate) yes_to: Vec<StepId>,
 }
 
 pub(crate) fn slot() -> Option<Slot> {
@@ -86,6 +88,7 @@ impl Driver {
             records: Vec::new(),
             now: Timestamp::from_millis(BEGINNING_MS),
             inputs: Object::default(),
+            yes_to: Vec::new(),
         }
     }
 
@@ -114,7 +117,7 @@ impl Driver {
             run_base: "/base".to_owned(),
             language: 1,
             by: person("ada"),
-            yes_to: Vec::new(),
+            yes_to: self.yes_to.clone(),
             slot,
         }))
     }
@@ -144,6 +147,64 @@ impl Driver {
         let read = Envelope::from_dict(&envelope.to_state_dict()).unwrap();
         assert_eq!(&read, envelope, "the envelope reads back as it was written");
         assert_eq!(envelope.terminated, ended);
+        let oldest = self.run.interrupts().next();
+        let shown = envelope.interrupt.as_ref();
+        assert_eq!(
+            shown.map(|shown| (shown.id.clone(), shown.kind, shown.expires_at.clone())),
+            oldest.map(|open| (
+                Some(open.interrupt.to_string()),
+                open.kind(),
+                open.expires_at.map(|at| at.to_string())
+            ))
+        );
+        assert_eq!(envelope.interrupt_pending, oldest.is_some());
+        let wanted = self.run.wants().interrupts;
+        assert!(self.run.interrupts().map(|open| &open.interrupt).eq(&wanted), "{wanted:?}");
+    }
+
+    /// The engine is another one from here on, which has read the records, and one which has read a snapshot.
+    pub(crate) fn restart(&mut self) {
+        let flow = self.run.flow();
+        let texts = self.records.iter().map(|record| serde_json::to_string(record).unwrap());
+        let read = texts.map(|text| serde_json::from_str::<Record>(&text).unwrap());
+        let replayed = Run::replay(Arc::clone(flow), read).unwrap();
+        assert_eq!(replayed, self.run, "replay gives another run");
+        let restored = Run::restore(Arc::clone(flow), &self.run.snapshot()).unwrap();
+        assert_eq!(restored, self.run, "the snapshot gives another run");
+        assert_eq!(replayed.snapshot(), restored.snapshot());
+        self.run = restored;
+    }
+
+    /// The open question.
+    pub(crate) fn question(&self) -> &InterruptRaised {
+        self.run.interrupts().next().expect("a question is open")
+    }
+
+    /// An answer to the open question.
+    pub(crate) fn answer(&self, choice: Choice, by: &str) -> Answer {
+        Answer::new(self.question().interrupt.clone(), choice, person(by))
+    }
+
+    pub(crate) fn say(&mut self, answer: Answer) -> Result<Vec<Record>, Refusal> {
+        self.feed(Input::Answer { answer: Box::new(answer), slot: slot() })
+    }
+
+    /// The answer that closed the nth question which was answered, from 0.
+    pub(crate) fn answered(&self, place: usize) -> &InterruptAnswered {
+        let answers = self.records.iter().filter_map(|record| match &record.event {
+            Event::InterruptAnswered(event) => Some(event.as_ref()),
+            _ => None,
+        });
+        answers.into_iter().nth(place).expect("somebody has answered")
+    }
+
+    /// Ids of all questions that were put, oldest first.
+    pub(crate) fn asked(&self) -> Vec<InterruptId> {
+        let raised = self.records.iter().filter_map(|record| match &record.event {
+            Event::InterruptRaised(event) => Some(event.interrupt.clone()),
+            _ => None,
+        });
+        raised.collect()
     }
 
     /// Feeds an input that must be acceptable.

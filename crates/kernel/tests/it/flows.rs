@@ -1,10 +1,10 @@
 //! Flows in code: a step runs the program of its own name unless a test says otherwise.
 
-use envoi_contract::{digest::Digest, routing::Kind};
+use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
-        CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, Retry,
-        RoutingPlan, Step, StepKind, Template,
+        AskPlan, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
+        OnReached, Overdue, Retry, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
     ledger::Cost,
@@ -29,6 +29,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         secrets: Vec::new(),
         workspace: ".".to_owned(),
         env: Vec::new(),
+        notify: Vec::new(),
         steps: steps.into_iter().collect(),
         digest: Digest::of(b"demo"),
     })
@@ -44,6 +45,7 @@ pub(crate) fn limits(pairs: &[(&str, &str)]) -> Limits {
             "llm_calls" => limits.llm_calls = text.parse().ok(),
             "wall_time_ms" => limits.wall_time_ms = text.parse().ok(),
             "cost" => limits.cost = Cost::parse(text),
+            "on_reached" if *text == "ask" => limits.on_reached = OnReached::Ask,
             other => panic!("no limit is called {other}"),
         }
     }
@@ -94,6 +96,21 @@ pub(crate) fn branch(name: &str, targets: &[&str]) -> Step {
     step
 }
 
+/// A step that asks for a confirmation, of anybody, until somebody answers.
+pub(crate) fn ask(name: &str) -> Step {
+    let plan = AskPlan {
+        kind: InterruptKind::Confirmation,
+        message: Template("Go on?".to_owned()),
+        schema: None,
+        expires_in_ms: None,
+        on_deny: None,
+        on_expire: Overdue::Fail,
+        not_by_starter: false,
+        quorum: 1,
+    };
+    step(name).with(|step| step.kind = StepKind::Ask(Box::new(plan)))
+}
+
 /// Changes of a step, one after the other.
 pub(crate) trait With: Sized {
     fn with(self, change: impl FnOnce(&mut Step)) -> Step;
@@ -126,6 +143,29 @@ pub(crate) trait With: Sized {
     }
     fn exhausted(self, policy: OnExhausted) -> Step {
         self.with(|step| step.routing.on_exhausted = policy)
+    }
+    /// Changes of the question.
+    fn asking(self, change: impl FnOnce(&mut AskPlan)) -> Step {
+        self.with(|step| match &mut step.kind {
+            StepKind::Ask(plan) => change(plan),
+            StepKind::Run(_) => panic!("`{}` asks nothing", step.id),
+        })
+    }
+    fn expires(self, ms: u64) -> Step {
+        self.asking(|plan| plan.expires_in_ms = Some(ms))
+    }
+    fn on_deny(self, target: &str) -> Step {
+        self.asking(|plan| plan.on_deny = Some(step_id(target)))
+    }
+    fn quorum(self, people: u32) -> Step {
+        self.asking(|plan| plan.quorum = people)
+    }
+    /// Another round from `target` on, as often as that.
+    fn again_from(self, target: &str, rounds: u64) -> Step {
+        self.with(|step| {
+            step.routing.loop_to = Some(step_id(target));
+            step.routing.max_iterations = rounds;
+        })
     }
     fn blocked(self, policy: OnBlocked) -> Step {
         self.with(|step| step.routing.on_blocked = policy)

@@ -2,10 +2,15 @@
 
 use crate::{
     driver::{Driver, person, slot},
-    random::{Left, choice, flows, left, turns},
+    random::{Left, Said, flows, left, more, said, turns},
     rules,
 };
-use envoi_kernel::{Event, Flow, Input, Record, Run, Status, event::Choice, input::Answer};
+use envoi_kernel::{
+    Event, Flow, Input, Record, Refusal, Run, Status,
+    event::{About, Choice, InterruptRaised},
+    flow::Step,
+    input::Answer,
+};
 use proptest::{
     prelude::*,
     strategy::ValueTree as _,
@@ -75,7 +80,7 @@ proptest! {
 
     #[test]
     fn a_run_that_is_served_fairly_ends(
-        (flow, left, answers) in (flows(), prop::collection::vec(left(), 1..40), prop::collection::vec(choice(), 1..10))
+        (flow, left, answers) in (flows(), prop::collection::vec(left(), 1..40), prop::collection::vec(said(), 1..10))
     ) {
         let most = most_turns(&flow);
         prop_assume!(most < 3_000);
@@ -85,26 +90,27 @@ proptest! {
     }
 }
 
+/// Turns that one try may take: the attempt, its wait, and raises of every bound that it has used up.
+const RAISES: u64 = 24;
+
 /// Serves every want of a run at once, for at most so many turns.
-fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Choice], most: u64) -> Driver {
+fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver {
     let mut driver = Driver::started(flow);
     let (mut left, mut answers) = (left.iter().cycle(), answers.iter().cycle());
     for _ in 0..most {
         let wants = driver.run.wants();
+        let asked = driver.run.interrupts().next().cloned();
         let input = if let Some(attempt) = wants.attempts.first() {
             left.next().unwrap().settles(attempt, slot())
         } else if let Some((timer, due)) = wants.timers.first() {
             driver.now = driver.now.max(*due);
             Input::TimerDue { timer: timer.clone(), slot: slot() }
-        } else if let Some(interrupt) = wants.interrupts.first() {
-            let answer = |choice| Input::Answer {
-                answer: Box::new(Answer::new(interrupt.clone(), choice, person("bob"))),
-                slot: slot(),
-            };
-            let first = answer(*answers.next().unwrap());
-            match driver.feed(first) {
+        } else if let Some(raised) = asked {
+            let answer = answers.next().unwrap().answer(&driver);
+            match driver.say(answer) {
                 Ok(_) => continue,
-                Err(_) => answer(Choice::Proceed),
+                Err(Refusal::Expired { interrupt, .. }) => Input::Expire { interrupt, slot: slot() },
+                Err(_) => Input::Answer { answer: Box::new(plain(&raised)), slot: slot() },
             }
         } else {
             break;
@@ -112,6 +118,18 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Choice], most: u64) -> Driv
         driver.feed(input).unwrap();
     }
     driver
+}
+
+/// What somebody may always say.
+fn plain(raised: &InterruptRaised) -> Answer {
+    let choice = match raised.about {
+        About::InDoubt => Choice::Fail,
+        About::Exhausted | About::Blocked | About::Review => Choice::Proceed,
+        About::Limit => Choice::Raise,
+        About::Ask => Choice::Deny,
+    };
+    let raise = (choice == Choice::Raise).then(|| more(raised, 1_000));
+    Answer { raise, ..Answer::new(raised.interrupt.clone(), choice, person("zed")) }
 }
 
 /// How many turns a fairly served run can take: each loop goes back at most so often per entry, and is entered once and
@@ -129,9 +147,11 @@ fn most_turns(flow: &Flow) -> u64 {
         returns += max * (1 + returns);
     }
     let visits = flow.steps.len() as u64 * (1 + returns);
-    // A visit takes an attempt and a wait a try, and an answer; without limits doubt could go on for ever.
+    // A visit takes an attempt and a wait a try, and an answer, or as many as a question needs; without limits doubt could
+    // go on for ever. A bound may be raised, by little, before each attempt and each return.
     let tries = flow.steps.iter().map(|step| u64::from(step.retry.attempts)).max().unwrap_or(1);
-    visits * (2 * tries + 1) + 1
+    let people = flow.steps.iter().filter_map(Step::asks).map(|plan| u64::from(plan.quorum)).max();
+    visits * (RAISES * tries + people.unwrap_or(1) + 2) + 1
 }
 
 #[test]
@@ -156,6 +176,8 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "interrupt_raised",
         "interrupt_answered",
         "interrupt_cancelled",
+        "interrupt_expired",
+        "vote_cast",
         "timer_set",
         "timer_fired",
         "cancel_requested",
@@ -170,6 +192,7 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "cost_limit_exceeded",
         "user_cancelled",
         "tool_failed_fatally",
+        "policy_violation",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }

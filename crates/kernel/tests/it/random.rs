@@ -2,23 +2,26 @@
 
 use crate::{
     driver::{Driver, attempt, person, result, slot},
-    flows::{bounded, step, step_id},
+    flows::{With as _, ask, bounded, step, step_id},
+    story::CHOICES,
 };
 use envoi_contract::{
+    digest::Digest,
+    envelope::InterruptKind,
     json::{Number, Value},
     routing::Kind,
     time::Timestamp,
 };
 use envoi_kernel::{
     Flow, Input,
-    event::{Choice, Outcome},
+    event::{Choice, FoundFile, InterruptRaised, Outcome},
     flow::{
-        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached, Step,
-        StepKind, Template,
+        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached, Overdue,
+        Step, StepKind, Template,
     },
     ids::{AttemptId, InterruptId, TimerId},
     input::{Answer, Slot},
-    ledger::Cost,
+    ledger::{Cost, Ledger},
 };
 use proptest::{option, prelude::*, sample::select};
 use std::sync::Arc;
@@ -39,6 +42,67 @@ struct Plan {
     policy: InDoubtPolicy,
     condition: Option<&'static str>,
     argument: &'static str,
+    asks: Option<Asks>,
+}
+
+/// A question of a random flow.
+#[derive(Debug, Clone)]
+struct Asks {
+    kind: InterruptKind,
+    form: bool,
+    expires_in_ms: Option<u64>,
+    on_deny: Option<usize>,
+    /// Past the number of steps: as if it had been denied.
+    on_expire: Option<usize>,
+    not_by_starter: bool,
+    quorum: u32,
+    loop_to: Option<usize>,
+}
+
+fn asks() -> impl Strategy<Value = Asks> {
+    use InterruptKind::{AgentReview, Checkpoint, Clarification, Confirmation, SystemError};
+    let kind = select(vec![Confirmation, Confirmation, Clarification, AgentReview, Checkpoint, SystemError]);
+    let where_to = (
+        option::weighted(0.5, 0..STEPS),
+        option::weighted(0.7, 0..2 * STEPS),
+        option::weighted(0.5, 0..STEPS),
+    );
+    let rarely = prop::bool::weighted(0.2);
+    (kind, rarely, option::weighted(0.5, 0_u64..40), where_to, rarely, 1_u32..4).prop_map(
+        |(kind, form, expires_in_ms, (on_deny, on_expire, loop_to), not_by_starter, quorum)| Asks {
+            kind,
+            form,
+            expires_in_ms,
+            on_deny,
+            on_expire,
+            not_by_starter,
+            quorum,
+            loop_to,
+        },
+    )
+}
+
+/// Makes `built` ask.
+fn question(built: Step, place: usize, count: usize, asks: &Asks) -> Step {
+    let named = |target: usize| step_id(&name(target % count));
+    let kind = ask("any").kind;
+    let mut built = built.with(|step| step.kind = kind).asking(|plan| {
+        (plan.kind, plan.expires_in_ms) = (asks.kind, asks.expires_in_ms);
+        plan.schema = asks.form.then(Value::default);
+        plan.on_deny = asks.on_deny.map(named);
+        plan.on_expire = match asks.on_expire {
+            None => Overdue::Fail,
+            Some(target) if target >= STEPS => Overdue::Deny,
+            Some(target) => Overdue::Go(named(target)),
+        };
+        (plan.not_by_starter, plan.quorum) = (asks.not_by_starter, asks.quorum);
+    });
+    let routing = &mut built.routing;
+    (routing.declared, routing.kind) = (false, Kind::Linear);
+    (routing.success_values, routing.branches) = (Vec::new(), Vec::new());
+    routing.status_from_exit.clear();
+    routing.loop_to = asks.loop_to.map(|back| step_id(&name(back % (place + 1))));
+    built
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
@@ -58,8 +122,9 @@ fn plan() -> impl Strategy<Value = Plan> {
     let arguments = prop_oneof![20 => Just("go"), 1 => Just("${{ steps.s0.summary }}")];
     let policy = select(vec![InDoubtPolicy::Ask, InDoubtPolicy::Rerun, InDoubtPolicy::Fail]);
     let branches = prop::collection::vec(0..STEPS, 1..3);
-    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments).prop_map(
-        |(routing, branches, next, retry, policy, condition, argument)| Plan {
+    let asks = option::weighted(0.3, asks());
+    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, asks)
+        .prop_map(|(routing, branches, next, retry, policy, condition, argument, asks)| Plan {
             routing,
             branches,
             next,
@@ -67,8 +132,8 @@ fn plan() -> impl Strategy<Value = Plan> {
             policy,
             condition,
             argument,
-        },
-    )
+            asks,
+        })
 }
 
 /// `next` leads on, `loop_to` back, every loop has an end.
@@ -107,19 +172,24 @@ fn build(place: usize, count: usize, plan: &Plan) -> Step {
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
     built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
-    built
+    match &plan.asks {
+        Some(asks) => question(built, place, count, asks),
+        None => built,
+    }
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
     let rarely = |range: std::ops::Range<u64>| option::weighted(0.15, range);
-    (rarely(0..16), option::weighted(0.3, 0_u64..3), rarely(1..9), rarely(1..90), rarely(1..9)).prop_map(
-        |(agent_hops, iterations, llm_calls, wall_time_ms, cost)| Limits {
+    let reached = select(vec![OnReached::Fail, OnReached::Ask]);
+    let iterations = option::weighted(0.3, 0_u64..3);
+    (rarely(0..16), iterations, rarely(1..9), rarely(1..90), rarely(1..9), reached).prop_map(
+        |(agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached)| Limits {
             agent_hops,
             iterations,
             llm_calls,
             wall_time_ms,
             cost: cost.and_then(|cost| Cost::parse(&format!("0.{cost}"))),
-            on_reached: OnReached::Fail,
+            on_reached,
         },
     )
 }
@@ -196,7 +266,9 @@ pub(crate) enum Turn {
     Slot,
     Settle(Which, Left),
     Doubt(Which),
-    Answer(bool, Choice),
+    Answer(Said),
+    Expire(bool),
+    Changed(bool),
     Timer(bool, bool),
     Cancel,
     Reopen,
@@ -220,8 +292,94 @@ fn which() -> impl Strategy<Value = Which> {
     ]
 }
 
-pub(crate) fn choice() -> impl Strategy<Value = Choice> {
-    select(vec![Choice::Rerun, Choice::Fail, Choice::Proceed, Choice::Again, Choice::Stop])
+/// An answer of somebody.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// Of a question that was put before, or of none; else of the open one.
+    which: Option<usize>,
+    /// Made to fit the question as far as it can be.
+    fits: bool,
+    choice: usize,
+    by: &'static str,
+    text: Option<&'static str>,
+    data: bool,
+    /// Right, wrong, or not said.
+    seen: Option<bool>,
+    raise: u64,
+}
+
+pub(crate) fn said() -> impl Strategy<Value = Said> {
+    let which = option::weighted(0.1, 0..9_usize);
+    let text = select(vec![None, Some(""), Some(" \n"), Some("words"), Some("[Approved by operator]")]);
+    let by = select(vec!["ada", "bob", "carl", "dora"]);
+    let seen = option::weighted(0.3, prop::bool::weighted(0.8));
+    (which, prop::bool::weighted(0.8), 0..9_usize, by, text, any::<bool>(), seen, 0_u64..4).prop_map(
+        |(which, fits, choice, by, text, data, seen, raise)| Said {
+            which,
+            fits,
+            choice,
+            by,
+            text,
+            data,
+            seen,
+            raise,
+        },
+    )
+}
+
+impl Said {
+    /// What is said to the open question, or to one that is not.
+    pub(crate) fn answer(&self, driver: &Driver) -> Answer {
+        let earlier = self.which.map(|place| driver.asked().into_iter().nth(place));
+        let open = driver.run.interrupts().next().filter(|_| self.which.is_none());
+        let none = || InterruptId::new("int_none").unwrap();
+        let id = match (earlier, open) {
+            (Some(earlier), _) => earlier.unwrap_or_else(none),
+            (None, Some(raised)) => raised.interrupt.clone(),
+            (None, None) => none(),
+        };
+        let raise = Some(Ledger { agent_hops: self.raise, ..Ledger::default() }).filter(|_| self.raise > 1);
+        let answer = Answer {
+            text: self.text.map(str::to_owned),
+            data: self.data.then(|| Value::from(1_u64)),
+            seen: self.seen.map(|_| Digest::of(b"nothing")),
+            raise,
+            ..Answer::new(id, CHOICES[self.choice], person(self.by))
+        };
+        match open {
+            Some(raised) if self.fits => self.fitting(driver, raised, answer),
+            _ => answer,
+        }
+    }
+
+    fn fitting(&self, driver: &Driver, raised: &InterruptRaised, answer: Answer) -> Answer {
+        let accepted = driver.run.accepts(raised);
+        let choice = accepted[self.choice % accepted.len()];
+        let form = driver.run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+        let form = form.is_some_and(|plan| plan.schema.is_some());
+        let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
+        Answer {
+            choice,
+            text: Some("words".to_owned()),
+            data: (form && says_yes).then(|| Value::from(1_u64)),
+            seen: self.seen.and_then(|right| if right { raised.subject } else { Some(Digest::of(b"")) }),
+            raise: (choice == Choice::Raise).then(|| more(raised, self.raise + 1)),
+            ..answer
+        }
+    }
+}
+
+/// As much more of what the question is about.
+pub(crate) fn more(raised: &InterruptRaised, by: u64) -> Ledger {
+    let mut more = Ledger::default();
+    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
+        "agent_hops" => more.agent_hops = by,
+        "iterations" => more.iterations = by,
+        "llm_calls" => more.llm_calls = by,
+        "wall_time" => more.wall_time_ms = by,
+        _ => more.cost = Cost::parse(&by.to_string()).unwrap(),
+    }
+    more
 }
 
 /// Turns, each with or without a free slot.
@@ -231,7 +389,9 @@ pub(crate) fn turns() -> impl Strategy<Value = Vec<(Turn, bool)>> {
         8 => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
         3 => which().prop_map(Turn::Doubt),
-        14 => (prop::bool::weighted(0.9), choice()).prop_map(|(open, choice)| Turn::Answer(open, choice)),
+        24 => said().prop_map(Turn::Answer),
+        4 => prop::bool::weighted(0.7).prop_map(Turn::Expire),
+        2 => prop::bool::weighted(0.8).prop_map(Turn::Changed),
         6 => (prop::bool::weighted(0.9), any::<bool>()).prop_map(|(armed, wait)| Turn::Timer(armed, wait)),
         1 => Just(Turn::Cancel),
         4 => Just(Turn::Reopen),
@@ -253,11 +413,17 @@ impl Turn {
                 let evidence = Value::Object([("ran_ms".to_owned(), ran)].into_iter().collect());
                 Input::InDoubt { attempt: which.id(driver), evidence, slot }
             }
-            Turn::Answer(open, choice) => {
-                let asked = driver.run.wants().interrupts.first().cloned().filter(|_| *open);
-                let interrupt = asked.or_else(|| InterruptId::new("int_none").ok())?;
-                let answer = Answer::new(interrupt, *choice, person("bob"));
-                Input::Answer { answer: Box::new(answer), slot }
+            Turn::Answer(said) => Input::Answer { answer: Box::new(said.answer(driver)), slot },
+            Turn::Expire(wait) => {
+                let due = driver.run.wants().expiries.first().cloned();
+                if let Some((_, at)) = due.as_ref().filter(|_| *wait) {
+                    driver.now = driver.now.max(*at);
+                }
+                Input::Expire { interrupt: open(driver, true)?, slot }
+            }
+            Turn::Changed(known) => {
+                let found = vec![FoundFile { path: "a.py".to_owned(), digest: None }];
+                Input::Changed { interrupt: open(driver, *known)?, found }
             }
             Turn::Timer(armed, wait) => {
                 let known = driver.run.wants().timers.first().cloned().filter(|_| *armed);
@@ -275,6 +441,12 @@ impl Turn {
             }
         })
     }
+}
+
+/// The open question, or one that is not.
+fn open(driver: &Driver, known: bool) -> Option<InterruptId> {
+    let open = driver.run.wants().interrupts.first().cloned().filter(|_| known);
+    open.or_else(|| InterruptId::new("int_none").ok())
 }
 
 impl Which {

@@ -3,10 +3,10 @@
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record,
-    event::{AttemptSettled, Course, Routed},
-    flow::Step,
-    ids::{AttemptId, StepId, VisitId},
-    ledger::Cost,
+    event::{About, AttemptSettled, Choice, Course, InterruptAnswered, InterruptRaised, Routed, RunEnded},
+    flow::{AskPlan, Overdue, Step},
+    ids::{AttemptId, InterruptId, Principal, StepId, VisitId},
+    ledger::{Cost, Ledger},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,18 @@ struct Count {
     handed_on: BTreeSet<VisitId>,
     /// The highest visit that left a trace.
     visits: BTreeMap<StepId, u32>,
+    /// What people have added to the bounds.
+    raised: Ledger,
+    starter: Option<Principal>,
+    /// Questions that wait, with those who have approved.
+    open: BTreeMap<InterruptId, (InterruptRaised, Vec<Principal>)>,
+    /// All there ever were.
+    asked: BTreeSet<InterruptId>,
+    /// A denial or an expiry whose visit has not been left, and where it may lead.
+    closing: Option<(VisitId, Option<StepId>)>,
+    /// The step whose denial or expiry the run is on the way of.
+    diverted: Option<StepId>,
+    over: bool,
 }
 
 /// Panics at the first record that breaks a rule.
@@ -37,6 +49,7 @@ pub(crate) fn check(flow: &Flow, records: &[Record]) {
         assert!(record.at >= last_at, "time does not go back");
         last_at = record.at;
         count.take(flow, &record.event);
+        count.asks(flow, record);
     }
 }
 
@@ -61,11 +74,12 @@ impl Count {
 
     fn starts(&mut self, flow: &Flow, attempt: &AttemptId) {
         let limits = &flow.limits;
-        let below = |used: u64, max: Option<u64>| max.is_none_or(|max| used < max);
-        assert!(below(self.hops, limits.agent_hops), "hops");
-        assert!(below(self.llm_calls, limits.llm_calls), "calls");
-        assert!(below(self.wall_time_ms, limits.wall_time_ms), "time");
-        assert!(limits.cost.is_none_or(|max| self.cost < max), "cost");
+        let more = &self.raised;
+        let below = |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max + more);
+        assert!(below(self.hops, limits.agent_hops, more.agent_hops), "hops");
+        assert!(below(self.llm_calls, limits.llm_calls, more.llm_calls), "calls");
+        assert!(below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms), "time");
+        assert!(limits.cost.is_none_or(|max| self.cost < max.saturating_add(more.cost)), "cost");
         self.hops += 1;
         self.counts_on(&attempt.visit);
         assert!(!self.handed_on.contains(&attempt.visit), "{attempt} begins after the hand-off");
@@ -108,7 +122,10 @@ impl Count {
 
     fn goes_back(&mut self, flow: &Flow, closing: &StepId, from: usize, to: usize) {
         assert!(to <= from, "{closing} loops forward");
-        assert!(flow.limits.iterations.is_none_or(|max| self.returns < max), "iterations");
+        assert!(
+            flow.limits.iterations.is_none_or(|max| self.returns < max + self.raised.iterations),
+            "iterations"
+        );
         self.returns += 1;
         let closing = flow.step(closing).unwrap();
         let start = start_of(flow, closing).unwrap_or(from);
@@ -131,10 +148,133 @@ impl Count {
     }
 }
 
+/// What holds of questions and answers.
+impl Count {
+    fn asks(&mut self, flow: &Flow, record: &Record) {
+        match &record.event {
+            Event::RunStarted(event) => self.starter = Some(event.by.clone()),
+            Event::InterruptRaised(event) => {
+                assert!(!self.over, "a run that is over asks");
+                assert!(self.asked.insert(event.interrupt.clone()), "{} is put twice", event.interrupt);
+                self.open.insert(event.interrupt.clone(), (event.as_ref().clone(), Vec::new()));
+                assert_eq!(self.open.len(), 1, "one question at a time");
+            }
+            Event::VoteCast(event) => {
+                self.counts(flow, record, event);
+                let (_, voters) = self.open.get_mut(&event.interrupt).unwrap();
+                voters.push(event.by.clone());
+            }
+            Event::InterruptAnswered(event) => self.answered(flow, record, event),
+            Event::InterruptExpired(event) => {
+                let (raised, _) = self.close(&event.interrupt);
+                assert!(raised.expires_at.is_some_and(|at| record.at >= at), "it lapses too early");
+                let plan = plan(flow, &raised).expect("only what a flow asks lapses");
+                let target = match &plan.on_expire {
+                    Overdue::Fail => None,
+                    Overdue::Deny => plan.on_deny.clone(),
+                    Overdue::Go(step) => Some(step.clone()),
+                };
+                self.divert(raised, target);
+            }
+            Event::InterruptCancelled(event) => drop(self.close(&event.interrupt)),
+            Event::Routed(event) => self.leaves(flow, event),
+            Event::RunReopened(event) => {
+                self.over = false;
+                self.diverted = self.diverted.take().filter(|asker| *asker != event.step);
+            }
+            Event::RunEnded(event) => self.ends(event),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, id: &InterruptId) -> (InterruptRaised, Vec<Principal>) {
+        self.open.remove(id).unwrap_or_else(|| panic!("{id} is closed, and was not open"))
+    }
+
+    /// What holds of any answer, whether it decides or is one of several.
+    fn counts(&self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
+        let (raised, voters) = &self.open[&event.interrupt];
+        assert!(raised.expires_at.is_none_or(|at| record.at < at), "an answer after its time");
+        let Some(plan) = plan(flow, raised) else { return };
+        assert!(!plan.not_by_starter || self.starter.as_ref() != Some(&event.by), "by the starter");
+        if event.choice == Choice::Approve {
+            assert!(!voters.contains(&event.by), "{} counts twice", event.by.actor);
+        }
+    }
+
+    fn answered(&mut self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
+        self.counts(flow, record, event);
+        let (raised, voters) = self.close(&event.interrupt);
+        let more = event.raise.clone().unwrap_or_default();
+        assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
+        self.raised.agent_hops += more.agent_hops;
+        self.raised.iterations += more.iterations;
+        self.raised.llm_calls += more.llm_calls;
+        self.raised.wall_time_ms += more.wall_time_ms;
+        self.raised.cost = self.raised.cost.saturating_add(more.cost);
+        let Some(plan) = plan(flow, &raised) else { return };
+        match event.choice {
+            Choice::Approve => assert_eq!(voters.len() + 1, plan.quorum as usize, "all have approved"),
+            Choice::Deny => self.divert(raised, plan.on_deny.clone()),
+            Choice::Respond | Choice::Again => {}
+            other => panic!("{other:?} to a step that asks"),
+        }
+    }
+
+    fn divert(&mut self, raised: InterruptRaised, target: Option<StepId>) {
+        self.diverted = Some(raised.visit.step.clone());
+        self.closing = Some((raised.visit, target));
+    }
+
+    /// A visit that was denied, or not answered, leads nowhere but where the flow says.
+    fn leaves(&mut self, flow: &Flow, event: &Routed) {
+        if let Some((visit, target)) = self.closing.take() {
+            assert_eq!(visit, event.visit, "something comes before the end of the denied visit");
+            match &event.course {
+                Course::Enter(step) | Course::LoopBack(step) => assert_eq!(Some(step), target.as_ref()),
+                Course::Hold => assert!(target.is_some()),
+                Course::Stop => {}
+                Course::Complete => panic!("{visit} was denied, and the run is complete"),
+            }
+        }
+        let Some(asker) = &self.diverted else { return };
+        match &event.course {
+            Course::LoopBack(step) if flow.position(step) <= flow.position(asker) => self.diverted = None,
+            Course::Enter(_) if event.visit.step != *asker => self.diverted = None,
+            Course::Complete => {
+                let step = &event.visit.step;
+                let named = flow.steps.iter().any(|asks| {
+                    let diverts = asks.asks().is_some_and(|plan| plan.diverts_to(step));
+                    diverts && flow.position(&asks.id) < flow.position(step)
+                });
+                let next = flow.step(step).is_some_and(|step| step.routing.next.is_some());
+                assert!(!named || next, "{} completes a run that was denied", event.visit);
+            }
+            _ => {}
+        }
+    }
+
+    fn ends(&mut self, event: &RunEnded) {
+        assert!(self.closing.is_none());
+        self.over = true;
+        // Nobody can answer what a run asked that is over.
+        self.open.clear();
+        if event.terminal_reason == "policy_violation" {
+            assert_eq!(event.stopped_by, self.diverted, "denied where nobody has denied");
+        }
+    }
+}
+
+/// What the flow says of a question that one of its steps asks.
+fn plan<'a>(flow: &'a Flow, raised: &InterruptRaised) -> Option<&'a AskPlan> {
+    flow.step(&raised.visit.step)?.asks().filter(|_| raised.about == About::Ask)
+}
+
 /// The earliest step that `step` may lead back to.
 pub(crate) fn start_of(flow: &Flow, step: &Step) -> Option<usize> {
     let own = flow.position(&step.id)?;
-    let waits = !step.routing.success_values.is_empty();
-    let back = step.routing.loop_to.iter().filter(|_| waits).chain(&step.routing.branches);
+    let waits = !step.routing.success_values.is_empty() || step.asks().is_some();
+    let diversions = step.asks().into_iter().flat_map(AskPlan::diversions);
+    let back = step.routing.loop_to.iter().filter(|_| waits).chain(&step.routing.branches).chain(diversions);
     back.filter_map(|target| flow.position(target)).filter(|target| *target <= own).min()
 }

@@ -1,13 +1,17 @@
 //! Runs as text: each line that begins with `>` is an input, what stands below it are its events, then what the run
 //! wants and how it stands.
 
-use crate::driver::{Driver, attempt, exited, person, reported, result, settled, slot};
-use envoi_contract::{json::Value, time::Timestamp};
+use crate::{
+    driver::{Driver, attempt, exited, person, reported, result, settled, slot},
+    flows::limits,
+};
+use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Input, Run, Status,
-    event::{Choice, Course, Outcome, RunEnded},
+    event::{Choice, Course, FoundFile, Outcome, RunEnded},
     ids::{InterruptId, TimerId},
     input::Answer,
+    ledger::Ledger,
 };
 use std::sync::Arc;
 
@@ -28,6 +32,11 @@ pub(crate) fn ends(flow: &Arc<Flow>, inputs: &[&str]) -> String {
     turns.last().map(|turn| turn[1..].join(" ")).unwrap_or_default()
 }
 
+/// One input, whatever comes of it.
+pub(crate) fn feed(driver: &mut Driver, words: &str) -> String {
+    turn(driver, words)[1..].join(" ")
+}
+
 fn turn(driver: &mut Driver, words: &str) -> Vec<String> {
     let mut lines = vec![format!("> {words}")];
     let Some(input) = input(driver, words) else { return lines };
@@ -36,10 +45,16 @@ fn turn(driver: &mut Driver, words: &str) -> Vec<String> {
             let events: Vec<String> = records.iter().map(|record| event(&record.event)).collect();
             lines.push(events.join(", "));
         }
-        Err(refusal) => lines.push(format!("refused: {refusal}")),
+        Err(refusal) => lines.push(numbered(driver, format!("refused: {refusal}"))),
     }
     lines.push(stand(&driver.run));
     lines
+}
+
+/// Questions as `#1`, `#2`, in the order in which they were put: nobody can know their ids beforehand.
+fn numbered(driver: &Driver, text: String) -> String {
+    let ids = driver.asked();
+    (1..).zip(&ids).fold(text, |text, (nth, id)| text.replace(id.as_str(), &format!("#{nth}")))
 }
 
 /// `None` for words that only move the clock.
@@ -56,9 +71,16 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         }
         "start" => driver.start(slot),
         "slot" => Input::SlotFree(slot.unwrap()),
-        "answer" => {
-            let answer = Answer::new(question(driver), choice(rest), person("bob"));
-            Input::Answer { answer: Box::new(answer), slot }
+        "answer" => said(driver, rest, slot),
+        "expire" => Input::Expire { interrupt: question(driver), slot },
+        "changed" => {
+            let path = if rest.is_empty() { "a.py" } else { rest };
+            let found = vec![FoundFile { path: path.to_owned(), digest: Some(Digest::of(b"other")) }];
+            Input::Changed { interrupt: question(driver), found }
+        }
+        "restart" => {
+            driver.restart();
+            return None;
         }
         "due" => {
             let (timer, due) = driver.timer();
@@ -69,8 +91,28 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "timer" => Input::TimerDue { timer: TimerId::new(rest).unwrap(), slot },
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
+        verb if is_choice(verb.trim_end_matches(':')) => said(driver, words, slot),
         id => attempt_input(id, rest, slot),
     })
+}
+
+/// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
+fn said(driver: &Driver, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
+    let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let text = first.ends_with(':').then(|| rest.to_owned());
+    let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| {
+        let more = limits(&[(name, more)]);
+        Ledger {
+            agent_hops: more.agent_hops.unwrap_or(0),
+            iterations: more.iterations.unwrap_or(0),
+            llm_calls: more.llm_calls.unwrap_or(0),
+            wall_time_ms: more.wall_time_ms.unwrap_or(0),
+            cost: more.cost.unwrap_or_default(),
+        }
+    });
+    let answer = Answer::new(question(driver), choice(first.trim_end_matches(':')), person(by));
+    Input::Answer { answer: Box::new(Answer { text, raise, ..answer }), slot }
 }
 
 fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
@@ -99,19 +141,25 @@ fn question(driver: &Driver) -> InterruptId {
     open.unwrap_or_else(|| InterruptId::new("int_none").unwrap())
 }
 
+/// All there are.
+pub(crate) const CHOICES: [Choice; 9] = [
+    Choice::Rerun,
+    Choice::Fail,
+    Choice::Proceed,
+    Choice::Again,
+    Choice::Stop,
+    Choice::Approve,
+    Choice::Deny,
+    Choice::Respond,
+    Choice::Raise,
+];
+
+fn is_choice(word: &str) -> bool {
+    CHOICES.iter().any(|choice| choice.word() == word)
+}
+
 fn choice(word: &str) -> Choice {
-    let all = [
-        Choice::Rerun,
-        Choice::Fail,
-        Choice::Proceed,
-        Choice::Again,
-        Choice::Stop,
-        Choice::Approve,
-        Choice::Deny,
-        Choice::Respond,
-        Choice::Raise,
-    ];
-    all.into_iter().find(|choice| choice.word() == word).unwrap()
+    CHOICES.into_iter().find(|choice| choice.word() == word).unwrap()
 }
 
 pub(crate) fn event(event: &Event) -> String {

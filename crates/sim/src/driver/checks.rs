@@ -55,10 +55,12 @@ impl Driver<'_> {
             |attempt| instance.ensured.get(&(id.clone(), attempt)).is_some_and(|ensured| !ensured.told);
         let known = run.wants().attempts.into_iter().all(asked);
         holds(known, "every wanted attempt has been asked for", || id.to_string())?;
-        let due = run.wants().timers.iter().map(|(_, due)| *due).min();
+        let wants = run.wants();
+        let timers = wants.timers.iter().map(|(_, due)| *due);
+        let due = timers.chain(wants.expiries.iter().map(|(_, at)| *at)).min();
         let armed = instance.draining
             || due.is_none_or(|due| instance.engine.next_wake().is_some_and(|wake| wake <= due));
-        holds(armed, "every timer is armed", || id.to_string())
+        holds(armed, "every timer and every expiry is armed", || id.to_string())
     }
 
     /// Nothing can happen any more: then every run is over, or waits for a person who never comes.
@@ -71,11 +73,14 @@ impl Driver<'_> {
         for (id, books) in &self.books {
             self.at_rest(id, books)?;
             self.whole(id, books)?;
+            end.tally.votes = end.tally.votes.saturating_add(books.votes);
+            end.tally.expired = end.tally.expired.saturating_add(books.expired);
             end.tally.in_doubt = end.tally.in_doubt.saturating_add(books.in_doubt);
             let rest = RunEnd {
                 word: books.replayed.status().word(),
                 story: books.story.clone(),
                 in_doubt: books.in_doubt,
+                timed: books.timed,
                 cancelled: books.cancelled,
             };
             end.runs.insert(id.clone(), rest);
@@ -88,7 +93,7 @@ impl Driver<'_> {
         let answered = self.plan.run(id).is_some_and(|planned| planned.answered);
         let rests = match books.replayed.status() {
             Status::Ended(_) => true,
-            Status::Waiting { .. } => !answered,
+            Status::Waiting { .. } => !answered && books.replayed.wants().expiries.is_empty(),
             Status::Running => false,
         };
         holds(rests, "no run hangs", || {

@@ -10,6 +10,7 @@ use crate::{
     store::Fate,
     violation::{Violation, holds},
 };
+use envoi_contract::time::Timestamp;
 use envoi_engine::Message;
 use envoi_journal::CommitError;
 use envoi_kernel::ids::RunId;
@@ -40,6 +41,11 @@ impl Driver<'_> {
         }
         if self.strikes(self.faults.strangers) {
             self.stranger()?;
+        }
+        if self.strikes(self.faults.clock_back) {
+            let back = i64::try_from(self.dice.between(1, 60_000)).unwrap_or(1);
+            self.note(format!("the clock is set back by {back} ms"));
+            self.now.set(Timestamp::from_millis(self.now.get().as_millis().saturating_sub(back)));
         }
         if self.strikes(self.faults.take_over) {
             self.fall_asleep("between two turns");

@@ -2,7 +2,7 @@
 
 | contract | names |
 |---|---|
-| routing | `resolve_routing`, `RoutingSignal`, `convert` |
+| routing | `resolve_routing`, `resolve`, `RoutingSignal`, `convert` |
 | hand-off | `write_handoff`, `HandoffEnvelope` |
 | pipeline state | `create_envelope`, `Envelope`, `ProcessingRecord`, `FlowInterrupt`, `TerminalReason` |
 | skill report | `write_skill_report`, `read_skill_report`, `SkillReport`, `judge` |
@@ -17,6 +17,7 @@ from .attempt import Feedback, Step, step
 from .envelope import (
     Envelope,
     FlowInterrupt,
+    Interpretation,
     InterruptKind,
     InterruptResponse,
     InterruptStatus,
@@ -31,6 +32,7 @@ from .handoff import HandoffDraft, HandoffEnvelope, HandoffStatus, Identity, sum
 from .json import JsonError
 from .moment import parse_time
 from .routing import (
+    Audit,
     Decision,
     Resolution,
     Route,
@@ -44,6 +46,7 @@ from .routing import (
     resolve_routing,
 )
 from .skill_report import SkillError, SkillReport, Verdict, judge, read_skill_report, write_skill_report
+from .step_answer import Answer, AnswerChoice, AnswerFile
 from .user_envelope import (
     AttachmentRef,
     BlankAnswerError,
@@ -55,12 +58,18 @@ from .user_envelope import (
     parse_user_envelope,
     wrap_user_envelope,
 )
+from .vocabulary import DEFAULT_TIME_TO_LIVE_MS
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ABSENT",
+    "DEFAULT_TIME_TO_LIVE_MS",
+    "Answer",
+    "AnswerChoice",
+    "AnswerFile",
     "AttachmentRef",
+    "Audit",
     "BlankAnswerError",
     "ContractError",
     "Decision",
@@ -71,6 +80,7 @@ __all__ = [
     "HandoffEnvelope",
     "HandoffStatus",
     "Identity",
+    "Interpretation",
     "InterruptKind",
     "InterruptResponse",
     "InterruptStatus",

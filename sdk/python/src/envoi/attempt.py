@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -24,11 +24,9 @@ from typing import Any, Dict, List, Mapping, Optional, Type, Union
 from . import json
 from .atomic import write_whole
 from .envelope import Envelope
-from .errors import INVALID_USER_ENVELOPE
-from .fields import Fields
 from .handoff import HandoffEnvelope
 from .skill_report import SkillError, SkillReport, write_skill_report
-from .user_envelope import AttachmentRef
+from .step_answer import Answer
 
 SKILL_EXCEPTION = "SKILL_EXCEPTION"
 """Code of a report when an exception without a code of its own ended the command."""
@@ -51,24 +49,6 @@ class Feedback:
         """Takes the file apart at the first line `--- stderr`."""
         before, mark, after = ("\n" + content).partition("\n" + _MARK)
         return cls(before[1:] + ("\n" if mark and before[1:] else ""), after)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a person answered: the words, the files that came with them, and every member of the answer."""
-
-    text: str
-    attachments: List[AttachmentRef] = field(default_factory=list)
-    members: Dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, content: bytes) -> "Answer":
-        """Reads `{text?, attachments?, …}`. Raises JsonError, or ContractError `INVALID_USER_ENVELOPE`."""
-        fields = Fields(json.loads(content), INVALID_USER_ENVELOPE)
-        members = dict(fields.rest())
-        text = fields.text_or_none("text") or ""
-        refs = fields.each("attachments", "references", lambda each, at: AttachmentRef.from_dict(each, place=at))
-        return cls(text, refs, members)
 
 
 class Step:
@@ -120,7 +100,8 @@ class Step:
         path, content = self._path("ENVOI_ANSWER"), self._content("ENVOI_ANSWER")
         if path is None or content is None:
             return None
-        return Answer.read(content) if path.suffix == ".json" else Answer(content.decode("utf-8"))
+        folder = self._path("ENVOI_ANSWER_FILES")
+        return Answer.read(content, folder) if path.suffix == ".json" else Answer(content.decode("utf-8"))
 
     @cached_property
     def envelope(self) -> Optional[Envelope]:

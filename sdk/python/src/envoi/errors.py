@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from . import json
+from .vocabulary import ADVICE
+
+T = TypeVar("T")
 
 ENVELOPE_INVALID = "ENVELOPE_INVALID"
 HANDOFF_INVALID = "HANDOFF_INVALID"
@@ -12,16 +15,6 @@ ROUTING_INVALID = "ROUTING_INVALID"
 ROUTING_SIGNAL_INVALID = "ROUTING_SIGNAL_INVALID"
 SKILL_REPORT_INVALID = "SKILL_REPORT_INVALID"
 INVALID_USER_ENVELOPE = "INVALID_USER_ENVELOPE"
-
-_ADVICE = {
-    ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
-    ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",
-    HANDOFF_INVALID: "correct the hand-off (CONTRACTS 2)",
-    ENVELOPE_INVALID: "correct the envelope (CONTRACTS 3)",
-    SKILL_REPORT_INVALID: "correct what the skill writes as its report (CONTRACTS 4)",
-    INVALID_USER_ENVELOPE: "correct the answer, or send it without opting in (CONTRACTS 5)",
-}
-"""What to do when a refusal has nothing more precise to say."""
 
 _SHOWN = 60
 """How many scalars of a found value a message shows."""
@@ -40,7 +33,7 @@ class ContractError(ValueError):
         self.pointer = pointer
         self.expected = expected
         self.found = found
-        self.hint = hint or _ADVICE.get(code, "")
+        self.hint = hint or ADVICE.get(code, "")
         self.line: Optional[int] = None
         self.column: Optional[int] = None
 
@@ -55,7 +48,7 @@ class ContractError(ValueError):
 
     def under(self, code: str, prefix: str) -> "ContractError":
         """The same, seen from the document in which the refused one stands at `prefix`."""
-        hint = "" if self.hint == _ADVICE.get(self.code) else self.hint
+        hint = "" if self.hint == ADVICE.get(self.code) else self.hint
         return ContractError(code, prefix + self.pointer, self.expected, self.found, hint)
 
     def located(self, text: str) -> "ContractError":
@@ -75,6 +68,19 @@ class ContractError(ValueError):
         place = "" if self.line is None else f" (line {self.line}, column {self.column})"
         hint = f"; {self.hint}" if self.hint else ""
         return f"{self.code}{pointer}{place}: expected {self.expected}, found {self.found}{hint}"
+
+
+def read_document(document: Union[bytes, str], code: str, read: Callable[[Any], T]) -> T:
+    """Reads a document with `read`, and says in a refusal where in the text it is."""
+    try:
+        value = json.loads(document)
+    except json.JsonError as error:
+        raise ContractError.of_json(code, error) from None
+    try:
+        return read(value)
+    except ContractError as refusal:
+        text = document if isinstance(document, str) else document.decode("utf-8")
+        raise refusal.located(text) from None
 
 
 def describe(value: Any) -> str:

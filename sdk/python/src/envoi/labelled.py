@@ -7,41 +7,59 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
 from . import json
 from .ascii import SPACE, is_blank, same
-from .errors import ContractError, shorten
+from .errors import ContractError, read_document, shorten
 
 _HINT = "give a JSON object, or lines of the form `Label: value`"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
+T = TypeVar("T")
+Member = Tuple[str, Any]
+"""A member of the JSON form: its name and its value."""
 
-def is_json(text: str) -> bool:
+
+def read_either(
+    document: Union[bytes, str], labels: "Labels", member: Callable[[str, str], Member], read: Callable[[Any], T]
+) -> T:
+    """Reads an input that is JSON or labelled text with `read`; `member` says what a label and its value become.
+
+    A refusal knows its line and column: in labelled text, those of the label.
+    """
+    if _is_json(document):
+        return read_document(document, labels.code, read)
+    text = _text_of(document, labels.code)
+    value, starts = labels.members(text, member)
+    try:
+        return read(value)
+    except ContractError as refusal:
+        start = starts.get(refusal.pointer.partition("/")[2].partition("/")[0])
+        if start is None:
+            raise refusal.located(text) from None
+        refusal.line, refusal.column = json.Position.of(text, start)
+        raise
+
+
+def _is_json(document: Union[bytes, str]) -> bool:
     """Whether an input is meant as JSON: it begins with a bracket."""
-    return text.lstrip(SPACE)[:1] in ("{", "[")
-
-
-def text_of(document: Union[bytes, str], code: str) -> str:
-    """The text of an input in either form, within the limits of both."""
     if isinstance(document, bytes):
-        size = len(document)
-        try:
-            text = document.decode("utf-8")
-        except UnicodeDecodeError as error:
-            before = document[: error.start].decode("utf-8")
-            found = f"the byte 0x{document[error.start]:02X}"
-            raise _refusal(code, before, len(before), "UTF-8 text", found) from None
-    else:
-        text = document
-        try:
-            size = len(text.encode("utf-8"))
-        except UnicodeEncodeError as error:
-            raise _refusal(code, text, error.start, "UTF-8 text", "half a surrogate pair") from None
-    if size > json.MAX_BYTES:
-        raise ContractError(code, "", "an input of at most 16 MiB", f"{size} bytes")
-    return text
+        return document.lstrip(SPACE.encode())[:1] in (b"{", b"[")
+    return document.lstrip(SPACE)[:1] in ("{", "[")
+
+
+def _text_of(document: Union[bytes, str], code: str) -> str:
+    """The labelled text."""
+    encoded = document if isinstance(document, bytes) else document.encode("utf-8", errors="surrogatepass")
+    if len(encoded) > json.MAX_BYTES:
+        raise ContractError(code, "", "an input of at most 16 MiB", f"{len(encoded)} bytes")
+    try:
+        return encoded.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = encoded[: error.start].decode("utf-8")
+        raise _refusal(code, before, len(before), "UTF-8 text", "another byte") from None
 
 
 def _refusal(code: str, text: str, offset: int, expected: str, found: str) -> ContractError:
@@ -52,6 +70,8 @@ def _refusal(code: str, text: str, offset: int, expected: str, found: str) -> Co
 
 @dataclass
 class _Entry:
+    start: int
+    """Where its line begins."""
     label: str
     value: str
     goes_on: bool
@@ -66,8 +86,19 @@ class Labels:
     names: Tuple[str, ...]
     free_text: Tuple[str, ...]
 
-    def read(self, text: str) -> Dict[str, str]:
-        """The values by label, unquoted, in the order of the text."""
+    def members(
+        self, text: str, member: Callable[[str, str], Member]
+    ) -> Tuple[Dict[str, Any], Dict[str, int]]:
+        """The JSON form of the text, and where the label of each member stands."""
+        members: Dict[str, Any] = {}
+        starts: Dict[str, int] = {}
+        for entry in self._entries(text):
+            name, value = member(entry.label, entry.value.rstrip(SPACE) if entry.goes_on else entry.value)
+            members[name], starts[name] = value, entry.start
+        return members, starts
+
+    def _entries(self, text: str) -> List[_Entry]:
+        """The labels with their values, unquoted, in the order of the text."""
         if is_blank(text):
             raise _refusal(self.code, text, 0, "a JSON object or labelled text", "nothing")
         entries: List[_Entry] = []
@@ -83,15 +114,15 @@ class Labels:
                 rest = value.lstrip(SPACE)
                 if rest.startswith('"'):
                     value, at = _quoted(rest[1:], lines, at)
-                    entries.append(_Entry(label, value, False))
+                    entries.append(_Entry(start, label, value, False))
                 else:
-                    entries.append(_Entry(label, value.strip(SPACE), label in self.free_text))
+                    entries.append(_Entry(start, label, value.strip(SPACE), label in self.free_text))
             elif entries and entries[-1].goes_on:
                 entries[-1].value += "\n" + line.rstrip("\r\n")
             elif not is_blank(line):
                 expected = f"one of the labels {', '.join(self.names)}"
                 raise _refusal(self.code, text, start, expected, shorten(line.strip(SPACE), 40))
-        return {each.label: each.value.rstrip(SPACE) if each.goes_on else each.value for each in entries}
+        return entries
 
     def _labelled(self, line: str) -> Tuple[Optional[str], str]:
         label, _, value = line.partition(":")

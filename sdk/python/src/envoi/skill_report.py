@@ -16,9 +16,8 @@ from typing import Any, Dict, Mapping, Optional, Union
 from . import json, moment
 from .ascii import SPACE
 from .atomic import write_whole
-from .errors import SKILL_REPORT_INVALID, ContractError
+from .errors import SKILL_REPORT_INVALID, ContractError, read_document
 from .fields import ABSENT, Fields, with_unknown
-from .handoff.envelope import read_document
 
 _STDERR = 2000
 """How many characters of the end of stderr an error shows."""

@@ -3,7 +3,8 @@
 import { toJsonObject } from "../json/value.js";
 import { formatTime } from "../time.js";
 import { Envelope } from "./envelope.js";
-import { FlowInterrupt, type InterruptKind } from "./interrupt.js";
+import type { InterruptKind } from "../vocabulary.js";
+import { FlowInterrupt } from "./interrupt.js";
 
 /** What a new envelope is made from. */
 export interface EnvelopeRequest {

@@ -4,36 +4,12 @@ import { jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, isText, isTruth, withUnknown } from "../fields.js";
 import type { Source } from "../json/source.js";
 import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { EXCHANGED_MEMBERS, TERMINAL_REASONS, type TerminalReason } from "../vocabulary.js";
 import { INVALID, counter, readTime } from "./fields.js";
+import { interpretations, type Interpretation } from "./interpretation.js";
 import { FlowInterrupt } from "./interrupt.js";
-import { TERMINAL_REASONS, parseTerminalReason, type TerminalReason } from "./reason.js";
+import { parseTerminalReason } from "./reason.js";
 import { ProcessingRecord } from "./record.js";
-
-/** The members of `toDict`, in order; `toStateDict` writes all 37. */
-const DICT_MEMBERS: ReadonlySet<string> = new Set([
-  "envelope_id",
-  "request_id",
-  "user_id",
-  "session_id",
-  "raw_input",
-  "outputs",
-  "current_stage",
-  "stage_order",
-  "iteration",
-  "llm_call_count",
-  "agent_hop_count",
-  "terminal_reason",
-  "terminated",
-  "termination_reason",
-  "interrupt_pending",
-  "interrupt",
-  "active_stages",
-  "completed_stage_set",
-  "failed_stages",
-  "parallel_mode",
-  "errors",
-  "metadata",
-]);
 
 /** What a step needs to know of the round it runs in. */
 export interface StageContext {
@@ -114,6 +90,16 @@ export class Envelope {
     return read(jsonFor(INVALID, data));
   }
 
+  /**
+   * Reads an envelope as `fromDict` does, and says which values of it are written in another way now. Members that were missing
+   * or null and have their defaults now are not among them. @throws as `fromDict`
+   */
+  static importDict(data: unknown): { envelope: Envelope; interpretations: Interpretation[] } {
+    const value = jsonFor(INVALID, data);
+    const envelope = read(value);
+    return { envelope, interpretations: interpretations(value, envelope.toStateDict()) };
+  }
+
   /** All 37 members, nulls and all, then the unknown ones: the complete state. */
   toStateDict(): JsonObject {
     return withUnknown(new Map(this.members()), toJsonObject(this.unknown));
@@ -121,7 +107,7 @@ export class Envelope {
 
   /** The 22 members that systems exchange while a pipeline runs, then the unknown ones. */
   toDict(): JsonObject {
-    const exchanged = this.members().filter(([name]) => DICT_MEMBERS.has(name));
+    const exchanged = this.members().filter(([name]) => EXCHANGED_MEMBERS.has(name));
     return withUnknown(new Map(exchanged), toJsonObject(this.unknown));
   }
 

@@ -4,36 +4,14 @@ import { jsonFor } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
 import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { formatTime, parseTime } from "../time.js";
+import {
+  DEFAULT_TIME_TO_LIVE_MS,
+  INTERRUPT_KINDS,
+  INTERRUPT_STATUSES,
+  type InterruptKind,
+  type InterruptStatus,
+} from "../vocabulary.js";
 import { INVALID, readTime } from "./fields.js";
-
-/** What an interrupt asks for. */
-export const INTERRUPT_KINDS = [
-  "clarification",
-  "confirmation",
-  "agent_review",
-  "checkpoint",
-  "resource_exhausted",
-  "timeout",
-  "system_error",
-] as const;
-export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
-
-/** What became of an interrupt. */
-export const INTERRUPT_STATUSES = ["pending", "resolved", "expired", "cancelled"] as const;
-export type InterruptStatus = (typeof INTERRUPT_STATUSES)[number];
-
-const MINUTE_MS = 60_000;
-
-/** How long an interrupt made by a library stays open; null for ever. In a run nothing expires unless the flow says so. */
-export const DEFAULT_TIME_TO_LIVE_MS: Readonly<Record<InterruptKind, number | null>> = {
-  clarification: 24 * 60 * MINUTE_MS,
-  confirmation: 60 * MINUTE_MS,
-  agent_review: 30 * MINUTE_MS,
-  checkpoint: null,
-  resource_exhausted: 5 * MINUTE_MS,
-  timeout: 5 * MINUTE_MS,
-  system_error: 60 * MINUTE_MS,
-};
 
 /** An answer. Written with the members that are there. */
 export class InterruptResponse {

@@ -3,11 +3,8 @@
 import { jsonFor } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
 import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { RECORD_STATUSES, type RecordStatus } from "../vocabulary.js";
 import { INVALID, counter, readTime } from "./fields.js";
-
-/** How an attempt went. A hand-off's `succeeded` is `success` here, its `failed` is `error`. */
-export const RECORD_STATUSES = ["running", "success", "error", "skipped"] as const;
-export type RecordStatus = (typeof RECORD_STATUSES)[number];
 
 /** One attempt of a step, with its 8 members. */
 export class ProcessingRecord {

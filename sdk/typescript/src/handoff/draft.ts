@@ -7,14 +7,8 @@ import type { JsonObject, JsonValue } from "../json/value.js";
 import { list, pairs, readEither, saysNone, scalar, verbatim, word, type Labels } from "../labelled.js";
 import type { RoutingSignal } from "../routing/signal.js";
 import { trimEnd } from "../scalars.js";
-import {
-  INVALID,
-  readExtras,
-  readSignal,
-  readStatus,
-  type HandoffExtras,
-  type HandoffStatus,
-} from "./handoff.js";
+import type { HandoffStatus } from "../vocabulary.js";
+import { INVALID, readExtras, readSignal, readStatus, type HandoffExtras } from "./handoff.js";
 
 /** What the writer may be told; all but the ids and the status can be left out. Further members are written as they are. */
 export interface HandoffInput {

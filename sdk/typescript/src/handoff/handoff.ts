@@ -8,13 +8,10 @@ import type { JsonObject, JsonValue } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { countScalars, isBlank, shorten } from "../scalars.js";
 import { passedOn } from "../time.js";
+import { HANDOFF_STATUSES, type HandoffStatus } from "../vocabulary.js";
 import { MAX_SUMMARY_SCALARS } from "./summary.js";
 
 export const INVALID = "HANDOFF_INVALID";
-
-/** How a step's execution ended. A critic's verdict is no status. */
-export const HANDOFF_STATUSES = ["succeeded", "failed", "skipped"] as const;
-export type HandoffStatus = (typeof HANDOFF_STATUSES)[number];
 
 /** The members that a hand-off has only when they have content; null or empty is absent. */
 export interface HandoffExtras {

@@ -7,8 +7,9 @@ import type { JsonObject, JsonValue } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { isBlank, shorten } from "../scalars.js";
 import { formatTime, parseTime, timeOfRunId, type Milliseconds } from "../time.js";
+import type { HandoffStatus } from "../vocabulary.js";
 import { readDraft, type Draft, type HandoffInput } from "./draft.js";
-import { HandoffEnvelope, INVALID, checkedError, checkedId, isInside, type HandoffStatus } from "./handoff.js";
+import { HandoffEnvelope, INVALID, checkedError, checkedId, isInside } from "./handoff.js";
 import { summarize } from "./summary.js";
 
 /** What a failure that says nothing says. */

@@ -6,12 +6,9 @@ import type { Source } from "../json/source.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { list, pairs, readEither, saysNone, scalar, verbatim, word, type Labels } from "../labelled.js";
 import { isBlank } from "../scalars.js";
+import { ROUTING_KINDS, type RoutingKind } from "../vocabulary.js";
 
 const INVALID = "ROUTING_INVALID";
-
-/** One step after the other, with a `loop_target` a gate; repeated until a success value is stated; where the text says. */
-export const ROUTING_KINDS = ["linear", "microloop", "branch"] as const;
-export type RoutingKind = (typeof ROUTING_KINDS)[number];
 
 /** A step's routing configuration, as it is given. */
 export interface RoutingConfig {

@@ -1,8 +1,8 @@
 /** The text of an answer: what a person's submission says in words. */
 
-import type { InterruptKind } from "../envelope/interrupt.js";
 import { toJson, member, asString } from "../json/value.js";
 import { isBlank, trim } from "../scalars.js";
+import type { InterruptKind } from "../vocabulary.js";
 
 /** A question was answered with nothing. Ask again: the question stands. */
 export class BlankAnswerError extends Error {

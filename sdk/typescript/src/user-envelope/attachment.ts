@@ -6,12 +6,9 @@ import { escapeSegment } from "../json/error.js";
 import { JsonNumber } from "../json/number.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { shorten } from "../scalars.js";
+import { ORIGIN_KINDS, type OriginKind } from "../vocabulary.js";
 
 export const INVALID = "INVALID_USER_ENVELOPE";
-
-/** Where a file came from. */
-export const ORIGIN_KINDS = ["upload", "email_attachment", "agent_generated", "external_link", "live_generator"] as const;
-export type OriginKind = (typeof ORIGIN_KINDS)[number];
 
 /** A reference to a file. It proves nothing: who resolves it takes size and type from the store and compares the digest. */
 export interface AttachmentRef {

@@ -10,14 +10,17 @@
 Bounds are numbers here; they are enforced where something is started.
 """
 
+from ..vocabulary import InterruptKind, InterruptStatus, RecordStatus, TerminalReason
 from .create import create_envelope
-from .interrupt import FlowInterrupt, InterruptKind, InterruptResponse, InterruptStatus
-from .record import ProcessingRecord, RecordStatus
-from .state import Envelope, TerminalReason
+from .interpretation import Interpretation
+from .interrupt import FlowInterrupt, InterruptResponse
+from .record import ProcessingRecord
+from .state import Envelope
 
 __all__ = [
     "Envelope",
     "FlowInterrupt",
+    "Interpretation",
     "InterruptKind",
     "InterruptResponse",
     "InterruptStatus",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, Mapping, Optional
 from uuid import uuid4
 
@@ -11,46 +10,7 @@ from .. import json, moment
 from ..errors import ENVELOPE_INVALID
 from ..fields import ABSENT, Fields, with_unknown, words_of
 from ..moment import Time
-
-_MINUTE_MS = 60_000
-
-
-class InterruptKind(str, Enum):
-    """What an interrupt asks for."""
-
-    CLARIFICATION = "clarification"
-    CONFIRMATION = "confirmation"
-    AGENT_REVIEW = "agent_review"
-    CHECKPOINT = "checkpoint"
-    RESOURCE_EXHAUSTED = "resource_exhausted"
-    TIMEOUT = "timeout"
-    SYSTEM_ERROR = "system_error"
-
-    @property
-    def default_time_to_live_ms(self) -> Optional[int]:
-        """How long one made by this library stays open; None for ever. In a run nothing expires unless the flow says so."""
-        return _TIME_TO_LIVE_MS[self]
-
-
-_TIME_TO_LIVE_MS: Dict[InterruptKind, Optional[int]] = {
-    InterruptKind.CLARIFICATION: 24 * 60 * _MINUTE_MS,
-    InterruptKind.CONFIRMATION: 60 * _MINUTE_MS,
-    InterruptKind.AGENT_REVIEW: 30 * _MINUTE_MS,
-    InterruptKind.CHECKPOINT: None,
-    InterruptKind.RESOURCE_EXHAUSTED: 5 * _MINUTE_MS,
-    InterruptKind.TIMEOUT: 5 * _MINUTE_MS,
-    InterruptKind.SYSTEM_ERROR: 60 * _MINUTE_MS,
-}
-
-
-class InterruptStatus(str, Enum):
-    """What became of an interrupt."""
-
-    PENDING = "pending"
-    RESOLVED = "resolved"
-    EXPIRED = "expired"
-    CANCELLED = "cancelled"
-
+from ..vocabulary import DEFAULT_TIME_TO_LIVE_MS, InterruptKind, InterruptStatus
 
 @dataclass
 class InterruptResponse:
@@ -122,7 +82,7 @@ class FlowInterrupt:
         """
         raised = moment.now() if now is None else now
         interrupt = cls(kind, **{"id": f"int_{uuid4().hex}", "created_at": raised, **members})
-        time_to_live = interrupt.kind.default_time_to_live_ms
+        time_to_live = DEFAULT_TIME_TO_LIVE_MS[interrupt.kind]
         at = moment.parse(raised)
         if "expires_at" not in members and time_to_live is not None and at is not None:
             interrupt.expires_at = moment.show(at + time_to_live)

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, Mapping, Optional
 
 from .. import moment
 from ..errors import ENVELOPE_INVALID
 from ..fields import Fields, with_unknown, words_of
 from ..moment import Time
-
-
-class RecordStatus(str, Enum):
-    """How an attempt went. A hand-off's `succeeded` is `success` here, its `failed` is `error`."""
-
-    RUNNING = "running"
-    SUCCESS = "success"
-    ERROR = "error"
-    SKIPPED = "skipped"
+from ..vocabulary import RecordStatus
 
 
 @dataclass

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from .. import json, moment
 from ..ascii import lower
-from ..errors import ENVELOPE_INVALID, ContractError
+from ..errors import ENVELOPE_INVALID, ContractError, read_document
 from ..fields import ABSENT, Fields, with_unknown
-from ..handoff.envelope import read_document
 from ..moment import Time
+from ..vocabulary import EXCHANGED_MEMBERS, TerminalReason
+from .interpretation import Interpretation, interpretations
 from .interrupt import FlowInterrupt
 from .record import ProcessingRecord
-
-
-class TerminalReason(str, Enum):
-    """Why a pipeline ended: the contract's own words, those that relatives write, and those that Envoi adds."""
-
-    COMPLETED = "completed"
-    MAX_ITERATIONS_EXCEEDED = "max_iterations_exceeded"
-    MAX_LLM_CALLS_EXCEEDED = "max_llm_calls_exceeded"
-    MAX_AGENT_HOPS_EXCEEDED = "max_agent_hops_exceeded"
-    MAX_LOOP_EXCEEDED = "max_loop_exceeded"
-    USER_CANCELLED = "user_cancelled"
-    TOOL_FAILED_FATALLY = "tool_failed_fatally"
-    LLM_FAILED_FATALLY = "llm_failed_fatally"
-    POLICY_VIOLATION = "policy_violation"
-    COMPLETED_SUCCESSFULLY = "completed_successfully"
-    CLARIFICATION_REQUIRED = "clarification_required"
-    CONFIRMATION_REQUIRED = "confirmation_required"
-    DENIED_BY_POLICY = "denied_by_policy"
-    TOOL_FAILED_RECOVERABLY = "tool_failed_recoverably"
-    MAX_STAGE_VISITS_EXCEEDED = "max_stage_visits_exceeded"
-    EDGE_LIMIT_EXCEEDED = "edge_limit_exceeded"
-    BREAK_REQUESTED = "break_requested"
-    TIME_LIMIT_EXCEEDED = "time_limit_exceeded"
-    COST_LIMIT_EXCEEDED = "cost_limit_exceeded"
-    MAX_STAGES_EXCEEDED = "max_stages_exceeded"
 
 
 @dataclass
@@ -128,6 +103,15 @@ class Envelope:
         return envelope
 
     @classmethod
+    def import_dict(cls, data: Mapping[str, Any]) -> Tuple["Envelope", List[Interpretation]]:
+        """Reads an envelope as `from_dict` does, and says which values of it are written in another way now.
+
+        Members that were missing or null and have their defaults now are not among them. Raises as `from_dict`.
+        """
+        envelope = cls.from_dict(data)
+        return envelope, list(interpretations(json.plain(data), envelope.to_state_dict()))
+
+    @classmethod
     def from_json(cls, document: Union[bytes, str]) -> "Envelope":
         """Reads an envelope from text. Raises ContractError `ENVELOPE_INVALID` with line and column."""
         envelope: Envelope = read_document(document, ENVELOPE_INVALID, cls.from_dict)
@@ -145,7 +129,7 @@ class Envelope:
 
         Raises as `to_state_dict`.
         """
-        return self._written(_EXCHANGED)
+        return self._written(EXCHANGED_MEMBERS)
 
     def to_json(self, *, compact: bool = False) -> str:
         """The complete state as text: indented with a newline at its end, or on one line without."""
@@ -283,29 +267,3 @@ _MEMBERS: Dict[str, _Member] = {
     "metadata": _OBJECT,
 }
 """All members, in the order in which they are written."""
-
-_EXCHANGED = [
-    "envelope_id",
-    "request_id",
-    "user_id",
-    "session_id",
-    "raw_input",
-    "outputs",
-    "current_stage",
-    "stage_order",
-    "iteration",
-    "llm_call_count",
-    "agent_hop_count",
-    "terminal_reason",
-    "terminated",
-    "termination_reason",
-    "interrupt_pending",
-    "interrupt",
-    "active_stages",
-    "completed_stage_set",
-    "failed_stages",
-    "parallel_mode",
-    "errors",
-    "metadata",
-]
-"""Those of `to_dict`."""

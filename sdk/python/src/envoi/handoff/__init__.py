@@ -8,8 +8,9 @@
 Does not decide where to go, places no file, and never asks what time it is.
 """
 
+from ..vocabulary import HandoffStatus
 from .draft import HandoffDraft, Identity, decode_draft
-from .envelope import HandoffEnvelope, HandoffStatus
+from .envelope import HandoffEnvelope
 from .summary import MAX_SUMMARY_SCALARS, summarize
 from .write import write, write_handoff
 

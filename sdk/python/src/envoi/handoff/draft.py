@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Union
 
-from .. import json, labelled, moment
+from .. import labelled, moment
 from ..ascii import SPACE, same
 from ..errors import HANDOFF_INVALID, ContractError
 from ..fields import ABSENT, Fields
 from ..routing import RoutingSignal
-from .envelope import HandoffStatus, read_signal, read_status, take_extras
+from ..vocabulary import HandoffStatus
+from .envelope import read_signal, read_status, take_extras
 
 
 @dataclass(frozen=True)
@@ -111,18 +112,10 @@ def decode_draft(document: Union[bytes, str]) -> HandoffDraft:
 
     Raises ContractError `HANDOFF_INVALID` with the place. What a hand-off must have is checked when it is written.
     """
-    text = labelled.text_of(document, HANDOFF_INVALID)
-    try:
-        value = json.loads(text) if labelled.is_json(text) else _from_labels(text)
-    except json.JsonError as error:
-        raise ContractError.of_json(HANDOFF_INVALID, error) from None
-    try:
-        return HandoffDraft.from_dict(value)
-    except ContractError as refusal:
-        raise refusal.located(text) from None
+    return labelled.read_either(document, _LABELS, _member, HandoffDraft.from_dict)
 
 
-def _from_labels(text: str) -> Dict[str, Any]:
+def _member(label: str, value: str) -> labelled.Member:
     read: Dict[str, Any] = {
         "Error": ("error", labelled.word),
         "Duration": ("duration_ms", _duration),
@@ -131,11 +124,8 @@ def _from_labels(text: str) -> Dict[str, Any]:
         "Timestamp": ("timestamp", labelled.word),
         "Started at": ("started_at", labelled.word),
     }
-    draft: Dict[str, Any] = {}
-    for label, value in _LABELS.read(text).items():
-        name, convert = read.get(label, (label.lower().replace(" ", "_"), str))
-        draft[name] = convert(value)
-    return draft
+    name, convert = read.get(label, (label.lower().replace(" ", "_"), str))
+    return name, convert(value)
 
 
 def _duration(text: str) -> Any:

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, Mapping, Optional, Union
 
 from .. import json, moment
 from ..ascii import is_blank
-from ..errors import HANDOFF_INVALID, ContractError, describe, shorten
+from ..errors import HANDOFF_INVALID, ContractError, describe, read_document, shorten
 from ..fields import ABSENT, Fields, with_unknown
 from ..moment import Time
 from ..routing import RoutingSignal
+from ..vocabulary import HandoffStatus
 from .summary import MAX_SUMMARY_SCALARS
-
-
-class HandoffStatus(str, Enum):
-    """How a step's execution ended. A critic's verdict is no status."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    SKIPPED = "skipped"
 
 
 @dataclass
@@ -127,19 +119,6 @@ EXTRAS = (
     "decisions_made",
 )
 """The members that a hand-off has only when they have content."""
-
-
-def read_document(document: Union[bytes, str], code: str, read: Any) -> Any:
-    """Reads a document with `read`, and says in a refusal where in the text it is."""
-    try:
-        value = json.loads(document)
-    except json.JsonError as error:
-        raise ContractError.of_json(code, error) from None
-    try:
-        return read(value)
-    except ContractError as refusal:
-        text = document if isinstance(document, str) else document.decode("utf-8")
-        raise refusal.located(text) from None
 
 
 def has_content(value: Any) -> bool:

@@ -9,8 +9,9 @@ from .. import moment
 from ..ascii import is_blank
 from ..errors import HANDOFF_INVALID, ContractError, shorten
 from ..routing import RoutingSignal
+from ..vocabulary import HandoffStatus
 from .draft import HandoffDraft, Identity, decode_draft, draft_of
-from .envelope import EXTRAS, HandoffEnvelope, HandoffStatus, artifact_pointer, check_id, checked_error, is_inside
+from .envelope import EXTRAS, HandoffEnvelope, artifact_pointer, check_id, checked_error, is_inside
 from .summary import summarize
 
 SILENT_FAILURE = "Step failed without an error message"

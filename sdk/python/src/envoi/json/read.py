@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Union
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Union
 
 from .number import read_token
+from .quote import quote
 
 MAX_BYTES = 16 * 1024 * 1024
 """The largest document that is read."""
 
 MAX_DEPTH = 127
 """How many arrays and objects may stand inside one another."""
+
+_FEW_MEMBERS = 16
+"""An object with more members than this reports equal names at its end, where a syntax error has come first."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
@@ -185,22 +189,30 @@ class Reader:
     def _object(self) -> Dict[str, Any]:
         self._enter()
         members: Dict[str, Any] = {}
+        second: Optional[Tuple[str, int]] = None
         if self.eat("}"):
             return members
         while True:
             self.skip_space()
             start = self.at
             name = self.name()
+            if second is None and name in members:
+                second = name, start
+                if len(members) < _FEW_MEMBERS:
+                    break
             self._path.append(name)
-            if name in members:
-                self.fail("each member name once", f"a second member {_glimpse(self.text, start)}", start)
             members[name] = self.value()
             self._path.pop()
             self.skip_space()
             if self.eat("}"):
-                return members
+                break
             if not self.eat(","):
                 self.fail("`,` or `}`")
+        if second is None:
+            return members
+        name, start = second
+        self._path.append(name)
+        return self.fail("each member name once", f"a second member {_glimpse(quote(name), 0)}", start)
 
     def name(self) -> str:
         """Reads a member's name and its colon, up to the value."""

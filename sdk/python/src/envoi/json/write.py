@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, List
 
 from .number import token_of
 from .plain import plain
-
-_SPECIAL = re.compile(r'["\\\x00-\x1f]')
-_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+from .quote import quote
 
 
 def dumps(value: Any, *, compact: bool = False) -> str:
@@ -31,7 +28,7 @@ def _compact(value: Any, out: List[str]) -> None:
     if isinstance(value, dict):
         mark = "{"
         for name, member in value.items():
-            out.append(f"{mark}{_quoted(name)}:")
+            out.append(f"{mark}{quote(name)}:")
             _compact(member, out)
             mark = ","
         out.append("}" if value else "{}")
@@ -51,7 +48,7 @@ def _pretty(value: Any, margin: str, out: List[str]) -> None:
     if isinstance(value, dict) and value:
         mark = "{"
         for name, member in value.items():
-            out.append(f"{mark}{inner}{_quoted(name)}: ")
+            out.append(f"{mark}{inner}{quote(name)}: ")
             _pretty(member, inner, out)
             mark = ","
         out.append(margin + "}")
@@ -72,16 +69,7 @@ def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _quoted(value)
+        return quote(value)
     token = token_of(value)
     assert token is not None  # `plain` has refused what has none
     return token
-
-
-def _quoted(text: str) -> str:
-    return f'"{_SPECIAL.sub(_escaped, text)}"'
-
-
-def _escaped(special: "re.Match[str]") -> str:
-    scalar = special.group()
-    return _SHORT.get(scalar) or f"\\u{ord(scalar):04x}"

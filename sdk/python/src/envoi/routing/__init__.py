@@ -8,11 +8,14 @@
 Does not obey: bounds, retries and people are the business of whoever runs the steps.
 """
 
-from .input import Routing, RoutingInput, RoutingKind, decode_routing_input
+from ..vocabulary import RoutingKind
+from .audit import Audit
+from .input import Routing, RoutingInput, decode_routing_input
 from .resolve import Resolution, resolve, resolve_routing
 from .signal import Decision, Route, RoutingSignal, convert
 
 __all__ = [
+    "Audit",
     "Decision",
     "Resolution",
     "Route",

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Dict, List, Mapping, Optional, Union
 
-from .. import json, labelled
+from .. import labelled
 from ..ascii import is_blank, same
 from ..errors import ROUTING_INVALID, ContractError, describe
 from ..fields import ABSENT, Fields
-
-
-class RoutingKind(str, Enum):
-    """The shape of a step's routing."""
-
-    LINEAR = "linear"
-    MICROLOOP = "microloop"
-    BRANCH = "branch"
+from ..vocabulary import RoutingKind
 
 
 @dataclass
@@ -120,27 +112,20 @@ def decode_routing_input(document: Union[bytes, str]) -> RoutingInput:
 
     Raises ContractError `ROUTING_INVALID` with the place.
     """
-    text = labelled.text_of(document, ROUTING_INVALID)
-    try:
-        value = json.loads(text) if labelled.is_json(text) else _from_labels(text)
-    except json.JsonError as error:
-        raise ContractError.of_json(ROUTING_INVALID, error) from None
-    try:
-        return RoutingInput.from_dict(value)
-    except ContractError as refusal:
-        raise refusal.located(text) from None
+    return labelled.read_either(document, _LABELS, _member, RoutingInput.from_dict)
 
 
-def _from_labels(text: str) -> Dict[str, Any]:
+def _member(label: str, value: str) -> labelled.Member:
     read: Dict[str, Any] = {
-        "Handoff text": lambda value: ("handoff_text", value),
-        "Step routing": lambda value: ("routing", _routing_from(value)),
-        "Iteration": lambda value: ("iteration", labelled.scalar(value)),
-        "Flow": lambda value: ("flow", value),
-        "Steps": lambda value: ("steps", labelled.items(value)),
-        "Hints": lambda value: ("hints", labelled.scalar(value)),
+        "Handoff text": ("handoff_text", str),
+        "Step routing": ("routing", _routing_from),
+        "Iteration": ("iteration", labelled.scalar),
+        "Flow": ("flow", str),
+        "Steps": ("steps", labelled.items),
+        "Hints": ("hints", labelled.scalar),
     }
-    return dict(read[label](value) for label, value in _LABELS.read(text).items())
+    name, convert = read[label]
+    return name, convert(value)
 
 
 def _routing_from(text: str) -> Optional[Dict[str, Any]]:

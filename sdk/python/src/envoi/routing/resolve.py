@@ -1,37 +1,62 @@
-"""The decision table: the first row that holds decides."""
+"""The decision table: the first row that holds decides, and the audit says why the others did not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..ascii import SPACE, lower, same
 from ..letters import is_word_part, word_start
+from ..vocabulary import RoutingKind
 from . import label, text
+from .audit import Audit, digest_of
 from .hint import Hint
-from .input import Routing, RoutingInput, RoutingKind
+from .input import Routing, RoutingInput
 from .signal import Decision, Route, RoutingSignal
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """A signal and the row of the table (1, 1a, 2 … 8) that made it."""
+    """A signal, and why it is that."""
 
     signal: RoutingSignal
-    row: str
+    audit: Audit
+
+    @property
+    def row(self) -> str:
+        """The row of the table (1, 1a, 2 … 8) that made it."""
+        return self.audit.row
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What is known about the status that is waited for; all empty: nothing clear."""
+    """What is known about the status that is waited for; all empty: nothing clear. `shown` is the status as it was read."""
 
     success: Optional[bool] = None
     inferred: bool = False
     conflict: str = ""
+    shown: str = ""
 
     @property
     def confidence(self) -> float:
         return 0.8 if self.inferred else 0.9
+
+    @property
+    def how(self) -> str:
+        return ", inferred from unlabelled words" if self.inferred else ""
+
+
+@dataclass(frozen=True)
+class _Fired:
+    """The row that fired, what made it, and what it says."""
+
+    row: str
+    because: str
+    signal: RoutingSignal
+
+
+_Passed = Dict[str, str]
+"""The rows that did not fire so far, and why."""
 
 
 def resolve_routing(
@@ -60,27 +85,38 @@ def resolve(given: RoutingInput) -> Resolution:
     reading = text.read(given.handoff_text)
     findings = reading.findings(given.hints)
     hints = _distinct_hints(findings.hints, given.flow)
+    passed: _Passed = {}
+    unknown = hints[0].shown() if len(hints) == 1 and _is_unknown(hints[0], given) else None
     if len(hints) > 1:
-        shown = ", ".join(hint.shown() for hint in hints)
-        return _advance("1a", f"Conflicting routing hints: {shown}", 0.7, needs_human=True)
-    if hints and not _is_unknown(hints[0], given):
-        return _follow(hints[0])
-    resolution = _without_hint(given, reading, findings)
-    if hints:
-        resolution.signal.reason += f"; unknown step '{hints[0].shown()}'"
-        resolution.signal.needs_human = True
-    return resolution
+        fired = _conflicting_hints(hints, passed)
+    elif hints and unknown is None:
+        fired = _follow(hints[0])
+    else:
+        fired = _without_hint(given, reading, findings, _without_known_hint(unknown, passed))
+    if unknown is not None:
+        fired.signal.reason += f"; unknown step '{unknown}'"
+        fired.signal.needs_human = True
+    return Resolution(fired.signal, Audit(fired.row, fired.because, passed, unknown, digest_of(given)))
 
 
-def _advance(row: str, reason: str, confidence: float, needs_human: bool = False) -> Resolution:
-    return _resolution(row, Decision.ADVANCE, reason, confidence, needs_human)
+def _without_known_hint(unknown: Optional[str], passed: _Passed) -> _Passed:
+    """Rows 1 to 1b did not fire, or 1b holds as well."""
+    if unknown is None:
+        passed.update(dict.fromkeys(("1", "1a", "1b"), "no hint in the text"))
+    else:
+        passed.update({"1": "the step that the hint names is unknown", "1a": "only one hint"})
+    return passed
 
 
-def _resolution(
-    row: str, decision: Decision, reason: str, confidence: float, needs_human: bool = False
-) -> Resolution:
+def _advance(row: str, because: str, reason: str, confidence: float, needs_human: bool = False) -> _Fired:
+    return _fired(row, because, Decision.ADVANCE, reason, confidence, needs_human)
+
+
+def _fired(
+    row: str, because: str, decision: Decision, reason: str, confidence: float, needs_human: bool = False
+) -> _Fired:
     signal = RoutingSignal(decision, reason=reason, confidence=confidence, needs_human=needs_human)
-    return Resolution(signal, row)
+    return _Fired(row, because, signal)
 
 
 def _distinct_hints(found: List[Hint], current_flow: Optional[str]) -> List[Hint]:
@@ -99,52 +135,88 @@ def _is_unknown(hint: Hint, given: RoutingInput) -> bool:
     return given.steps is not None and name not in given.steps
 
 
-def _follow(hint: Hint) -> Resolution:
-    resolution = _resolution("1", Decision.BRANCH, f"Explicit routing hint: step '{hint.step_id}'", 1.0)
-    resolution.signal.next_step_id = hint.step_id
-    resolution.signal.route = Route(hint.step_id, hint.flow)
-    return resolution
+def _conflicting_hints(hints: List[Hint], passed: _Passed) -> _Fired:
+    passed["1"] = "more than one hint"
+    shown = ", ".join(hint.shown() for hint in hints)
+    because, reason = f"the text asks to go to {shown}", f"Conflicting routing hints: {shown}"
+    return _advance("1a", because, reason, 0.7, needs_human=True)
 
 
-def _without_hint(given: RoutingInput, reading: text.Reading, findings: text.Findings) -> Resolution:
+def _follow(hint: Hint) -> _Fired:
+    because, reason = f"the text asks to go to {hint.shown()}", f"Explicit routing hint: step '{hint.step_id}'"
+    fired = _fired("1", because, Decision.BRANCH, reason, 1.0)
+    fired.signal.next_step_id = hint.step_id
+    fired.signal.route = Route(hint.step_id, hint.flow)
+    return fired
+
+
+def _without_hint(
+    given: RoutingInput, reading: text.Reading, findings: text.Findings, passed: _Passed
+) -> _Fired:
     """Rows 2 to 8."""
     routing = given.routing
     if routing is None:
-        return _advance("2", "No routing configuration", 0.7)
+        return _advance("2", "nothing is configured", "No routing configuration", 0.7)
+    passed["2"] = "routing is configured"
     if routing.routing_kind is RoutingKind.BRANCH:
-        return _advance("7", "No routing hint", 0.7, needs_human=True)
+        _pass_over_status(passed, "a branch waits for no status")
+        return _advance("7", "a branch without a hint", "No routing hint", 0.7, needs_human=True)
     expected = routing.expected_values()
-    outcome = _outcome(findings.statuses, reading, expected) if expected else _Outcome()
+    if not expected:
+        _pass_over_status(passed, "no status is waited for")
+        return _linear_complete()
+    outcome = _outcome(findings.statuses, reading, expected)
     if outcome.success:
-        return _advance("3", "Loop target reached", outcome.confidence)
+        because = f"the status {outcome.shown} is a success value{outcome.how}"
+        return _advance("3", because, "Loop target reached", outcome.confidence)
     if outcome.success is False:
-        return _not_reached(given, routing, findings, outcome)
-    return _unclear(routing, outcome)
+        passed["3"] = f"the status {outcome.shown} is no success value{outcome.how}"
+        return _not_reached(given, routing, findings, outcome, passed)
+    _pass_over_status(passed, "no clear status was read")
+    return _unclear(routing, outcome, passed)
+
+
+def _pass_over_status(passed: _Passed, why: str) -> None:
+    passed.update(dict.fromkeys(("3", "4", "5", "6"), why))
+
+
+def _linear_complete() -> _Fired:
+    """Row 7 of a linear step."""
+    return _advance("7", "a linear step without a loop target", "Linear step complete", 0.9)
 
 
 def _not_reached(
-    given: RoutingInput, routing: Routing, findings: text.Findings, outcome: _Outcome
-) -> Resolution:
+    given: RoutingInput, routing: Routing, findings: text.Findings, outcome: _Outcome, passed: _Passed
+) -> _Fired:
     """Rows 4 to 7, for a status that is no success."""
     sure, limit = outcome.confidence, routing.max_iterations
     if given.iteration >= limit:
+        because = f"iteration {given.iteration} is the last of {limit}"
         reason = f"Max iterations ({limit}) exhausted without {routing.target()}"
-        return _resolution("4", Decision.LOOP, reason, sure, needs_human=True)
+        return _fired("4", because, Decision.LOOP, reason, sure, needs_human=True)
+    passed["4"] = "iterations are left"
     if findings.denies_help or not routing.can_further_iteration_help:
-        return _resolution("5", Decision.TERMINATE, "Further iteration cannot help", sure, needs_human=True)
+        because = f"{'the text' if findings.denies_help else 'the configuration'} says so"
+        return _fired("5", because, Decision.TERMINATE, "Further iteration cannot help", sure, needs_human=True)
+    passed["5"] = "further iteration can help"
     if routing.routing_kind is RoutingKind.MICROLOOP or routing.loop_target is not None:
+        because = "the status is no success and iterations are left"
         reason = f"Loop target not reached (iteration {given.iteration} of {limit})"
-        return _resolution("6", Decision.LOOP, reason, sure)
-    return _advance("7", "Linear step complete", 0.9)
+        return _fired("6", because, Decision.LOOP, reason, sure)
+    passed["6"] = "a linear step without a loop target"
+    return _linear_complete()
 
 
-def _unclear(routing: Routing, outcome: _Outcome) -> Resolution:
+def _unclear(routing: Routing, outcome: _Outcome, passed: _Passed) -> _Fired:
     """Rows 7 and 8."""
     if routing.routing_kind is RoutingKind.LINEAR and routing.loop_target is None:
-        return _advance("7", "Linear step complete", 0.9)
+        return _linear_complete()
+    passed["7"] = "a status is waited for"
     if outcome.conflict:
-        return _advance("8", f"Conflicting statuses: {outcome.conflict}", 0.7, needs_human=True)
-    return _advance("8", "Handoff does not state a status", 0.7, needs_human=True)
+        because, reason = "labelled statuses differ", f"Conflicting statuses: {outcome.conflict}"
+    else:
+        because, reason = "no clear status was read", "Handoff does not state a status"
+    return _advance("8", because, reason, 0.7, needs_human=True)
 
 
 def _outcome(statuses: List[label.Status], reading: text.Reading, expected: List[str]) -> _Outcome:
@@ -152,7 +224,8 @@ def _outcome(statuses: List[label.Status], reading: text.Reading, expected: List
         return _inferred(reading, expected)
     last = statuses[-1]
     if all(status.agrees_with(last) for status in statuses):
-        return _Outcome(not last.negated and any(same(last.word, value) for value in expected))
+        success = not last.negated and any(same(last.word, value) for value in expected)
+        return _Outcome(success, shown=last.shown())
     distinct: List[label.Status] = []
     for status in statuses:
         if not any(status.agrees_with(earlier) for earlier in distinct):
@@ -165,8 +238,8 @@ def _inferred(reading: text.Reading, expected: List[str]) -> _Outcome:
     found = {mention for line in reading.prose() for mention in _mentions(line, expected)}
     if len(found) != 1:
         return _Outcome()
-    ((_, denied),) = found
-    return _Outcome(not denied, inferred=True)
+    ((value, denied),) = found
+    return _Outcome(not denied, inferred=True, shown=label.Status(value, denied).shown())
 
 
 def _mentions(line: str, expected: List[str]) -> Iterator[Tuple[str, bool]]:

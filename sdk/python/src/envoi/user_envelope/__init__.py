@@ -9,8 +9,9 @@
 Once the caller has opted in there is no way back to plain text. No file is resolved here: whose they are is not in the text.
 """
 
+from ..vocabulary import OriginKind
 from .answer import BlankAnswerError, answer_text
-from .attachment import AttachmentRef, OriginKind
+from .attachment import AttachmentRef
 from .parse import (
     EXTENSION_URI,
     MAX_ATTACHMENTS,

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Dict, Mapping, Optional
 
 from .. import json
 from ..errors import INVALID_USER_ENVELOPE, ContractError, shorten
 from ..fields import ABSENT, COUNT, Fields, words_of
-
-
-class OriginKind(str, Enum):
-    """Where a file came from."""
-
-    UPLOAD = "upload"
-    EMAIL_ATTACHMENT = "email_attachment"
-    AGENT_GENERATED = "agent_generated"
-    EXTERNAL_LINK = "external_link"
-    LIVE_GENERATOR = "live_generator"
+from ..vocabulary import OriginKind
 
 
 @dataclass(frozen=True)

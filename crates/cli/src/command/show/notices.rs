@@ -1,0 +1,55 @@
+//! Who was to be told of a run and has not been.
+
+use envoi_journal::DeliveryRow;
+use serde_json::{Value, json};
+
+/// The deliveries that have not come through, as a person needs them.
+pub(super) fn lines(rows: &[DeliveryRow]) -> Vec<String> {
+    rows.iter().filter(|row| row.delivered_at.is_none()).map(line).collect()
+}
+
+fn line(row: &DeliveryRow) -> String {
+    let what = format!("{} to {}", row.delivery.kind.word(), target(row));
+    let error = row.last_error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
+    match row.gave_up_at {
+        Some(at) => format!("notice of {what}: given up at {at} after {}{error}", tries(row.tries)),
+        None if row.tries == 0 => format!("notice of {what}: not tried yet"),
+        None => {
+            let at = row.next_try_at;
+            format!(
+                "notice of {what}: failed after {}, next try at {at} if an engine is up{error}",
+                tries(row.tries)
+            )
+        }
+    }
+}
+
+fn tries(count: u32) -> String {
+    if count == 1 { "1 try".to_owned() } else { format!("{count} tries") }
+}
+
+pub(super) fn as_json(rows: &[DeliveryRow]) -> Vec<Value> {
+    let open = rows.iter().filter(|row| row.delivered_at.is_none());
+    open.map(|row| {
+        json!({
+            "id": row.delivery.id, "kind": row.delivery.kind.word(), "target": target(row), "tries": row.tries,
+            "next_try_at": row.is_open().then(|| row.next_try_at.to_string()),
+            "gave_up_at": row.gave_up_at.map(|at| at.to_string()),
+            "last_error": row.last_error,
+        })
+    })
+    .collect()
+}
+
+/// A command by its program or script, a webhook by its host: for some receivers the path is a secret.
+fn target(row: &DeliveryRow) -> String {
+    let posting: Value = serde_json::from_str(&row.delivery.target).unwrap_or_default();
+    let to = posting.get("to");
+    let at = |pointer: &str| to.and_then(|to| to.pointer(pointer)).and_then(Value::as_str);
+    if let Some(url) = at("/webhook/url") {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        return format!("webhook {}", rest.split(['/', '?', '#']).next().unwrap_or_default());
+    }
+    let program = at("/command/exec/0").or_else(|| at("/command/shell")).unwrap_or("?");
+    format!("command {}", crate::narrate::head(program))
+}

@@ -1,0 +1,388 @@
+//! Others are told: at least once, always with the same id, never of what did not happen, and never in the way.
+
+#[path = "../../../notify/tests/notify/receiver.rs"]
+#[allow(dead_code, reason = "the tests of `notify` need more of it")]
+mod receiver;
+
+use crate::stage::{Dice, LONG, Process, Stage, state, text, wait_for, wait_until};
+use receiver::{Answer, OK, Receiver, nobody};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// One step, and these targets.
+fn flow(notify: &str) -> String {
+    format!("flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n")
+}
+
+/// A loop that is never content: it ends in a question.
+fn asking(notify: &str) -> String {
+    format!(
+        "flow: asking\nnotify: {notify}\nsteps:\n  - id: critic\n    run: \"echo 'Status: POOR'\"\n    \
+         routing: {{ kind: microloop, success_values: [GOOD], max_iterations: 1 }}\n"
+    )
+}
+
+/// The place of the last event of this type in the only run, as the id of its notice.
+fn notice_of(stage: &Stage, run: &str, kind: &str) -> String {
+    let seq = stage.events(run).iter().rposition(|event| event["type"] == kind).unwrap();
+    format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap())
+}
+
+fn notices(stage: &Stage, run: &str) -> Vec<Value> {
+    stage.json(&["--json", "show", run])["notices"].as_array().unwrap().clone()
+}
+
+#[test]
+fn an_end_is_told_once_with_its_event_and_its_variables() {
+    let stage = Stage::with_flow(&flow("{ command: 'cat >> told; echo >> told; env >> seen' }"));
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    assert!(!done.err.contains("not delivered"), "{done:?}");
+    let run = stage.run_id();
+    // Who looks again is an engine again, with nothing to tell.
+    stage.expect(0, &["resume", &run]);
+    let told = stage.lines("told");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let event: Value = serde_json::from_str(&told[0]).unwrap();
+    let id = notice_of(&stage, &run, "run_ended");
+    assert_eq!(event["id"], *id);
+    assert_eq!((&event["specversion"], &event["type"]), (&"1.0".into(), &"dev.envoi.run.ended".into()));
+    assert_eq!(
+        (&event["source"], &event["subject"]),
+        (&format!("/envoi/runs/{run}").into(), &run.clone().into())
+    );
+    let data = &event["data"];
+    assert_eq!(
+        (&data["status"], &data["flow"], &data["kind"]),
+        (&"succeeded".into(), &"told".into(), &"end".into())
+    );
+    assert_eq!(data["terminal_reason"], "completed");
+    let seen = stage.read("seen");
+    for line in [
+        &format!("ENVOI_NOTICE_ID={id}"),
+        "ENVOI_NOTICE=end",
+        &format!("ENVOI_RUN_ID={run}"),
+        "ENVOI_FLOW=told",
+        "ENVOI_STEP=",
+        "ENVOI_INTERRUPT=",
+        "ENVOI_QUESTION=",
+        "ENVOI_STATUS=succeeded",
+        "USER=tester",
+    ] {
+        assert!(seen.lines().any(|seen| seen == line), "{line} is not in\n{seen}");
+    }
+    assert_eq!(notices(&stage, &run), Vec::<Value>::new());
+}
+
+#[test]
+fn a_question_is_told_with_the_command_that_answers_it_and_only_to_those_who_want_it() {
+    let stage = Stage::with_flow(&asking(
+        "[{ command: 'cat >> asked; echo \"$ENVOI_STEP $ENVOI_STATUS $ENVOI_QUESTION\" > seen', on: [question] }, \
+         { command: 'cat >> over', on: [end] }]",
+    ));
+    stage.expect(3, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let event: Value = serde_json::from_str(&stage.read("asked")).unwrap();
+    assert_eq!(event["type"], "dev.envoi.question.raised");
+    assert_eq!(event["id"], *notice_of(&stage, &run, "interrupt_raised"));
+    let shown = stage.json(&["--json", "show", &run]);
+    let question = &shown["questions"][0];
+    let data = &event["data"];
+    for member in ["question", "answer", "about", "interrupt"] {
+        assert_eq!(data[member], question[member], "{member}");
+    }
+    assert_eq!((&event["subject"], &data["step"]), (&question["interrupt"], &"critic".into()));
+    assert_eq!(stage.read("seen").trim_end(), format!("critic waiting {}", text(&question["question"])));
+    assert_eq!(stage.read("over"), "");
+    stage.expect(1, &["resume", &run, "--review", "stop"]);
+    let event: Value = serde_json::from_str(&stage.read("over")).unwrap();
+    assert_eq!((&event["data"]["status"], &event["data"]["step"]), (&"failed".into(), &"critic".into()));
+}
+
+#[test]
+fn an_engine_that_is_killed_anywhere_tells_at_least_once_and_always_the_same() {
+    let mut dice = Dice::new();
+    let (mut kills, mut twice) = (0, 0);
+    for _ in 0..12 {
+        let stage = Stage::with_flow(&flow("{ command: 'echo $ENVOI_NOTICE_ID >> told; sleep 0.01' }"));
+        let mut run: Option<String> = None;
+        for attempt in 0.. {
+            let arguments: Vec<&str> = match &run {
+                None => vec!["run", "flow.yaml"],
+                Some(run) => vec!["resume", run],
+            };
+            let engine = stage.start(&arguments);
+            // Long enough to get to the notice and often not past it.
+            let at = if attempt < 8 { dice.micros(5_000, 60_000) } else { LONG };
+            let told = stage.lines("told");
+            match engine.done_within(at) {
+                Some(done) => {
+                    assert_eq!(done.code, Some(0), "{done:?}");
+                    break;
+                }
+                None => kills += 1,
+            }
+            if run.is_none() {
+                run = stage.runs().first().map(|row| text(&row["run"]));
+            }
+            let is_over = run
+                .as_ref()
+                .is_some_and(|run| stage.events(run).iter().any(|event| event["type"] == "run_ended"));
+            assert!(is_over || told.is_empty(), "told of an end that is not in the journal");
+        }
+        let run = stage.run_id();
+        let told = stage.lines("told");
+        let ids: BTreeSet<_> = told.iter().cloned().collect();
+        assert_eq!(ids, BTreeSet::from([notice_of(&stage, &run, "run_ended")]));
+        assert_eq!(notices(&stage, &run), Vec::<Value>::new());
+        twice += usize::from(told.len() > 1);
+    }
+    eprintln!("{kills} kills, told more than once in {twice} runs");
+}
+
+#[test]
+fn a_notice_that_was_taken_by_a_target_and_not_marked_is_told_again_with_its_id() {
+    let stage =
+        Stage::with_flow(&flow("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || kill -9 $PPID' }"));
+    assert_eq!(stage.envoi(&["run", "flow.yaml"]).code, None, "killed by its own target");
+    let run = stage.run_id();
+    stage.write("go", "");
+    stage.expect(0, &["resume", &run]);
+    let id = notice_of(&stage, &run, "run_ended");
+    assert_eq!(stage.lines("told"), [id.as_str(), id.as_str()]);
+    assert_eq!(stage.lines("ledger"), ["work.1.1"]);
+}
+
+#[test]
+fn a_target_that_fails_is_shown_and_tried_again_by_the_next_engine() {
+    let url = nobody();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/hook").unwrap().to_owned();
+    let stage = Stage::with_flow(&flow(&format!("{{ webhook: '{url}' }}")));
+    let done = stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    assert!(
+        done.err.contains(&format!("1 notice is not delivered; `envoi show {run}` says why")),
+        "{done:?}"
+    );
+    let shown = notices(&stage, &run);
+    assert_eq!((shown.len(), &shown[0]["tries"], &shown[0]["gave_up_at"]), (1, &1.into(), &Value::Null));
+    assert_eq!(shown[0]["target"], *format!("webhook {address}"));
+    assert!(text(&shown[0]["last_error"]).starts_with("no connection"), "{shown:?}");
+    let words = stage.expect(0, &["show", &run]).out;
+    assert!(
+        words.contains(&format!("notice of end to webhook {address}: failed after 1 try, next try at ")),
+        "{words}"
+    );
+    let doctor = stage.expect(0, &["doctor"]).out;
+    assert!(
+        doctor.contains("1 not delivered yet (1 of them failed and are tried again), 0 given up"),
+        "{doctor}"
+    );
+    let receiver = Receiver::at(&address, &[OK]);
+    // Any engine of the store does it, whatever it is asked for.
+    wait_until("the next try", || {
+        stage.expect(0, &["resume", &run]);
+        notices(&stage, &run).is_empty()
+    });
+    let request = receiver.next();
+    assert_eq!(request.header("idempotency-key"), Some(notice_of(&stage, &run, "run_ended").as_str()));
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn a_target_that_refuses_is_given_up_and_shown_as_such() {
+    let receiver = Receiver::new(&[Answer::Says("410 Gone", "")]);
+    let stage = Stage::with_flow(&flow(&format!("{{ webhook: '{}' }}", receiver.url)));
+    stage.expect(0, &["run", "flow.yaml"]);
+    receiver.next();
+    let run = stage.run_id();
+    let words = stage.expect(0, &["show", &run]).out;
+    assert!(words.contains(": given up at ") && words.contains("410"), "{words}");
+    assert_eq!(notices(&stage, &run)[0]["next_try_at"], Value::Null);
+    assert!(stage.expect(0, &["doctor"]).out.contains("1 given up"));
+    stage.expect(0, &["resume", &run]);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn a_receiver_that_hangs_holds_up_neither_the_run_nor_its_exit_code() {
+    let receiver = Receiver::new(&[Answer::Hangs, OK]);
+    // A try may take a minute, as long as any command of these tests may at most.
+    let webhook = format!("{{ webhook: {{ url: '{}', timeout: 1m }} }}", receiver.url);
+    let stage = Stage::with_flow(&flow(&webhook));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let first = receiver.next();
+    let run = stage.run_id();
+    assert_eq!(notices(&stage, &run).len(), 1);
+    stage.expect(0, &["resume", &run]);
+    let second = receiver.next();
+    assert_eq!(
+        (first.header("idempotency-key"), &first.body),
+        (second.header("idempotency-key"), &second.body)
+    );
+    assert_eq!(notices(&stage, &run), Vec::<Value>::new());
+}
+
+#[test]
+fn steps_go_on_while_a_receiver_of_another_run_hangs() {
+    let receiver = Receiver::new(&[Answer::Hangs]);
+    let webhook = format!("{{ webhook: {{ url: '{}', timeout: 1m }} }}", receiver.url);
+    let stage = Stage::with_flow(&flow(&webhook));
+    stage.write("other/flow.yaml", "flow: other\nsteps:\n  - id: wait\n    run: 'while [ ! -e go ]; do sleep 0.01; done'\n  - id: last\n    run: [\"true\"]\n");
+    let engine = stage.start(&["run", "other/flow.yaml"]);
+    wait_until("the engine's step", || {
+        stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
+    });
+    stage.expect(0, &["run", "flow.yaml"]);
+    receiver.next();
+    stage.write("other/go", "");
+    // The try would take a minute; a command of these tests that does is killed.
+    assert_eq!(engine.done().code, Some(0));
+    let run =
+        stage.runs().into_iter().find(|row| row["flow"] == "told").map(|row| text(&row["run"])).unwrap();
+    assert_eq!(notices(&stage, &run).len(), 1, "nobody has answered");
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn the_configuration_names_targets_of_every_run_and_tokens_are_kept_nowhere() {
+    let receiver = Receiver::new(&[OK]);
+    let stage = Stage::with_flow(&flow("{ command: 'pwd > flow-told' }"));
+    let url = &receiver.url;
+    stage.write(
+        ".envoi/config.yaml",
+        format!("notify:\n  - command: [sh, -c, 'pwd > told']\n  - webhook: {{ url: '{url}', token: {{ env: HOOK_TOKEN }} }}\n"),
+    );
+    let done =
+        Process::spawn(stage.command(&["run", "flow.yaml"]).env("HOOK_TOKEN", "hunter2-hunter2")).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(receiver.next().header("authorization"), Some("Bearer hunter2-hunter2"));
+    let folder = |name: &str| std::fs::canonicalize(stage.read(name).trim_end()).unwrap();
+    assert_eq!(folder("flow-told"), std::fs::canonicalize(stage.path("")).unwrap());
+    assert_eq!(folder(".envoi/told"), std::fs::canonicalize(stage.store()).unwrap());
+    for name in ["envoi.db", "envoi.db-wal"] {
+        let bytes = std::fs::read(stage.store().join(name)).unwrap_or_default();
+        assert!(!bytes.windows(7).any(|window| window == b"hunter2"), "{name} holds the token");
+    }
+}
+
+#[test]
+fn a_token_that_is_missing_is_told_and_the_notice_waits_for_it() {
+    let receiver = Receiver::new(&[OK]);
+    let webhook = format!("{{ webhook: {{ url: '{}', token: {{ file: token }} }} }}", receiver.url);
+    let stage = Stage::with_flow(&flow(&webhook));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    assert!(text(&notices(&stage, &run)[0]["last_error"]).starts_with("`token`: "));
+    stage.write("token", "abc\n");
+    wait_until("the next try", || {
+        stage.expect(0, &["resume", &run]);
+        notices(&stage, &run).is_empty()
+    });
+    assert_eq!(receiver.next().header("authorization"), Some("Bearer abc"));
+}
+
+#[test]
+fn a_run_that_was_handed_over_is_told_of_with_its_own_caller_s_token() {
+    let receiver = Receiver::new(&[OK]);
+    let webhook = format!("{{ webhook: {{ url: '{}', token: {{ env: MINE }} }} }}", receiver.url);
+    let stage = Stage::with_flow(&flow(&webhook));
+    stage.write(
+        "other/flow.yaml",
+        "flow: other\nsteps:\n  - id: wait\n    run: 'while [ ! -e go ]; do sleep 0.01; done'\n",
+    );
+    let engine = stage.start(&["run", "other/flow.yaml"]);
+    wait_until("the engine's step", || {
+        stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
+    });
+    let done = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MINE", "of-the-caller")).done();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(receiver.next().header("authorization"), Some("Bearer of-the-caller"));
+    stage.write("other/go", "");
+    assert_eq!(engine.done().code, Some(0));
+}
+
+#[test]
+fn a_broken_configuration_refuses_the_command_and_stops_no_attempt() {
+    let stage = Stage::with_flow(
+        "flow: f\nsteps:\n  - id: work\n    run: 'echo $ENVOI_ATTEMPT >> ledger; while [ ! -e go ]; do sleep 0.01; done; echo done >> ledger'\n",
+    );
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let run = stage.run_id();
+    engine.kill();
+    stage.write(".envoi/config.yaml", "notify: { comand: tell }\n");
+    for arguments in
+        [&["resume", &run][..], &["run", "flow.yaml", "--copy"], &["run", "flow.yaml", "--copy", "--detach"]]
+    {
+        let done = stage.expect(2, arguments);
+        for words in ["error[CONFIG_INVALID]", "config.yaml:1:11", "did you mean `command`?"] {
+            assert!(done.err.contains(words), "{words}: {done:?}");
+        }
+    }
+    assert_eq!(stage.runs().len(), 1, "nothing was begun");
+    let doctor = stage.expect(8, &["doctor"]).out;
+    assert!(
+        doctor.contains("BAD  configuration") && doctor.contains("config.yaml cannot be used"),
+        "{doctor}"
+    );
+    let supervisor = stage.supervisor("work.1.1").unwrap();
+    assert!(matches!(state(supervisor), Some('S' | 'R' | 'D')), "the attempt goes on");
+    stage.write("go", "");
+    wait_for("the end of the attempt", || {
+        stage.attempt("work.1.1").filter(|dir| dir.join("exit.json").exists())
+    });
+    stage.write(".envoi/config.yaml", "# nothing\n");
+    stage.expect(0, &["resume", &run]);
+    assert_eq!(stage.lines("ledger"), ["work.1.1", "done"]);
+}
+
+#[test]
+fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() {
+    let stage =
+        Stage::with_flow(&asking("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || sleep 600' }"));
+    stage.write("other/flow.yaml", "flow: other\nsteps:\n  - id: wait\n    run: 'while [ ! -e go ]; do sleep 0.01; done'\n  - id: last\n    run: [\"true\"]\n");
+    let engine = stage.start(&["run", "other/flow.yaml"]);
+    wait_until("the engine's step", || {
+        stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
+    });
+    stage.expect(3, &["run", "flow.yaml"]);
+    wait_until("the notice", || stage.lines("told").len() == 1);
+    engine.signal(rustix::process::Signal::INT);
+    stage.write("other/go", "");
+    assert_eq!(engine.done_within(LONG).and_then(|done| done.code), Some(7));
+    assert_eq!(stage.processes(), Vec::<u32>::new(), "the command was ended with its engine");
+    stage.write("go", "");
+    let run =
+        stage.runs().into_iter().find(|row| row["flow"] == "asking").map(|row| text(&row["run"])).unwrap();
+    stage.expect(3, &["resume", &run]);
+    let told = stage.lines("told");
+    assert_eq!((told.len(), &told[0]), (2, &told[1]));
+}
+
+#[test]
+fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
+    let stage = Stage::with_flow(
+        "flow: asking\nnotify: { command: 'cat >> told; echo >> told' }\nsteps:\n  - id: approve\n    \
+         ask: { kind: confirmation, message: 'Go?', expires_in: 100ms }\n",
+    );
+    let first = stage.envoi(&["run", "flow.yaml"]);
+    assert!(matches!(first.code, Some(3 | 1)), "{first:?}");
+    let run = stage.run_id();
+    wait_until("the expiry", || {
+        stage.envoi(&["resume", &run]);
+        stage.events(&run).iter().any(|event| event["type"] == "run_ended")
+    });
+    wait_until("the notices", || stage.lines("told").len() == 3);
+    let told: Vec<Value> =
+        stage.lines("told").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| told.iter().find(|event| event["type"] == kind).unwrap();
+    let (raised, expired) = (of("dev.envoi.question.raised"), of("dev.envoi.question.expired"));
+    assert_eq!(expired["id"], *notice_of(&stage, &run, "interrupt_expired"));
+    assert_eq!(
+        (&raised["subject"], &raised["data"]["question"]),
+        (&expired["subject"], &expired["data"]["question"])
+    );
+    assert_eq!(expired["data"]["status"], "expired");
+    assert!(raised["data"]["answer"].is_string() && expired["data"]["answer"].is_null());
+    assert_eq!(of("dev.envoi.run.ended")["data"]["status"], "failed");
+}

@@ -1,0 +1,95 @@
+//! One leg of the chain that carries documents through every language (`spec/fuzz`): decodes and encodes what stdin brings.
+//!
+//! Reads frames, `KIND FORM LENGTH` on a line, then so many bytes and a newline, to the end of stdin; answers each with
+//! `ok LENGTH` or `refused LENGTH`, and the encoded document or the whole message. No command of the binary, because nobody
+//! but that chain has a use for it.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it uses the crate from outside: the crate itself reads no stdin"
+)]
+
+use envoi_contract::envelope::{Envelope, Interpretation};
+use envoi_contract::error::Diagnostic;
+use envoi_contract::handoff::{self, Handoff};
+use envoi_contract::json::Value;
+use envoi_contract::routing::{self, Signal};
+use envoi_contract::skill_report::SkillReport;
+use envoi_contract::user_envelope;
+use std::io::{self, BufRead, BufWriter, Read, Write};
+
+fn main() -> io::Result<()> {
+    let mut input = io::stdin().lock();
+    let mut output = BufWriter::new(io::stdout().lock());
+    let mut header = String::new();
+    while input.read_line(&mut header)? > 0 {
+        let mut words = header.split_whitespace();
+        let (Some(kind), Some(form), Some(Ok(length))) =
+            (words.next(), words.next(), words.next().map(str::parse::<usize>))
+        else {
+            return Err(io::Error::other(format!("not a header: {header:?}")));
+        };
+        let mut document = vec![0; length];
+        input.read_exact(&mut document)?;
+        input.read_exact(&mut [0])?;
+        let (verdict, text) = match pass(kind, &document) {
+            Ok(value) if form == "compact" => ("ok", value.compact()),
+            Ok(value) => ("ok", value.pretty()),
+            Err(message) => ("refused", message),
+        };
+        writeln!(output, "{verdict} {}\n{text}", text.len())?;
+        header.clear();
+    }
+    output.flush()
+}
+
+/// Decodes a document and makes it ready to be written; the message if it is refused.
+fn pass(kind: &str, document: &[u8]) -> Result<Value, String> {
+    match kind {
+        "envelope" => told(Envelope::decode(document)).map(|envelope| envelope.to_state_dict()),
+        "envelope-dict" => told(Envelope::decode(document)).map(|envelope| envelope.to_dict()),
+        "handoff" => told(Handoff::decode(document)).map(|handoff| handoff.to_value()),
+        "signal" => told(signal(document)).map(|signal| signal.orchestrator(None)),
+        "signal-resolver" => told(signal(document)).map(|signal| signal.resolver()),
+        "report" => told(SkillReport::decode(document)).map(|report| report.to_value()),
+        "answer" => answer(document),
+        "import" => told(import(document)),
+        "route" => told(route(document)),
+        "write" => {
+            told(handoff::decode_draft(document).and_then(handoff::write)).map(|handoff| handoff.to_value())
+        }
+        "json" => told(Value::parse(document)),
+        _ => Err(format!("no kind of document: {kind}")),
+    }
+}
+
+fn told<T>(result: Result<T, impl ToString>) -> Result<T, String> {
+    result.map_err(|error| error.to_string())
+}
+
+/// What reading an envelope had to interpret.
+fn import(document: &[u8]) -> Result<Value, Diagnostic> {
+    let value = Value::parse(document).map_err(|error| Diagnostic::of_json("ENVELOPE_INVALID", error))?;
+    let (_, interpretations) = Envelope::import(&value).map_err(|refusal| refusal.located(document))?;
+    let told = |Interpretation { pointer, read, taken_as }: Interpretation| {
+        Value::from(vec![pointer, read, taken_as])
+    };
+    Ok(Value::from(interpretations.into_iter().map(told).collect::<Vec<_>>()))
+}
+
+/// A signal and its audit.
+fn route(document: &[u8]) -> Result<Value, Diagnostic> {
+    let resolution = routing::decode_input(document).and_then(|input| routing::resolve(&input))?;
+    Ok(Value::from(vec![resolution.signal.resolver(), resolution.audit.to_value()]))
+}
+
+/// A signal stands in other documents; here it is one itself.
+fn signal(document: &[u8]) -> Result<Signal, Diagnostic> {
+    let value =
+        Value::parse(document).map_err(|error| Diagnostic::of_json("ROUTING_SIGNAL_INVALID", error))?;
+    Signal::decode(&value).map_err(|refusal| refusal.located(document))
+}
+
+fn answer(document: &[u8]) -> Result<Value, String> {
+    let text = told(std::str::from_utf8(document))?;
+    told(user_envelope::parse(text, true, &[])).map(|answer| answer.to_value())
+}

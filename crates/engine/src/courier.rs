@@ -1,0 +1,294 @@
+//! The courier: takes what is due from the outbox, has it told, and marks what has come of it.
+//!
+//! Owns who is told when; how is crate `notify`'s. It is a thread beside the loop, which it never holds up: it learns of
+//! commits by a nudge, reads the journal for itself, and its marks wait in the same queue as every commit. What it does
+//! not get done is in the journal, and the next engine's courier goes on with it; so each target is told at least once.
+
+mod errand;
+mod notice;
+
+use crate::protocol::CallerWire;
+use envoi_contract::time::Timestamp;
+use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
+use envoi_kernel::{Flow, event::InterruptRaised, ids::RunId, notify::Target};
+use envoi_notify::{Outcome, retry};
+use errand::Errand;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// Most tries at the same time: a receiver that hangs leaves room for others.
+const MOST_FLYING: usize = 8;
+/// Longest wait between two looks at the clock, which may be set or have been suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Until a store that cannot be read is looked at again.
+const UNREADABLE: Duration = Duration::from_secs(10);
+/// How long commands that are being ended may take to be gone.
+const ENDING: Duration = Duration::from_secs(2);
+/// Stack of a thread that tells one target.
+const STACK_BYTES: usize = 1024 * 1024;
+
+/// What the composition root decides about telling others.
+#[derive(Debug, Clone)]
+pub struct Notices {
+    /// The configuration's targets, told of every run.
+    pub targets: Vec<Target>,
+    /// What commands may see of the engine's own environment: those of runs whose caller it has not heard.
+    pub env: Vec<(String, String)>,
+    /// A variable of the engine's own environment, for tokens.
+    pub variable: fn(&str) -> Option<String>,
+    /// How a person answers this question, as one command.
+    pub how_to_answer: fn(&RunId, &InterruptRaised) -> String,
+}
+
+/// Environments of those who started or resumed runs, in memory only. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Callers {
+    /// Whether somebody is told of every run.
+    for_all: bool,
+    by_run: Arc<Mutex<BTreeMap<RunId, Arc<CallerWire>>>>,
+}
+
+impl Callers {
+    pub(crate) fn new(notices: &Notices) -> Self {
+        Self { for_all: !notices.targets.is_empty(), ..Self::default() }
+    }
+
+    /// From now on notices of this run are sent with this one's environment. Nothing is kept if nobody is told of it.
+    pub(crate) fn learn(&self, run: &RunId, flow: &Flow, caller: &CallerWire) {
+        if self.for_all || !flow.notify.is_empty() {
+            self.lock().insert(run.clone(), Arc::new(caller.clone()));
+        }
+    }
+
+    fn of(&self, run: &RunId) -> Option<Arc<CallerWire>> {
+        self.lock().get(run).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<CallerWire>>> {
+        self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Signal {
+    /// Something may be due that was not.
+    New,
+    /// A try is over.
+    Tried { row: Box<DeliveryRow>, outcome: Outcome },
+    /// Its outcome is durable, or is not.
+    Marked { key: DeliveryKey, result: Result<(), CommitError> },
+    /// Try what is due now, until then, and end.
+    Close { until: Instant },
+    /// Once it is to be closed, wait for nothing.
+    Hurry,
+}
+
+/// A way to tell the courier that there is something new.
+#[derive(Clone)]
+pub(crate) struct Nudge(Sender<Signal>);
+
+impl Nudge {
+    pub(crate) fn nudge(&self) {
+        // A courier that has ended leaves it to the next one.
+        self.0.send(Signal::New).unwrap_or_default();
+    }
+
+    /// Somebody wants to go: when it is closed, or if it is just being closed, nothing is waited for.
+    pub(crate) fn hurry(&self) {
+        self.0.send(Signal::Hurry).unwrap_or_default();
+    }
+}
+
+/// See the module. Dropping it leaves what is under way to itself.
+pub(crate) struct Courier {
+    signals: Sender<Signal>,
+    thread: JoinHandle<()>,
+}
+
+impl Courier {
+    /// Looks at the outbox of all runs, and goes on until it is closed.
+    pub(crate) fn start(
+        store: &Arc<Store>,
+        writer: Arc<Writer>,
+        notices: Notices,
+        callers: Callers,
+    ) -> io::Result<Self> {
+        let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+        let (signals, inbox) = mpsc::channel();
+        let rounds = Rounds {
+            reader,
+            writer,
+            notices,
+            callers,
+            signals: signals.clone(),
+            flying: BTreeSet::new(),
+            commands: BTreeSet::new(),
+            stop: Arc::default(),
+        };
+        let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
+        Ok(Self { signals, thread })
+    }
+
+    pub(crate) fn nudge(&self) -> Nudge {
+        Nudge(self.signals.clone())
+    }
+
+    /// Tries what is due now, for no longer than `patience`; ends commands that take longer, and leaves the rest to the
+    /// next engine.
+    pub(crate) fn close(self, patience: Duration) {
+        // One that has ended by itself does not hear it.
+        self.signals.send(Signal::Close { until: Instant::now() + patience }).unwrap_or_default();
+        // A panic of it has been reported, and nothing is lost by one.
+        drop(self.thread.join());
+    }
+}
+
+/// When the courier ends, and what it still tries until then: what was due when it was asked to.
+struct Closing {
+    until: Instant,
+    now: Timestamp,
+}
+
+struct Rounds {
+    reader: Reader,
+    writer: Arc<Writer>,
+    notices: Notices,
+    callers: Callers,
+    signals: Sender<Signal>,
+    /// Tries under way, and those whose outcome is not durable yet.
+    flying: BTreeSet<DeliveryKey>,
+    /// Those of them that are commands.
+    commands: BTreeSet<DeliveryKey>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Rounds {
+    fn go(mut self, inbox: &Receiver<Signal>) {
+        let (mut closing, mut in_haste) = (None::<Closing>, false);
+        loop {
+            let left =
+                closing.as_ref().map(|closing| closing.until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| in_haste || left.is_zero()) {
+                break;
+            }
+            let now = closing.as_ref().map_or_else(crate::now, |closing| closing.now);
+            let idle = self.send_due(now).unwrap_or(UNREADABLE);
+            if left.is_some() && self.flying.is_empty() {
+                break;
+            }
+            let wait = left.unwrap_or(idle);
+            match inbox.recv_timeout(wait) {
+                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: crate::now() }),
+                Ok(Signal::Hurry) => in_haste = true,
+                Ok(signal) => {
+                    if self.heard(signal).is_err() {
+                        break;
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        self.end_commands(inbox);
+    }
+
+    /// Starts tries of what is due, as many as may be at the same time; says how long nothing else will be.
+    fn send_due(&mut self, now: Timestamp) -> Option<Duration> {
+        let room = MOST_FLYING.saturating_sub(self.flying.len());
+        if room > 0 {
+            // Those that fly are still due by their rows.
+            let limit = u32::try_from(MOST_FLYING.saturating_add(self.flying.len())).unwrap_or(u32::MAX);
+            let due = self.reader.due_deliveries(now, limit).ok()?;
+            let new: Vec<_> =
+                due.into_iter().filter(|row| !self.flying.contains(&row.key)).take(room).collect();
+            new.into_iter().for_each(|row| self.send(row));
+        }
+        let next = self.reader.next_delivery_after(now).ok()?;
+        let wait =
+            |due: Timestamp| u64::try_from(due.as_millis().saturating_sub(now.as_millis())).unwrap_or(0);
+        Some(next.map_or(LONGEST_WAIT, |due| Duration::from_millis(wait(due)).min(LONGEST_WAIT)))
+    }
+
+    /// Has one target told, on a thread of its own.
+    fn send(&mut self, row: DeliveryRow) {
+        self.flying.insert(row.key);
+        let errand = notice::compose(&self.reader, &row, self.notices.how_to_answer)
+            .and_then(|notice| Errand::of(&row, notice, &self.notices, self.callers.of(&row.run).as_deref()));
+        let errand = match errand {
+            Ok(errand) => errand,
+            Err(error) => return self.tried(row, Outcome::failed(error)),
+        };
+        if errand.is_command() {
+            self.commands.insert(row.key);
+        }
+        let (signals, stop, told) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
+        let tell = move || {
+            let outcome = errand.run(&stop);
+            signals.send(Signal::Tried { row: Box::new(told), outcome }).unwrap_or_default();
+        };
+        let thread = thread::Builder::new().name("notice".to_owned()).stack_size(STACK_BYTES).spawn(tell);
+        if let Err(error) = thread {
+            self.tried(row, Outcome::failed(format!("no thread can be started: {error}")));
+        }
+    }
+
+    fn heard(&mut self, signal: Signal) -> Result<(), CommitError> {
+        match signal {
+            Signal::Tried { row, outcome } => self.tried(*row, outcome),
+            // The store takes nothing, or is another engine's: to try on would be to tell again and again.
+            Signal::Marked { key, result } => {
+                result?;
+                self.flying.remove(&key);
+            }
+            Signal::New | Signal::Hurry | Signal::Close { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Hands the outcome to the writer. Until it is durable the row still says that it is due.
+    fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
+        self.commands.remove(&row.key);
+        let (key, signals) = (row.key, self.signals.clone());
+        let done = move |result: Result<_, _>| {
+            signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
+        };
+        self.writer.mark(mark(&row, outcome, crate::now()), Box::new(done));
+    }
+
+    /// Ends commands that still run, so that none outlives the engine that would mark it. They are tried again.
+    fn end_commands(mut self, inbox: &Receiver<Signal>) {
+        self.stop.store(true, Ordering::Relaxed);
+        let until = Instant::now() + ENDING;
+        while !self.commands.is_empty() {
+            match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Signal::Tried { row, .. }) => drop(self.commands.remove(&row.key)),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn mark(row: &DeliveryRow, outcome: Outcome, now: Timestamp) -> Mark {
+    let tries = row.tries.saturating_add(1);
+    let later = |wait: Duration| {
+        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
+    };
+    let fate = match retry::next(tries, outcome) {
+        retry::Next::Nothing => Fate::Delivered { at: now },
+        retry::Next::Wait { wait, error } => Fate::Again { at: later(wait), error },
+        retry::Next::GiveUp { error } => Fate::GivenUp { at: now, error },
+    };
+    Mark { key: row.key, tries, fate }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! What is said of each kind of event, to the byte.
+
+use super::*;
+use envoi_contract::time::Timestamp;
+use envoi_journal::{
+    Commit, Delivery, Layout, Store,
+    conformance::{commit, ended, interrupted, run, started, timer_set},
+};
+use envoi_kernel::event::InterruptExpired;
+
+/// The notices of a run: a question, its end without an answer, the end of the run, and an event that is none.
+fn told() -> Vec<Result<Notice, String>> {
+    told_of(question())
+}
+
+fn told_of(question: Event) -> Vec<Result<Notice, String>> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Layout::new(folder.path())).unwrap();
+    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    let run = run("1").unwrap();
+    let expired = Event::InterruptExpired(InterruptExpired { interrupt: InterruptId::new("int_q").unwrap() });
+    let events = [started(&run).unwrap(), question, expired, ended(), timer_set("x").unwrap()];
+    let to = |(seq, kind)| Delivery { seq, kind, id: format!("evt_1_{seq}"), target: String::new() };
+    let kinds = [(1, Moment::Question), (2, Moment::Expiry), (3, Moment::End), (4, Moment::End)];
+    let deliveries = kinds.map(to).into();
+    writer.commit(Commit { deliveries, ..commit(&run, 0, events) }).unwrap();
+    let reader = store.reader().unwrap();
+    let rows = reader.due_deliveries(Timestamp::from_millis(9_000), 9).unwrap();
+    let how: fn(&RunId, &InterruptRaised) -> String =
+        |run, raised| format!("answer {run} {}", raised.interrupt);
+    rows.iter().map(|row| compose(&reader, row, how)).collect()
+}
+
+/// One that lapses.
+fn question() -> Event {
+    let mut event = interrupted("q").unwrap();
+    if let Event::InterruptRaised(raised) = &mut event {
+        raised.expires_at = Some(Timestamp::from_millis(2_000));
+    }
+    event
+}
+
+#[test]
+fn a_question_says_what_is_asked_and_how_to_answer() {
+    let notice = told().remove(0).unwrap();
+    assert_eq!(
+        notice.event.to_json(),
+        "{\"specversion\":\"1.0\",\"id\":\"evt_1_1\",\"source\":\"/envoi/runs/run_1\",\
+         \"type\":\"dev.envoi.question.raised\",\"subject\":\"int_q\",\"time\":\"1970-01-01T00:00:01.000Z\",\
+         \"datacontenttype\":\"application/json\",\"data\":{\"kind\":\"question\",\"run\":\"run_1\",\"flow\":\"sample\",\
+         \"step\":\"step\",\"interrupt\":\"int_q\",\"about\":\"review\",\"question\":\"go on?\",\
+         \"answer\":\"answer run_1 int_q\",\"expires_at\":\"1970-01-01T00:00:02.000Z\",\"status\":\"waiting\"}}"
+    );
+    let variables = [
+        ("ENVOI_NOTICE_ID", "evt_1_1"),
+        ("ENVOI_NOTICE", "question"),
+        ("ENVOI_RUN_ID", "run_1"),
+        ("ENVOI_FLOW", "sample"),
+        ("ENVOI_STEP", "step"),
+        ("ENVOI_INTERRUPT", "int_q"),
+        ("ENVOI_QUESTION", "go on?"),
+        ("ENVOI_STATUS", "waiting"),
+    ];
+    assert_eq!(notice.variables, variables.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn a_question_that_nobody_answered_in_time_is_told_with_what_was_asked() {
+    let notice = told().remove(1).unwrap();
+    assert_eq!(
+        notice.event.to_json(),
+        "{\"specversion\":\"1.0\",\"id\":\"evt_1_2\",\"source\":\"/envoi/runs/run_1\",\
+         \"type\":\"dev.envoi.question.expired\",\"subject\":\"int_q\",\"time\":\"1970-01-01T00:00:02.000Z\",\
+         \"datacontenttype\":\"application/json\",\"data\":{\"kind\":\"expiry\",\"run\":\"run_1\",\"flow\":\"sample\",\
+         \"step\":\"step\",\"interrupt\":\"int_q\",\"about\":\"review\",\"question\":\"go on?\",\"expires_at\":\"1970-01-01T00:00:02.000Z\",\"status\":\"expired\"}}"
+    );
+}
+
+#[test]
+fn an_end_says_how_and_why() {
+    let notice = told().remove(2).unwrap();
+    assert_eq!(
+        notice.event.to_json(),
+        "{\"specversion\":\"1.0\",\"id\":\"evt_1_3\",\"source\":\"/envoi/runs/run_1\",\"type\":\"dev.envoi.run.ended\",\
+         \"subject\":\"run_1\",\"time\":\"1970-01-01T00:00:03.000Z\",\"datacontenttype\":\"application/json\",\
+         \"data\":{\"kind\":\"end\",\"run\":\"run_1\",\"flow\":\"sample\",\"status\":\"succeeded\",\
+         \"terminal_reason\":\"completed\",\"reason\":\"every step is done\"}}"
+    );
+}
+
+#[test]
+fn an_event_of_which_nobody_is_told_is_refused_by_its_name() {
+    assert_eq!(told().remove(3).unwrap_err(), "nobody is told of `timer_set`");
+}
+
+#[test]
+fn a_variable_has_a_length_that_every_system_takes() {
+    let mut event = question();
+    if let Event::InterruptRaised(raised) = &mut event {
+        raised.question = format!("a\0b{}", "ä".repeat(200_000));
+    }
+    let notice = told_of(event).remove(0).unwrap();
+    let (_, question) = notice.variables.iter().find(|(name, _)| name == "ENVOI_QUESTION").unwrap();
+    assert!(question.starts_with("abä") && question.chars().count() == 4_000);
+    assert!(notice.event.to_json().len() > 400_000);
+}

@@ -1,0 +1,83 @@
+//! Who is to be told of a commit: the rows that go into it.
+//!
+//! Owns the choice of targets, the id of a notice and how a target stands in its row. Sends nothing: that is the
+//! courier's, which may be another engine's, years later. So a row says all that is needed but the secrets.
+
+use envoi_journal::Delivery;
+use envoi_kernel::{
+    Event, Record, Run,
+    ids::{RunId, Seq},
+    notify::{Address, Moment, Target},
+};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The targets that hold for every run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outbox {
+    /// As the configuration has them.
+    pub(crate) targets: Vec<Target>,
+    /// The configuration's folder.
+    pub(crate) folder: String,
+}
+
+/// A target as it stands in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Posting {
+    /// Of the file that declares it: where a command runs, and what the path of a token is relative to.
+    pub(crate) folder: String,
+    /// How it is reached.
+    pub(crate) to: Address,
+}
+
+impl Outbox {
+    /// Whether anybody is told of anything of this flow.
+    pub(crate) fn concerns(&self, flow: &envoi_kernel::Flow) -> bool {
+        !(self.targets.is_empty() && flow.notify.is_empty())
+    }
+
+    /// The rows of these records: for each event, the flow's targets, then those of the configuration.
+    pub(crate) fn deliveries(&self, run: &Run, id: &RunId, records: &[Record]) -> Vec<Delivery> {
+        if !self.concerns(run.flow()) {
+            return Vec::new();
+        }
+        let folder = flow_folder(run, records);
+        let flow = run.flow().notify.iter().map(|target| (target, folder.as_str()));
+        let targets: Vec<_> =
+            flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str()))).collect();
+        let moments = records.iter().filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
+        moments
+            .flat_map(|(seq, moment)| {
+                let told = targets.iter().filter(move |(target, _)| target.on.contains(&moment));
+                told.filter_map(move |(target, folder)| row(id, seq, moment, &target.to, folder))
+            })
+            .collect()
+    }
+}
+
+/// None only if JSON cannot hold the target, which its types make sure of.
+fn row(run: &RunId, seq: Seq, kind: Moment, to: &Address, folder: &str) -> Option<Delivery> {
+    let posting = Posting { folder: folder.to_owned(), to: to.clone() };
+    let target = serde_json::to_string(&posting).ok()?;
+    Some(Delivery { seq, kind, id: notice_id(run, seq), target })
+}
+
+/// Made of what the journal holds anyway, so that every try and every engine says the same. Targets of one event share
+/// it: it is one event.
+fn notice_id(run: &RunId, seq: Seq) -> String {
+    let run = run.as_str();
+    format!("evt_{}_{seq}", run.strip_prefix("run_").unwrap_or(run))
+}
+
+/// A run that is just beginning has said where its flow is in these very records.
+fn flow_folder(run: &Run, records: &[Record]) -> String {
+    let started = records.iter().find_map(|record| match &record.event {
+        Event::RunStarted(started) => Some(started.as_ref()),
+        _ => None,
+    });
+    let source = started.or(run.started()).map(|started| started.source.as_str()).unwrap_or_default();
+    Path::new(source).parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Which rows a commit gets, for whom, and with which ids.
+
+use super::*;
+use envoi_contract::{json::Object, time::Timestamp};
+use envoi_kernel::{
+    Flow, Input,
+    event::{Command, EndStatus, RunEnded},
+    ids::Principal,
+    input::Start,
+};
+use std::sync::Arc;
+
+const NOTIFY: &str = "[{ command: ends, on: [end] }, { command: [asks, me], on: [question] }]";
+
+fn flow(notify: &str) -> Arc<Flow> {
+    let text = format!("flow: f\n{notify}\nsteps:\n  - {{ id: a, run: [x] }}\n");
+    Arc::new(envoi_flow::load("f.yaml", &text).unwrap().flow)
+}
+
+fn id() -> RunId {
+    RunId::new("run_1").unwrap()
+}
+
+/// A start and, although no kernel would, an end, in one commit.
+fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
+    let start = Start {
+        run: id(),
+        inputs: Object::new(),
+        source: "/project/flows/f.yaml".to_owned(),
+        workspace: "/".to_owned(),
+        shared: false,
+        run_base: "/".to_owned(),
+        language: 1,
+        by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+        slot: None,
+        yes_to: Vec::new(),
+    };
+    let run = Run::new(Arc::clone(flow));
+    let mut records = run.decide(Input::Start(Box::new(start)), Timestamp::from_millis(5)).unwrap();
+    let event = Event::RunEnded(RunEnded {
+        status: EndStatus::Failed,
+        terminal_reason: "x".to_owned(),
+        reason: "y".to_owned(),
+        stopped_by: None,
+    });
+    records.push(Record { seq: 7, at: Timestamp::from_millis(6), event });
+    (run, records)
+}
+
+fn configured(notify: &str) -> Outbox {
+    let targets = envoi_flow::config::load("config.yaml", notify).unwrap().notify;
+    Outbox { targets, folder: "/project/.envoi".to_owned() }
+}
+
+fn told(rows: &[Delivery]) -> Vec<(Seq, Moment, &str, Posting)> {
+    let row = |row: &'_ Delivery| serde_json::from_str(&row.target).unwrap();
+    rows.iter().map(|one| (one.seq, one.kind, one.id.as_str(), row(one))).collect()
+}
+
+#[test]
+fn a_flow_s_targets_come_first_each_with_the_folder_of_its_own_file() {
+    let (run, records) = records(&flow(&format!("notify: {NOTIFY}")));
+    let rows = configured("notify: { command: all }").deliveries(&run, &id(), &records);
+    let posting = |folder: &str, script: &str| Posting {
+        folder: folder.to_owned(),
+        to: Address::Command(Command::Shell(script.to_owned())),
+    };
+    let expected = [
+        (7, Moment::End, "evt_1_7", posting("/project/flows", "ends")),
+        (7, Moment::End, "evt_1_7", posting("/project/.envoi", "all")),
+    ];
+    assert_eq!(told(&rows), expected);
+}
+
+#[test]
+fn a_run_of_which_nobody_is_told_has_no_rows() {
+    let (run, records) = records(&flow("title: quiet"));
+    assert_eq!(Outbox::default().deliveries(&run, &id(), &records), []);
+    let (run, records) = self::records(&flow("notify: { command: x, on: [question] }"));
+    assert_eq!(Outbox::default().deliveries(&run, &id(), &records), []);
+}
+
+#[test]
+fn a_row_says_where_a_token_is_and_stays_readable() {
+    let webhook = "notify: { webhook: { url: 'https://h/x', token: { env: T }, timeout: 3s } }";
+    let (run, records) = records(&flow(webhook));
+    let rows = Outbox::default().deliveries(&run, &id(), &records);
+    let target = "{\"folder\":\"/project/flows\",\"to\":{\"webhook\":{\"url\":\"https://h/x\",\"token\":{\"env\":\"T\"},\"timeout_ms\":3000}}}";
+    assert_eq!(rows[0].target, target, "rows of earlier versions have to be read");
+    let command = "{\"folder\":\"/\",\"to\":{\"command\":{\"exec\":[\"asks\",\"me\"]}}}";
+    let posting: Posting = serde_json::from_str(command).unwrap();
+    assert_eq!(serde_json::to_string(&posting).unwrap(), command);
+}

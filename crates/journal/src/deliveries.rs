@@ -1,0 +1,168 @@
+//! The outbox: who is to be told of which event, and what has come of it.
+//!
+//! Owns the rows that are written with the events they tell of, in the same transaction, so that none is lost and none
+//! tells of what did not happen; and the outcomes of tries, which share commits with everything else. They are truth: no
+//! repair makes them again. Whom to tell, and when next, is the engine's.
+
+use crate::{
+    sql::{RunKey, read, signed, unsigned},
+    writer::Commit,
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::{
+    ids::{RunId, Seq},
+    notify::Moment,
+};
+use rusqlite::{Connection, Row, params};
+
+/// One target that is to be told of one event. Belongs to the [`Commit`] of that event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The event; one of the commit's own.
+    pub seq: Seq,
+    /// What it is to those who are told.
+    pub kind: Moment,
+    /// The same for every try.
+    pub id: String,
+    /// Whom, as text that only its writer understands. Holds no secret.
+    pub target: String,
+}
+
+/// The number of a delivery in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeliveryKey(pub(crate) i64);
+
+/// A delivery and how far it has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeliveryRow {
+    /// Its number.
+    pub key: DeliveryKey,
+    /// The run.
+    pub run: RunId,
+    /// What was written with the event.
+    pub delivery: Delivery,
+    /// Tries so far.
+    pub tries: u32,
+    /// When the next one is due.
+    pub next_try_at: Timestamp,
+    /// When it was taken, if it was.
+    pub delivered_at: Option<Timestamp>,
+    /// When it was given up, if it was.
+    pub gave_up_at: Option<Timestamp>,
+    /// Why the last try failed; none while no try has.
+    pub last_error: Option<String>,
+}
+
+impl DeliveryRow {
+    /// Whether it is neither delivered nor given up.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.delivered_at.is_none() && self.gave_up_at.is_none()
+    }
+}
+
+/// How many deliveries of a store have not come through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Undelivered {
+    /// Those that are still tried.
+    pub open: u64,
+    /// Those of them that have failed at least once.
+    pub failing: u64,
+    /// Those that were given up.
+    pub given_up: u64,
+}
+
+/// The outcome of a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// Of which delivery. One that is delivered or given up stays as it is.
+    pub key: DeliveryKey,
+    /// Tries so far, this one included.
+    pub tries: u32,
+    /// What has become of it.
+    pub fate: Fate,
+}
+
+/// See [`Mark`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It was taken.
+    Delivered {
+        /// When.
+        at: Timestamp,
+    },
+    /// It is tried again.
+    Again {
+        /// Not before this.
+        at: Timestamp,
+        /// Why it was not taken.
+        error: String,
+    },
+    /// It is not tried any more.
+    GivenUp {
+        /// When.
+        at: Timestamp,
+        /// Why it was not taken.
+        error: String,
+    },
+}
+
+/// The rows of a commit, due at once.
+pub(crate) fn insert(conn: &Connection, run: RunKey, commit: &Commit) -> rusqlite::Result<()> {
+    if commit.deliveries.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO deliveries (run, seq, kind, id, target, tries, next_try_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6)";
+    let mut statement = conn.prepare_cached(sql)?;
+    for Delivery { seq, kind, id, target } in &commit.deliveries {
+        let due = commit.records.iter().find(|record| record.seq == *seq).map(|record| record.at.as_millis());
+        statement.execute(params![run, signed(*seq), kind.word(), id, target, due])?;
+    }
+    Ok(())
+}
+
+/// Whether every delivery is of an event of its own commit.
+pub(crate) fn belong(commit: &Commit) -> bool {
+    let is_there = |seq: Seq| commit.records.iter().any(|record| record.seq == seq);
+    commit.deliveries.iter().all(|delivery| is_there(delivery.seq))
+}
+
+pub(crate) fn mark(conn: &Connection, mark: &Mark) -> rusqlite::Result<()> {
+    let (next, delivered, gave_up, error) = match &mark.fate {
+        Fate::Delivered { at } => (None, Some(at), None, None),
+        Fate::Again { at, error } => (Some(at), None, None, Some(error)),
+        Fate::GivenUp { at, error } => (None, None, Some(at), Some(error)),
+    };
+    let sql = "UPDATE deliveries SET tries = ?2, next_try_at_ms = coalesce(?3, next_try_at_ms), delivered_at_ms = ?4, \
+               gave_up_at_ms = ?5, last_error = coalesce(?6, last_error) \
+               WHERE delivery = ?1 AND delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
+    let millis = |at: Option<&Timestamp>| at.map(|at| at.as_millis());
+    let values = params![mark.key.0, mark.tries, millis(next), millis(delivered), millis(gave_up), error];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
+/// From a row of `deliveries` with `run_id`.
+pub(crate) fn row(row: &Row<'_>) -> rusqlite::Result<DeliveryRow> {
+    let time = |column: &str| {
+        Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_millis))
+    };
+    let seq: i64 = row.get("seq")?;
+    Ok(DeliveryRow {
+        key: DeliveryKey(row.get("delivery")?),
+        run: read(row, "run_id")?,
+        delivery: Delivery {
+            seq: unsigned(seq),
+            kind: read(row, "kind")?,
+            id: row.get("id")?,
+            target: row.get("target")?,
+        },
+        tries: row.get("tries")?,
+        next_try_at: Timestamp::from_millis(row.get("next_try_at_ms")?),
+        delivered_at: time("delivered_at_ms")?,
+        gave_up_at: time("gave_up_at_ms")?,
+        last_error: row.get("last_error")?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+//! Telling others what happened: one try of one notice, as a CloudEvent, to a command or to a webhook.
+//!
+//! Owns what is sent ([`CloudEvent`]), how a try is made ([`Webhook`], [`Command`]), what its outcome means ([`Outcome`])
+//! and when the next one is due ([`retry`]). Only this crate knows HTTP. It keeps nothing, reads no environment and no
+//! clock of the day; who is told what, and that no notice is lost, is the engine's and the journal's.
+
+mod command;
+mod event;
+mod outcome;
+pub mod retry;
+mod webhook;
+
+pub use command::Command;
+pub use event::CloudEvent;
+pub use outcome::Outcome;
+pub use webhook::Webhook;
+
+/// The variable, and beside it the header `Idempotency-Key`, by which a receiver knows a notice that it has had already.
+pub const ID_VARIABLE: &str = "ENVOI_NOTICE_ID";
