@@ -57,7 +57,7 @@ pub struct Plan {
     pub bites: Vec<Bite>,
     /// What to lower for fewer attempts.
     pub most_attempts: Option<Dominant>,
-    /// What to lower for less time, where that is bounded.
+    /// What to lower for less time, where timeouts bound it and not `limits.wall_time`.
     pub most_time: Option<Dominant>,
     /// What has to be known to read the figures.
     pub notes: Vec<String>,
@@ -106,8 +106,8 @@ pub struct LoopPlan {
 pub struct Bite {
     /// Its key in `limits`.
     pub limit: &'static str,
-    /// What would be without it; `None`: not bounded.
-    pub without: Option<Most>,
+    /// What would be without it.
+    pub without: Most,
     /// What it lowers that to.
     pub with: Most,
 }
@@ -145,7 +145,9 @@ pub fn plan(flow: &Flow) -> Plan {
         cost: if attempts == 0 { Some(Cost::default()) } else { hard(&flow.limits).cost },
         bites: bites(flow, &ways, &figures, by_timeouts.zip(time)),
         most_attempts: weigh::dominant(flow, &ways, &figures, &ones),
-        most_time: time.and_then(|_| weigh::dominant(flow, &ways, &figures, &timeouts)),
+        most_time: time
+            .filter(|_| time == by_timeouts)
+            .and_then(|_| weigh::dominant(flow, &ways, &figures, &timeouts)),
         notes: notes(flow, &steps, attempts),
         steps,
     }
@@ -247,7 +249,7 @@ fn bites(flow: &Flow, ways: &Ways, figures: &Figures, time: Option<(u128, u128)>
     let mut bites = Vec::new();
     let mut add = |limit: &'static str, without: u128, with: u128| {
         if with < without {
-            bites.push(Bite { limit, without: Some(Most::of(without)), with: Most::of(with) });
+            bites.push(Bite { limit, without: Most::of(without), with: Most::of(with) });
         }
     };
     let limits = hard(&flow.limits);
@@ -262,10 +264,6 @@ fn bites(flow: &Flow, ways: &Ways, figures: &Figures, time: Option<(u128, u128)>
     }
     if let Some((by_timeouts, within)) = time {
         add("wall_time", by_timeouts, within);
-    }
-    let reported = [("llm_calls", limits.llm_calls.map(u128::from))];
-    for (limit, with) in reported.into_iter().filter_map(|(limit, with)| Some((limit, with?))) {
-        bites.push(Bite { limit, without: None, with: Most::of(with) });
     }
     bites
 }

@@ -71,7 +71,7 @@ impl Bite {
     fn to_json(&self) -> Value {
         Value::Object(Object::from([
             ("limit", Value::from(self.limit)),
-            ("without", maybe(self.without)),
+            ("without", self.without.to_json()),
             ("with", self.with.to_json()),
         ]))
     }

@@ -27,6 +27,7 @@ fn time_is_what_all_attempts_may_take() {
     assert_eq!(timed("").time_ms, Some(most(61_000)));
     // What is live when the limit is reached goes on to its own.
     assert_eq!(timed("limits: { wall_time: 30s }\n").time_ms, Some(most(40_000)));
+    assert_eq!(timed("limits: { wall_time: 30s }\n").most_time, None, "no other figure saves time then");
     assert_eq!(timed("limits: { wall_time: 2m }\n").time_ms, Some(most(61_000)));
     assert_eq!(timed("limits: { wall_time: 30s, on_reached: ask }\n").time_ms, Some(most(61_000)));
     assert_eq!(timed("limits: { agent_hops: 3 }\n").time_ms, Some(most(30_000)));
@@ -66,7 +67,7 @@ fn a_limit_lowers_the_worst_case_and_is_named_if_it_does() {
     let with = |limits: &str| planned(&looped(limits, "    retry: { attempts: 3 }\n", ""));
     let free = with("");
     assert_eq!((free.attempts, free.loop_backs, free.bites.len()), (most(21), most(4), 0));
-    let bite = |limit, without, with| Bite { limit, without: Some(most(without)), with: most(with) };
+    let bite = |limit, without, with| Bite { limit, without: most(without), with: most(with) };
     let hops = with("limits: { agent_hops: 20 }\n");
     assert_eq!((hops.attempts, hops.bites), (most(20), vec![bite("agent_hops", 21, 20)]));
     let hops = with("limits: { agent_hops: 21 }\n");
