@@ -5,7 +5,7 @@
 //! people say; that it does is tested against the kernel.
 
 use envoi_kernel::{
-    flow::{Flow, Next, OnReached, Step},
+    flow::{Flow, Next, Step},
     ids::StepId,
 };
 use std::collections::BTreeMap;
@@ -42,7 +42,6 @@ impl Ways {
             flow.steps.iter().enumerate().map(|(place, step)| (&step.id, place)).collect();
         let place_of = |id: &StepId| places.get(id).copied();
         let last_resorts = side_ways(flow, &place_of);
-        let raised = flow.limits.on_reached == OnReached::Ask && flow.limits.iterations.is_some();
         let (mut onward, mut loops) = (Vec::new(), Vec::new());
         for (place, step) in flow.steps.iter().enumerate() {
             let next = match &step.routing.next {
@@ -54,7 +53,7 @@ impl Ways {
             let named: Vec<usize> = named(step).filter_map(place_of).collect();
             let (back, on): (Vec<_>, Vec<_>) = named.into_iter().partition(|target| *target <= place);
             onward.push(next.into_iter().chain(on).filter(|next| *next > place).collect());
-            loops.extend(loop_of(step, place, back, raised, &place_of));
+            loops.extend(loop_of(step, place, back, &place_of));
         }
         loops.sort_by_key(|back: &Back| (back.start, core::cmp::Reverse(back.end)));
         let closed_by = loops.iter().enumerate().map(|(at, back)| (back.end, at)).collect();
@@ -86,7 +85,6 @@ fn loop_of(
     step: &Step,
     place: usize,
     back: Vec<usize>,
-    raised: bool,
     place_of: &impl Fn(&StepId) -> Option<usize>,
 ) -> Option<Back> {
     let routing = &step.routing;
@@ -96,10 +94,6 @@ fn loop_of(
     let by_people = match step.asks() {
         Some(_) => {
             targets.extend(own);
-            // What was held up by a bound that a person raises goes to where the step's own loop begins, or to itself.
-            if raised && !targets.is_empty() {
-                targets.push(own.unwrap_or(place));
-            }
             true
         }
         None if waits || !routing.branches.is_empty() => {

@@ -124,6 +124,18 @@ fn rows() -> Vec<Row> {
         ),
         ("a question that is sent back", steps(&[run("a", ""), again, run("z", "")]), &[3, 3, 1], 4, 2),
         ("a denial that leads back", steps(&[run("a", &tries(2)), deny, run("z", "")]), &[4, 4, 1], 9, 3),
+        (
+            "a denial that ends with the step it leads on to",
+            steps(&[
+                "  - id: ok\n    ask: { message: Go on?, on_deny: undo }\n    routing: { next: z }\n"
+                    .to_owned(),
+                run("undo", ""),
+                run("z", ""),
+            ]),
+            &[1, 1, 1],
+            1,
+            0,
+        ),
         ("a skipped step counts", steps(&[run("a", ""), run("b", "    if: run.id == 'x'\n")]), &[1, 1], 2, 0),
         ("nobody is asked to do anything", "steps:\n  - id: ok\n    ask: Go on?\n".to_owned(), &[1], 0, 0),
     ]

@@ -2,6 +2,7 @@
 
 use crate::{
     adversary::{Tally, live},
+    counts::flow,
     random::flows,
 };
 use envoi_flow::plan::{Most, Plan, plan};
@@ -45,6 +46,37 @@ fn check(flow: &Flow, plan: &Plan, tally: &Tally) {
         let of = of.unwrap_or_else(|| panic!("`{step}` went back and is no loop of the plan"));
         assert!(within(of.returns, *lived), "returns of {step} {tally:?} {plan:#?}");
     }
+}
+
+/// From `b`, where `d` goes back to, only the return of `c` leads to `d` again.
+const THROUGH_ANOTHER_LOOP: &str = "steps:
+  - id: a
+    run: go
+    routing: { kind: branch, branches: [b, d], max_iterations: 0 }
+  - id: b
+    run: go
+  - id: c
+    run: go
+    routing: { kind: microloop, loop_to: a, success_values: [VERIFIED], max_iterations: 1, next: z }
+  - id: d
+    run: go
+    routing: { kind: microloop, loop_to: b, success_values: [VERIFIED], max_iterations: 1 }
+  - id: z
+    run: go
+";
+
+#[test]
+fn a_way_back_may_lead_through_another_loop() {
+    let flow = flow(THROUGH_ANOTHER_LOOP);
+    let plan = plan(&flow);
+    let d = &flow.steps[3].id;
+    let mut most = 0;
+    for seed in 0..500 {
+        let tally = live(&flow, seed, TURNS);
+        check(&flow, &plan, &tally);
+        most = most.max(tally.visits.get(d).copied().unwrap_or(0));
+    }
+    assert_eq!(most, 2, "no run shows what is meant");
 }
 
 proptest! {
