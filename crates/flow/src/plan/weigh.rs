@@ -87,10 +87,14 @@ impl Lever {
 /// The figure that dominates the total of what `weights` says an attempt weighs; none where none lowers it.
 pub(super) fn dominant(flow: &Flow, ways: &Ways, figures: &Figures, weights: &[u128]) -> Option<Dominant> {
     let total = ways.total(figures, weights);
+    if total == u128::MAX {
+        // Too large for one less to be seen.
+        return None;
+    }
     let spent = spent(ways, figures, weights);
     let mut levers = levers(flow, ways, figures);
     let each = ways.loops.len().saturating_mul(ways.loops.len()).saturating_add(spans(ways));
-    let tried = EFFORT.checked_div(each.max(1)).unwrap_or(EFFORT).max(8);
+    let tried = EFFORT.checked_div(each.max(1)).unwrap_or(EFFORT).max(2);
     if levers.len() > tried {
         levers.sort_by_cached_key(|lever| core::cmp::Reverse(likeliness(*lever, ways, &spent)));
         levers.truncate(tried);
