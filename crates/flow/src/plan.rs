@@ -4,7 +4,7 @@
 //! that are a person's free choice and are not counted: an attempt in doubt that is run again, a bound that is raised, and
 //! a run that is reopened. What runs is decided by the kernel alone; this module only counts.
 //!
-//! Owns the counting ([`worst`](self)), what dominates, and what is past a maximum. Time is what attempts may take by their
+//! Owns the counting, what dominates, and what is past a maximum. Time is what attempts may take by their
 //! limits; ending one that is over its limit takes a few seconds more. What a command calls and costs is known only from
 //! its report, so that only `limits` bound it.
 
