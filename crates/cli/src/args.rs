@@ -1,11 +1,12 @@
 //! The command line: every command, its arguments, and what `--help` says of them.
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use envoi_kernel::ledger::Cost;
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
-130 cancelled. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
+130 cancelled. Of plan: 4 past a given maximum. Of every command: 2 bad usage or file, 6 refused, 7 stopped by Ctrl-C with the run unfinished, \
 8 the store or the machine failed.";
 
 /// Runs pipelines of agents, scripts and people, and never loses or repeats an acknowledged step.
@@ -114,6 +115,8 @@ pub(crate) enum Command {
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         flows: Vec<PathBuf>,
     },
+    /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
+    Plan(PlanArgs),
     /// Make a hand-off (contract 2) of a step's result; a filter
     Handoff {
         /// JSON or labelled text [default: stdin]
@@ -206,6 +209,37 @@ pub(crate) struct RunArgs {
     pub(crate) yes_to: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+/// `envoi plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The flow file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) flow: PathBuf,
+    /// Exit 4 if a run could make more attempts than this
+    #[arg(long, value_name = "N")]
+    pub(crate) max_attempts: Option<u64>,
+    /// Exit 4 if a run could cost more dollars than this, as far as reports tell, or its cost is not bounded
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub(crate) max_cost: Option<Cost>,
+    /// Exit 4 if attempts could be live for longer than this, or their time is not bounded
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) max_time: Option<u64>,
+    /// Exit 4 if a run could make more model calls than this, as far as reports tell, or they are not bounded
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
+    /// Show what differs from the worst case of another flow file
+    #[arg(long, value_name = "FLOW", value_hint = ValueHint::FilePath)]
+    pub(crate) compare: Option<PathBuf>,
+}
+
+fn dollars(text: &str) -> Result<Cost, String> {
+    Cost::parse(text).ok_or_else(|| "expected dollars such as 5 or 0.50".to_owned())
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    envoi_flow::parse_duration(text).ok_or_else(|| "expected a duration such as 90s, 30m or 2h".to_owned())
 }
 
 /// `envoi resume`.

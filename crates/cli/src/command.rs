@@ -11,6 +11,7 @@ pub(crate) mod filter;
 pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod plan;
 pub(crate) mod question;
 pub(crate) mod raise;
 pub(crate) mod repair;

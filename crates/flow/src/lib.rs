@@ -27,6 +27,7 @@ mod keys;
 mod names;
 mod notify;
 mod path;
+pub mod plan;
 mod read;
 mod routing;
 mod schema;

@@ -38,6 +38,12 @@ impl Cost {
     pub fn saturating_add(self, other: Self) -> Self {
         Self { nano_usd: self.nano_usd.saturating_add(other.nano_usd) }
     }
+
+    /// How much more this is than `other`; nothing, if it is not more.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self { nano_usd: self.nano_usd.saturating_sub(other.nano_usd) }
+    }
 }
 
 impl fmt::Display for Cost {
@@ -89,6 +95,13 @@ mod tests {
         ] {
             assert_eq!(Cost::parse(text).map(|c| c.to_string()).as_deref(), Some(shown), "{text}");
         }
+    }
+
+    #[test]
+    fn a_difference_is_exact_and_never_negative() {
+        let cost = |text: &str| Cost::parse(text).unwrap();
+        assert_eq!(cost("5.10").saturating_sub(cost("0.000000001")), cost("5.099999999"));
+        assert_eq!(cost("1").saturating_sub(cost("2")), Cost::default());
     }
 
     #[test]

@@ -44,4 +44,5 @@ pub use event::{Event, Record};
 pub use flow::Flow;
 pub use input::{Input, Refusal, Wants};
 pub use run::{ReplayError, Run};
+pub use settle::MAX_RERUNS;
 pub use status::Status;

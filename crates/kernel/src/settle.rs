@@ -21,7 +21,7 @@ use envoi_contract::{
 
 /// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
 /// without room, would otherwise be run for ever. Then a person is asked.
-const MAX_RERUNS: u32 = 3;
+pub const MAX_RERUNS: u32 = 3;
 
 /// Largest `data` of a report that stands in the journal itself (contract 3).
 const MAX_DATA_BYTES: usize = 64 * 1024;

@@ -45,6 +45,7 @@ fn each_command_prints_json_where_it_is_asked_to() {
         &["why"],
         &["logs"],
         &["check", "flow.yaml"],
+        &["plan", "flow.yaml"],
         &["repair"],
         &["doctor"],
         &["explain", "TOOL_TIMEOUT"],
@@ -179,7 +180,7 @@ fn wrong_files_are_bad_input_whoever_reads_them() {
     stage.write("spaces", vec![b' '; 20 << 20]);
     fs::create_dir(stage.path("folder")).unwrap();
     for file in ["missing", "folder", "binary", "empty", "large", "spaces"] {
-        for command in [&["check"][..], &["run"], &["handoff"], &["route"], &["conformance"]] {
+        for command in [&["check"][..], &["plan"], &["run"], &["handoff"], &["route"], &["conformance"]] {
             let done = stage.envoi(&[command, &[file]].concat());
             let what = format!("{command:?} {file}");
             assert_eq!((done.code, done.out.as_str()), (Some(2), ""), "{what}: {done:?}");

@@ -20,6 +20,7 @@ mod envelope;
 mod nasty;
 mod notify;
 mod people;
+mod plan;
 mod repair;
 mod secrets;
 mod stage;

@@ -1,0 +1,105 @@
+//! `envoi plan`: the worst case of a flow before anything runs, and whether it is past a maximum.
+
+mod compare;
+mod table;
+
+use super::run::{load, read_flow};
+use crate::{args::PlanArgs, failure::Failure, output};
+use envoi_contract::json::{Object, Value};
+use envoi_flow::plan::{Dominant, Maxima, Past, Plan, line_of, plan};
+use std::path::Path;
+
+/// The exit code of a plan that is past a maximum, as of a run that a bound has stopped.
+const PAST_MAXIMUM: u8 = 4;
+
+/// A flow file and its worst case.
+pub(super) struct Planned {
+    /// As it was named.
+    pub(super) file: String,
+    text: String,
+    pub(super) plan: Plan,
+}
+
+pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
+    let planned = Planned::read(&args.flow)?;
+    let other = args.compare.as_deref().map(Planned::read).transpose()?;
+    let maxima = Maxima {
+        attempts: args.max_attempts,
+        llm_calls: args.max_calls,
+        time_ms: args.max_time,
+        cost: args.max_cost,
+    };
+    let past = planned.plan.past(&maxima);
+    let data = if json {
+        told(&planned, other.as_ref(), &past).pretty()
+    } else {
+        let compared = other.as_ref().map(|other| compare::shown(&planned, other));
+        table::shown(&planned) + &compared.unwrap_or_default()
+    };
+    output::data(&data)?;
+    if past.is_empty() { Ok(0) } else { Err(refused(&planned, &past)) }
+}
+
+impl Planned {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let (_, text) = read_flow(path)?;
+        let plan = plan(&load(path, &text)?.flow);
+        Ok(Self { file: path.to_string_lossy().into_owned(), text, plan })
+    }
+
+    /// A figure of the file and where it stands: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.
+    pub(super) fn named(&self, dominant: &Dominant) -> String {
+        let field = &dominant.field;
+        let of = field.step().map(|step| format!(" of `{step}`")).unwrap_or_default();
+        let line =
+            line_of(&self.text, field).map(|line| format!(" ({}:{line})", self.file)).unwrap_or_default();
+        format!("`{}`{of}{line}", field.key())
+    }
+
+    /// The plan as JSON, with the lines at which what dominates stands.
+    fn told(&self) -> Object {
+        let mut members = self.plan.to_json().as_object().cloned().unwrap_or_default();
+        for (name, dominant) in
+            [("most_attempts", &self.plan.most_attempts), ("most_time", &self.plan.most_time)]
+        {
+            let line = dominant.as_ref().and_then(|dominant| line_of(&self.text, &dominant.field));
+            if let (Some(Value::Object(member)), Some(line)) = (members.get_mut(name), line) {
+                member.insert("line", Value::from(u64::try_from(line).unwrap_or(u64::MAX)));
+            }
+        }
+        members.insert("file", Value::from(self.file.as_str()));
+        members
+    }
+}
+
+fn told(planned: &Planned, other: Option<&Planned>, past: &[Past]) -> Value {
+    let mut members = planned.told();
+    members.insert("past", Value::Array(past.iter().map(Past::to_json).collect()));
+    if let Some(other) = other {
+        let differences = compare::told(&planned.plan, &other.plan);
+        members.insert("compared_with", Value::Object(other.told()));
+        members.insert("differences", differences);
+    }
+    Value::Object(members)
+}
+
+/// Each maximum that a run could pass, and by how much.
+fn refused(planned: &Planned, past: &[Past]) -> Failure {
+    let each: Vec<String> = past.iter().map(table::past).collect();
+    let message = format!("the worst case of {} is past {}", planned.file, each.join("; "));
+    let failure = Failure::new(PAST_MAXIMUM, "PLAN_PAST_MAXIMUM", message);
+    let bounded_time = past.iter().any(|past| matches!(past, Past::Time(_, Some(_))));
+    let of_attempts = past.iter().any(|past| matches!(past, Past::Attempts(..)));
+    match (&planned.plan.most_attempts, &planned.plan.most_time) {
+        (Some(most), _) if of_attempts => {
+            failure.hint(format!("{}: one less saves {}", planned.named(most), table::attempts(most.saves)))
+        }
+        (_, Some(most)) if bounded_time => {
+            failure.hint(format!("{}: one less saves {}", planned.named(most), table::duration(most.saves)))
+        }
+        _ if past.iter().any(|past| matches!(past, Past::Time(_, None))) => {
+            failure.hint("a `timeout` at each step that runs a command bounds the time")
+        }
+        _ => failure.hint("`limits` of the flow bound a run"),
+    }
+}

@@ -1,0 +1,114 @@
+//! Two plans beside each other.
+
+use super::{Planned, table};
+use crate::output;
+use envoi_contract::json::{Object, Value};
+use envoi_flow::plan::{Most, Plan, StepPlan};
+use std::cmp::Ordering;
+
+/// What a flow has that the other one has not.
+const NONE: &str = "-";
+
+/// For people: all totals, and the steps that differ.
+pub(super) fn shown(planned: &Planned, other: &Planned) -> String {
+    let head = vec![String::new(), other.file.clone(), planned.file.clone(), "DIFFERENCE".to_owned()];
+    let totals = table::figures(&planned.plan).into_iter().zip(table::figures(&other.plan));
+    let numbers = numbers(&planned.plan).into_iter().zip(numbers(&other.plan));
+    let totals = totals.zip(numbers).map(|(((name, here), (_, there)), (this, that))| {
+        let difference = if here == there { String::new() } else { difference(name, this, that) };
+        vec![name.to_owned(), there, here, difference]
+    });
+    let steps = steps(&planned.plan, &other.plan);
+    let steps = steps.into_iter().filter_map(|(id, here, there)| step(id, here, there));
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(totals).chain(steps).collect();
+    format!("\n{}", output::table(&rows))
+}
+
+/// The totals that can be subtracted, in the order in which they are shown; `None`: not bounded, or money.
+fn numbers(plan: &Plan) -> [Option<Most>; 7] {
+    let calls = plan.llm_calls.map(|calls| Most::of(u128::from(calls)));
+    [
+        Some(plan.attempts),
+        Some(plan.visits),
+        Some(plan.loop_backs),
+        plan.time_ms,
+        Some(plan.waits_ms),
+        calls,
+        None,
+    ]
+}
+
+fn difference(name: &str, this: Option<Most>, that: Option<Most>) -> String {
+    let (Some(this), Some(that)) = (this.and_then(Most::known), that.and_then(Most::known)) else {
+        return "differs".to_owned();
+    };
+    let spelt = |count: u64| match name {
+        "time" | "retry waits" => table::duration(Most::of(u128::from(count))),
+        _ => count.to_string(),
+    };
+    match this.cmp(&that) {
+        Ordering::Less => format!("-{}", spelt(that.saturating_sub(this))),
+        Ordering::Greater => format!("+{}", spelt(this.saturating_sub(that))),
+        Ordering::Equal => String::new(),
+    }
+}
+
+/// Every step of either: those of this flow, then those that only the other one has.
+fn steps<'p>(this: &'p Plan, other: &'p Plan) -> Vec<(&'p str, Option<&'p StepPlan>, Option<&'p StepPlan>)> {
+    let find = |plan: &'p Plan, id: &str| plan.steps.iter().find(|step| step.step.as_str() == id);
+    let ours =
+        this.steps.iter().map(|step| (step.step.as_str(), Some(step), find(other, step.step.as_str())));
+    let theirs = other.steps.iter().filter(|step| find(this, step.step.as_str()).is_none());
+    ours.chain(theirs.map(|step| (step.step.as_str(), None, Some(step)))).collect()
+}
+
+fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<Vec<String>> {
+    let figure = |step: &StepPlan| if step.asks { step.visits } else { step.attempts };
+    let (this, that) = (here.map(figure), there.map(figure));
+    if this == that {
+        return None;
+    }
+    let cell = |most: Option<Most>| most.map_or_else(|| NONE.to_owned(), |most| most.to_string());
+    let zero = Some(Most::of(0));
+    Some(vec![format!("step {id}"), cell(that), cell(this), difference("", this.or(zero), that.or(zero))])
+}
+
+/// For programs: what differs, each with `step` (null: of the whole flow), `figure`, `this` and `other`.
+pub(super) fn told(this: &Plan, other: &Plan) -> Value {
+    const TOTALS: [&str; 7] =
+        ["attempts", "visits", "loop_backs", "time_ms", "waits_ms", "llm_calls", "cost_usd"];
+    const OF_A_STEP: [&str; 3] = ["visits", "attempts", "time_ms"];
+    let mut found = Vec::new();
+    let (ours, theirs) = (this.to_json(), other.to_json());
+    add(&mut found, None, &TOTALS, Some(&ours), Some(&theirs));
+    let listed = |plan: &Value| plan.get("steps").and_then(Value::as_array).unwrap_or_default().to_vec();
+    let (ours, theirs) = (listed(&ours), listed(&theirs));
+    let named = |steps: &[Value], id: &str| {
+        steps.iter().find(|step| step.get("step").and_then(Value::as_str) == Some(id)).cloned()
+    };
+    for (id, ..) in steps(this, other) {
+        add(&mut found, Some(id), &OF_A_STEP, named(&ours, id).as_ref(), named(&theirs, id).as_ref());
+    }
+    Value::Array(found)
+}
+
+fn add(
+    found: &mut Vec<Value>,
+    step: Option<&str>,
+    figures: &[&str],
+    this: Option<&Value>,
+    other: Option<&Value>,
+) {
+    for figure in figures {
+        let of = |plan: Option<&Value>| plan.and_then(|plan| plan.get(figure)).cloned().unwrap_or_default();
+        let (this_figure, other_figure) = (of(this), of(other));
+        if this_figure != other_figure || this.is_some() != other.is_some() {
+            found.push(Value::Object(Object::from([
+                ("step", step.map_or(Value::Null, Value::from)),
+                ("figure", Value::from(*figure)),
+                ("this", this_figure),
+                ("other", other_figure),
+            ])));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The worst case of a flow: as a table, as JSON, against maxima, and beside another one.
+
+use crate::stage::Stage;
+use serde_json::{Value, json};
+
+fn flow(rounds: u32, limits: &str) -> String {
+    format!(
+        "flow: fix\n{limits}steps:\n  - id: repair\n    run: go\n    timeout: 10s\n    retry: {{ attempts: 2, backoff: 1s }}\n  \
+         - id: critic\n    run: go\n    timeout: 2s\n    routing:\n      kind: microloop\n      loop_to: repair\n      \
+         success_values: [OK]\n      max_iterations: {rounds}\n  - id: keep\n    ask: Keep it?\n"
+    )
+}
+
+#[test]
+fn the_worst_case_is_a_table_that_people_can_read() {
+    let stage = Stage::with_flow(&flow(3, "limits: { iterations: 2, cost_usd: \"5\" }\n"));
+    let done = stage.expect(0, &["plan", "flow.yaml"]);
+    let expected = "\
+fix: at most 9 attempts
+
+STEP    VISITS  EACH  ATTEMPTS  TIMEOUT  TIME
+repair  3       2     6         10s      1m
+critic  3       1     3         2s       6s
+keep    1       asks
+
+LOOP    BACK TO  EACH ENTRY  ENTRIES  RETURNS
+critic  repair   3           1        2
+
+attempts     9
+visits       7
+loop-backs   2            by `limits.iterations`, 3 without it
+time         1m 6s
+retry waits  3s
+model calls  not bounded
+cost         $5.00        by `limits.cost_usd`
+
+most attempts  `retry.attempts` of `repair` (flow.yaml:7) is 2: one less saves 3 attempts; 6 attempts in repair
+most time      `retry.attempts` of `repair` (flow.yaml:7) is 2: one less saves 30s; 1m in repair
+
+note: `limits.cost_usd` is tested before a start: the attempt that reaches it may report more than was left
+note: model calls are not bounded: only `limits.llm_calls` can bound what commands report
+note: not counted, because people decide it: an attempt in doubt that is run again, a run that is reopened
+";
+    assert_eq!(done.out, expected);
+    assert_eq!(done.err, "");
+    assert!(!stage.store().exists(), "planning makes no store");
+}
+
+#[test]
+fn a_maximum_that_a_run_could_pass_is_exit_4_and_says_by_how_much() {
+    let stage = Stage::with_flow(&flow(3, "limits: { cost_usd: \"5\" }\n"));
+    let within = ["plan", "flow.yaml", "--max-attempts", "12", "--max-time", "88s", "--max-cost", "5.00"];
+    assert_eq!(stage.expect(0, &within).err, "");
+    let past = [
+        "plan",
+        "flow.yaml",
+        "--max-attempts",
+        "11",
+        "--max-time",
+        "1m",
+        "--max-cost",
+        "4.5",
+        "--max-calls",
+        "9",
+    ];
+    let done = stage.expect(4, &past);
+    assert!(done.out.contains("attempts     12\n"), "the plan is shown all the same: {done:?}");
+    let expected = "error[PLAN_PAST_MAXIMUM]: the worst case of flow.yaml is past --max-attempts 11 by 1 (12 attempts); \
+                    --max-calls 9 (not bounded); --max-time 1m by 28s (1m 28s); --max-cost 4.50 by 0.50 ($5.00)\n  \
+                    hint: `retry.attempts` of `repair` (flow.yaml:7): one less saves 4 attempts\n";
+    assert_eq!(done.err, expected);
+    for (maximum, hint) in [
+        (["--max-time", "1m"], "one less saves 40s"),
+        (["--max-calls", "1"], "`limits` of the flow bound a run"),
+    ] {
+        let done = stage.expect(4, &[&["plan", "flow.yaml"][..], &maximum].concat());
+        assert!(done.err.contains(hint), "{done:?}");
+    }
+    stage.write("untimed.yaml", "flow: f\nsteps:\n  - id: a\n    run: go\n");
+    let done = stage.expect(4, &["plan", "untimed.yaml", "--max-time", "1d"]);
+    assert!(done.err.contains("--max-time 1d (not bounded)") && done.err.contains("`timeout`"), "{done:?}");
+}
+
+#[test]
+fn programs_get_everything_as_json() {
+    let stage = Stage::with_flow(&flow(3, ""));
+    let plan = stage.json(&["--json", "plan", "flow.yaml"]);
+    assert_eq!(
+        (&plan["flow"], &plan["file"], &plan["attempts"]),
+        (&json!("fix"), &json!("flow.yaml"), &json!(12))
+    );
+    assert_eq!(
+        (&plan["time_ms"], &plan["waits_ms"], &plan["llm_calls"]),
+        (&json!(88_000), &json!(4_000), &Value::Null)
+    );
+    let repair = json!({"step": "repair", "asks": false, "visits": 4, "attempts_each": 2, "reruns_each": 0, "attempts": 8,
+                        "timeout_ms": 10_000, "time_ms": 80_000});
+    assert_eq!(plan["steps"][0], repair);
+    let critic = json!({"step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false});
+    assert_eq!(plan["loops"], json!([critic]));
+    let most = json!({"key": "retry.attempts", "step": "repair", "now": 2, "one_less_saves": 4, "path": ["repair"],
+                      "spent_there": 8, "line": 6});
+    assert_eq!((&plan["most_attempts"], &plan["past"]), (&most, &json!([])));
+    let done = stage.expect(4, &["--json", "plan", "flow.yaml", "--max-attempts", "2", "--max-calls", "7"]);
+    let plan: Value = serde_json::from_str(&done.out).unwrap();
+    let past = json!([{"maximum": "max-attempts", "allowed": 2, "planned": 12},
+                      {"maximum": "max-calls", "allowed": 7, "planned": null}]);
+    assert_eq!(plan["past"], past);
+    let refused: Value = serde_json::from_str(&done.err).unwrap();
+    assert_eq!(refused["code"], "PLAN_PAST_MAXIMUM");
+}
+
+#[test]
+fn two_flows_are_compared_figure_by_figure() {
+    let stage = Stage::with_flow(&(flow(5, "") + "  - id: z\n    run: go\n    timeout: 1s\n"));
+    stage.write("before.yaml", flow(3, ""));
+    let done = stage.expect(0, &["plan", "flow.yaml", "--compare", "before.yaml"]);
+    let expected = "
+             before.yaml  flow.yaml    DIFFERENCE
+attempts     12           19           +7
+visits       9            14           +5
+loop-backs   3            5            +2
+time         1m 28s       2m 13s       +45s
+retry waits  4s           6s           +2s
+model calls  not bounded  not bounded
+cost         not bounded  not bounded
+step repair  8            12           +4
+step critic  4            6            +2
+step z       -            1            +1
+";
+    assert!(done.out.ends_with(expected), "{}", done.out);
+    let back = stage.expect(0, &["plan", "before.yaml", "--compare", "flow.yaml"]);
+    for line in ["attempts     19           12           -7\n", "step z       1            -            -1\n"]
+    {
+        assert!(back.out.contains(line), "{}", back.out);
+    }
+    let plan = stage.json(&["--json", "plan", "flow.yaml", "--compare", "before.yaml"]);
+    assert_eq!(plan["compared_with"]["attempts"], 12);
+    let differences = plan["differences"].as_array().unwrap();
+    let attempts = json!({"step": null, "figure": "attempts", "this": 19, "other": 12});
+    let new = json!({"step": "z", "figure": "attempts", "this": 1, "other": null});
+    assert!(differences.contains(&attempts) && differences.contains(&new), "{differences:?}");
+    let same = stage.json(&["--json", "plan", "flow.yaml", "--compare", "flow.yaml"]);
+    assert_eq!(same["differences"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_planned_is_bad_input() {
+    let stage = Stage::with_flow(&flow(3, ""));
+    stage.write(
+        "bad.yaml",
+        "flow: f\nsteps:\n  - id: a\n    run: go\n  - id: b\n    run: go\n    routing: { next: a }\n",
+    );
+    for arguments in [
+        &["plan", "bad.yaml"][..],
+        &["plan", "flow.yaml", "--compare", "bad.yaml"],
+        &["plan", "missing.yaml"],
+        &["plan", "flow.yaml", "--max-time", "soon"],
+        &["plan", "flow.yaml", "--max-cost", "-5"],
+        &["plan", "flow.yaml", "--max-attempts", "many"],
+    ] {
+        let done = stage.expect(2, arguments);
+        assert!(done.out.is_empty() && done.err.starts_with("error"), "{arguments:?}: {done:?}");
+    }
+    let unbounded = stage.expect(2, &["plan", "bad.yaml"]);
+    assert!(unbounded.err.contains("nothing bounds it"), "{unbounded:?}");
+}
+
+#[test]
+fn every_example_has_a_worst_case() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let stage = Stage::new();
+    let mut planned = 0;
+    for entry in std::fs::read_dir(examples).unwrap().flatten() {
+        let flow = entry.path().join("flow.yaml");
+        if flow.exists() {
+            let plan = stage.json(&["--json", "plan", flow.to_str().unwrap()]);
+            assert!(plan["attempts"].as_u64().unwrap() > 0, "{plan:#}");
+            planned += 1;
+        }
+    }
+    assert!(planned >= 3, "{planned} examples");
+}

@@ -1,0 +1,35 @@
+//! Where a figure of a plan stands in the file.
+
+use super::Field;
+use crate::{
+    diagnostic::{Place, Problems},
+    yaml::{self, Key, Kind, Node},
+};
+
+/// The line of `text` on which a field is written, from 1; where it is left to its default, the line of what would hold it.
+/// `None` where the text is not the flow that the field is of.
+#[must_use]
+pub fn line_of(text: &str, field: &Field) -> Option<usize> {
+    let root = yaml::compose(text, &mut Problems::default())?;
+    let mut at: Option<&Key> = None;
+    let mut node = &root;
+    if let Some(step) = field.step() {
+        let Kind::Sequence(items) = &member(&root, "steps")?.1.kind else { return None };
+        let is_it = |item: &&Node| match member(item, "id").map(|(_, node)| &node.kind) {
+            Some(Kind::Scalar(scalar)) => scalar.text == step.as_str(),
+            _ => false,
+        };
+        node = items.iter().find(is_it)?;
+        at = member(node, "id").map(|(key, _)| key);
+    }
+    for key in field.key().split('.') {
+        let Some((found, value)) = member(node, key) else { break };
+        (at, node) = (Some(found), value);
+    }
+    at.map(|key| Place::of(text, key.span.start).line)
+}
+
+fn member<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {
+    let Kind::Mapping(members) = &node.kind else { return None };
+    members.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
+}

@@ -1,0 +1,59 @@
+//! What of a plan is past a given maximum.
+
+use super::{Most, Plan};
+use envoi_kernel::ledger::Cost;
+
+/// What a run may come to; what is not set is not asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Maxima {
+    /// Attempts.
+    pub attempts: Option<u64>,
+    /// Model calls.
+    pub llm_calls: Option<u64>,
+    /// Milliseconds in which an attempt is live.
+    pub time_ms: Option<u64>,
+    /// Cost.
+    pub cost: Option<Cost>,
+}
+
+/// A maximum that a run of the flow could pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// Attempts: the maximum and what is planned.
+    Attempts(u64, Most),
+    /// Model calls.
+    LlmCalls(u64, Option<Most>),
+    /// Milliseconds in which an attempt is live.
+    Time(u64, Option<Most>),
+    /// Cost.
+    Cost(Cost, Option<Cost>),
+}
+
+impl Plan {
+    /// What is past `maxima`, and what is not bounded and so past any maximum.
+    #[must_use]
+    pub fn past(&self, maxima: &Maxima) -> Vec<Past> {
+        // What is more than can be told is past any maximum.
+        let over = |max: u64, planned: Most| planned.known().is_none_or(|planned| planned > max);
+        let attempts = maxima
+            .attempts
+            .filter(|max| over(*max, self.attempts))
+            .map(|max| Past::Attempts(max, self.attempts));
+        let calls = self.llm_calls.map(|calls| Most::of(u128::from(calls)));
+        let unbounded_or_over =
+            |max: u64, planned: Option<Most>| planned.is_none_or(|planned| over(max, planned));
+        let calls = maxima
+            .llm_calls
+            .filter(|max| unbounded_or_over(*max, calls))
+            .map(|max| Past::LlmCalls(max, calls));
+        let time = maxima
+            .time_ms
+            .filter(|max| unbounded_or_over(*max, self.time_ms))
+            .map(|max| Past::Time(max, self.time_ms));
+        let cost = maxima
+            .cost
+            .filter(|max| self.cost.is_none_or(|cost| cost > *max))
+            .map(|max| Past::Cost(max, self.cost));
+        [attempts, calls, time, cost].into_iter().flatten().collect()
+    }
+}

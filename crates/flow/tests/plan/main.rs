@@ -1,0 +1,14 @@
+//! The worst case of a flow: exact where that is known, and never passed by a run of the kernel.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what is not as a test expects ends it"
+)]
+
+mod adversary;
+mod counts;
+mod figures;
+mod random;
+mod soundness;
