@@ -16,6 +16,7 @@ mod commands;
 mod crash;
 mod doubt;
 mod envelope;
+mod importing;
 mod nasty;
 mod people;
 mod repair;
