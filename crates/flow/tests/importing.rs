@@ -161,6 +161,7 @@ fn everything_that_is_not_carried_as_it_is_is_listed_at_its_place() {
     let rows: Vec<(String, usize, usize, &str, Option<&str>)> = vec![
         (format!("{step}    timeuot: 3\n"), 6, 5, "`timeuot`", None),
         (format!("{step}titel: x\n"), 6, 1, "`titel`", None),
+        (format!("{step}\"a\\n\\e[31m\": x\n"), 6, 1, "`a\\u{a}\\u{1b}[31m`", None),
         (format!("{step}cross_cutting: [p, q]\n"), 6, 1, "`cross_cutting`: p, q", None),
         (format!("{step}charter: {{goal: g}}\n"), 6, 1, "`charter`", Some("a comment")),
         (format!("{step}    routing: {{kind: terminal, next: a}}\n"), 6, 31, "`next`", None),
@@ -218,6 +219,21 @@ fn everything_that_is_not_carried_as_it_is_is_listed_at_its_place() {
         assert!(found, "{line}:{column} {what} {carried:?}\n{text}\n{:#?}", imported.findings);
     }
     assert_eq!(made(step).findings, [], "what is carried as it is, is not listed");
+    assert_eq!(
+        made(&format!("title: null\n{step}    routing: null\n")).findings,
+        [],
+        "nothing is nothing to carry"
+    );
+}
+
+#[test]
+fn ids_that_fit_are_kept_and_the_others_never_take_one_of_them() {
+    let ids = ["B c", "b-c", "End", "end", "b-c-2", "d"];
+    let steps: String = ids.iter().map(|id| format!("  - id: {id}\n    agents: [x]\n")).collect();
+    let flow = flow(&made(&format!("key: attempts\nsteps:\n{steps}")));
+    let made: Vec<&str> = flow.steps.iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(made, ["b-c-3", "b-c", "end-2", "end-3", "b-c-2", "d"]);
+    assert_eq!(flow.id.as_str(), "attempts-2");
 }
 
 #[test]

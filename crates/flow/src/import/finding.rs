@@ -71,7 +71,7 @@ pub(super) struct Notes {
 
 impl Notes {
     pub(super) fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
-        self.found.push((span, what.into(), Carried::No, why.into()));
+        self.found.push((span, shown(&what.into()), Carried::No, shown(&why.into())));
     }
 
     pub(super) fn carried(
@@ -81,7 +81,8 @@ impl Notes {
         carried: impl Into<String>,
         why: impl Into<String>,
     ) {
-        self.found.push((span, what.into(), Carried::As(carried.into()), why.into()));
+        let carried = Carried::As(shown(&carried.into()));
+        self.found.push((span, shown(&what.into()), carried, shown(&why.into())));
     }
 
     /// In the order of the source.
@@ -97,4 +98,17 @@ impl Notes {
             })
             .collect()
     }
+}
+
+/// On one line, whatever the names of the source hold.
+fn shown(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            line.extend(letter.escape_unicode());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
 }

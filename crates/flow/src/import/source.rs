@@ -122,6 +122,7 @@ impl Reader<'_> {
         for (key, node) in members {
             match key.text.as_str() {
                 "key" => name = self.name(node, "`key`"),
+                "title" if is_null(node) => {}
                 "title" => title = self.line(node, "`title`"),
                 "description" | "charter" | "teaching" => {
                     let why = "it is for people; no step is told of it";

@@ -150,7 +150,7 @@ impl Finder<'_, '_> {
         refuse(problems, wrong.maybe_help(did_you_mean(&target.value, self.places.keys().copied())))
     }
 
-    /// The targets of a fork follow one another, the last one goes on to where they all lead.
+    /// The targets of a fork follow one another; the last one goes on to where they all lead, as it did.
     fn lay_in_a_row(
         &self,
         place: usize,
@@ -183,9 +183,6 @@ impl Finder<'_, '_> {
                 way.next = Some(*target);
             }
             from = *target;
-        }
-        if let Some(way) = ways.get_mut(from) {
-            way.next = join.and_then(|join| join.next);
         }
         let why = "steps do not run side by side yet";
         notes.carried(routing.span, "a fork", "a row of steps, in the order in which they are listed", why);
