@@ -117,6 +117,8 @@ pub(crate) enum Command {
     },
     /// Show the worst case of a flow: attempts, loops, time, calls and cost, and what dominates it
     Plan(PlanArgs),
+    /// Make flow files of files of the swarm dialect, and list what they do not carry
+    Import(ImportArgs),
     /// Make a hand-off (contract 2) of a step's result; a filter
     Handoff {
         /// JSON or labelled text [default: stdin]
@@ -278,6 +280,26 @@ pub(crate) enum Review {
     Again,
     /// The run fails
     Stop,
+}
+
+/// `envoi import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files of the swarm dialect
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write DIR/<flow>.yaml for each file [default: the flow of one file goes to stdout]
+    #[arg(long, short, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// What each step runs; {prompt}, {agent} and {step} are filled in, no shell is involved
+    #[arg(long, value_name = "COMMAND", default_value = envoi_flow::import::DEFAULT_COMMAND)]
+    pub(crate) command: String,
+    /// Write nothing, and exit with 6, if anything is not carried
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// What every answer may have.

@@ -69,6 +69,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Why { run, step } => command::why::why(&home, run.as_deref(), step.as_deref()),
         Command::Check { flows } => command::check::check(&flows, cli.json),
         Command::Plan(args) => command::plan::show(&args, cli.json),
+        Command::Import(args) => command::import::import(&args, cli.json),
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),

@@ -21,6 +21,7 @@ mod editor;
 mod expression;
 mod file;
 mod graph;
+pub mod import;
 pub mod inputs;
 mod json_schema;
 mod keys;

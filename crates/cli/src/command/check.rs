@@ -32,7 +32,7 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     Ok(if bad { BAD_INPUT } else { 0 })
 }
 
-fn colour() -> envoi_flow::Colour {
+pub(super) fn colour() -> envoi_flow::Colour {
     let wanted =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { envoi_flow::Colour::Always } else { envoi_flow::Colour::Never }

@@ -17,6 +17,7 @@ mod commands;
 mod crash;
 mod doubt;
 mod envelope;
+mod importing;
 mod nasty;
 mod notify;
 mod people;

@@ -1,0 +1,160 @@
+//! `envoi import`: flow files of the swarm dialect, made into flow files of ours.
+//!
+//! Nothing is written unless all files can be; what exists is overwritten only if that is wanted.
+
+use super::check::colour;
+use crate::{
+    args::ImportArgs,
+    failure::{BAD_INPUT, Failure, MACHINE},
+    output,
+};
+use envoi_contract::json::Value;
+use envoi_flow::{
+    Report,
+    import::{Command, ImportError, Imported, import as import_text},
+};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// Exit code when `--strict` refuses.
+const REFUSED: u8 = 6;
+
+/// A file that was read, and what became of it.
+struct Made {
+    name: String,
+    imported: Imported,
+}
+
+pub(crate) fn import(args: &ImportArgs, json: bool) -> Result<u8, Failure> {
+    let command = command(&args.command)?;
+    if args.files.len() > 1 && args.output.is_none() {
+        let message = "several files cannot all go to stdout, and nothing was written";
+        return Err(Failure::new(BAD_INPUT, "OUTPUT_NEEDED", message).hint("name a folder: `--output DIR`"));
+    }
+    let (mut made, mut wrong) = (Vec::new(), Vec::new());
+    for path in &args.files {
+        let name = path.to_string_lossy().into_owned();
+        match import_text(&name, &read(path)?, &command) {
+            Ok(imported) => made.push(Made { name, imported }),
+            Err(ImportError::Source(report)) => wrong.push(report),
+            Err(error @ ImportError::Defect(_)) => return Err(defect(&error)),
+        }
+    }
+    let lost = made.iter().flat_map(|made| &made.imported.findings).filter(|found| found.is_lost()).count();
+    let refused = args.strict && lost > 0;
+    let writes = wrong.is_empty() && !refused;
+    if json {
+        tell_json(&made, &wrong, writes && args.output.is_none())?;
+    } else {
+        tell(&made, &wrong);
+    }
+    if !wrong.is_empty() {
+        return Ok(BAD_INPUT);
+    }
+    if refused {
+        return Err(incomplete(lost));
+    }
+    match &args.output {
+        Some(folder) => write(folder, &made, args.force)?,
+        None => made.iter().try_for_each(|made| output::data(&made.imported.text))?,
+    }
+    Ok(0)
+}
+
+fn command(text: &str) -> Result<Command, Failure> {
+    Command::parse(text).map_err(|error| {
+        Failure::new(BAD_INPUT, "COMMAND_INVALID", format!("--command: {error}"))
+            .hint("such as 'claude -p {prompt}'; `{agent}` and `{step}` may stand in it too")
+    })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|error| {
+        Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{}: {error}", path.display()))
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Failure::new(BAD_INPUT, "FLOW_SYNTAX", format!("{}: byte {place} is not UTF-8", path.display()))
+    })
+}
+
+fn defect(error: &ImportError) -> Failure {
+    let (ImportError::Defect(report) | ImportError::Source(report)) = error;
+    let message = format!("{error}\n{}", report.render(envoi_flow::Colour::Never).trim_end());
+    Failure::new(MACHINE, "IMPORT_DEFECT", message)
+        .hint("please report it, with the file; nothing was written")
+}
+
+fn incomplete(lost: usize) -> Failure {
+    let things = if lost == 1 { "1 thing is" } else { &format!("{lost} things are") };
+    Failure::new(REFUSED, "IMPORT_INCOMPLETE", format!("{things} not carried, and nothing was written"))
+        .hint("without `--strict` the rest is written; the report says what is left out")
+}
+
+/// For people: one line a finding, one a file.
+fn tell(made: &[Made], wrong: &[Report]) {
+    for report in wrong {
+        eprint!("{}", report.render(colour()));
+    }
+    if !wrong.is_empty() && !made.is_empty() {
+        eprintln!("nothing was written; of the other files:");
+    }
+    for Made { name, imported } in made {
+        for finding in &imported.findings {
+            eprintln!("{name}:{}", finding.line());
+        }
+        let lost = imported.findings.iter().filter(|finding| finding.is_lost()).count();
+        let otherwise = imported.findings.len().saturating_sub(lost);
+        let steps =
+            if imported.steps == 1 { "1 step".to_owned() } else { format!("{} steps", imported.steps) };
+        let flow = &imported.flow;
+        eprintln!("{name}: flow `{flow}`, {steps}; {otherwise} carried otherwise, {lost} not carried");
+    }
+}
+
+/// For programs: one list of all findings and mistakes; on stderr where stdout has the flow.
+fn tell_json(made: &[Made], wrong: &[Report], flow_on_stdout: bool) -> Result<(), Failure> {
+    let found =
+        made.iter().flat_map(|made| made.imported.findings.iter().map(|found| found.to_json(&made.name)));
+    let mistakes = wrong.iter().map(Report::to_json);
+    let mistakes = mistakes.flat_map(|list| list.as_array().map(<[Value]>::to_vec).unwrap_or_default());
+    let list = Value::Array(found.chain(mistakes).collect()).pretty();
+    if flow_on_stdout {
+        eprint!("{list}");
+        return Ok(());
+    }
+    output::data(&list)
+}
+
+/// Each flow into a file that is named for it.
+fn write(folder: &Path, made: &[Made], force: bool) -> Result<(), Failure> {
+    let mut places: BTreeMap<PathBuf, &Made> = BTreeMap::new();
+    for one in made {
+        let place = folder.join(format!("{}.yaml", one.imported.flow));
+        if let Some(other) = places.insert(place.clone(), one) {
+            let message = format!("{} and {} would both be {}", other.name, one.name, place.display());
+            return Err(exists(message, "import them into different folders"));
+        }
+    }
+    if let Some(place) = places.keys().find(|place| !force && place.exists()) {
+        let message = format!("{} exists and is left as it is", place.display());
+        return Err(exists(message, "name another folder, or overwrite with `--force`"));
+    }
+    let failed = |place: &Path, error: io::Error| Failure::machine(place.display(), error);
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (place, one) in &places {
+        let file = if force { File::create(place) } else { File::create_new(place) };
+        let written = file.and_then(|mut file| file.write_all(one.imported.text.as_bytes()));
+        written.map_err(|error| failed(place, error))?;
+        eprintln!("wrote {}", place.display());
+    }
+    Ok(())
+}
+
+fn exists(message: String, hint: &str) -> Failure {
+    Failure::new(BAD_INPUT, "FILE_EXISTS", format!("{message}; nothing was written")).hint(hint)
+}

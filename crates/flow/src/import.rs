@@ -1,0 +1,145 @@
+//! Flow files of the swarm dialect, made into flow files of ours.
+//!
+//! Owns what each key of that dialect becomes, and that nothing of it is lost unseen: whatever is not carried as it is
+//! becomes a [`Finding`] with its place. The mapping stands in `docs/import.md`. Reads and writes no file; what it writes
+//! is checked as any flow file is before anybody gets it.
+
+mod command;
+mod finding;
+mod ids;
+mod order;
+mod outline;
+mod prompt;
+mod quote;
+mod routing;
+mod source;
+mod ways;
+mod write;
+
+pub use command::{Command, CommandError};
+pub use finding::{Carried, Finding};
+
+use crate::{
+    FLOW_INVALID, Report, Span,
+    diagnostic::{Diagnostic, Problems},
+    yaml,
+};
+use finding::Notes;
+
+/// The file is no flow of the swarm dialect, or one with mistakes that cannot be repaired.
+pub const IMPORT_INVALID: &str = "IMPORT_INVALID";
+
+/// The command of every step unless another one is given.
+pub const DEFAULT_COMMAND: &str = "claude -p {prompt}";
+
+/// A flow file of ours, made from one of the dialect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The flow's id.
+    pub flow: String,
+    /// The text of the flow file; [`crate::load`] has accepted it.
+    pub text: String,
+    /// How many steps it has.
+    pub steps: usize,
+    /// All that was not carried as it is, in the order of the source.
+    pub findings: Vec<Finding>,
+}
+
+/// Why there is no flow file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ImportError {
+    /// The source is wrong; it is to be corrected.
+    #[error("`{}` cannot be imported", .0.file)]
+    Source(Report),
+    /// What was made of the source is no flow that can run: a defect of the importer. The report is about its text.
+    #[error("the flow made from `{}` cannot run, which is a defect of the importer", .0.file)]
+    Defect(Report),
+}
+
+/// Makes a flow file of the text of a file of the swarm dialect; `name` is how messages call that file.
+///
+/// The same name, text and command give the same bytes.
+///
+/// # Errors
+/// See [`ImportError`]; of a source, everything that is wrong with it.
+pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, ImportError> {
+    let mut problems = Problems::default();
+    let mut notes = Notes::default();
+    let made = make(name, text, command, &mut notes, &mut problems);
+    let Some(made) = made.filter(|_| problems.is_empty()) else {
+        return Err(ImportError::Source(refused(problems, name, text)));
+    };
+    let findings = notes.into_findings(text);
+    let written = write::write(name, &made, &findings, command);
+    match crate::load(name, &written) {
+        Ok(loaded) => Ok(Imported {
+            flow: loaded.flow.id.as_str().to_owned(),
+            text: written,
+            steps: loaded.flow.steps.len(),
+            findings,
+        }),
+        Err(report) => Err(ImportError::Defect(report)),
+    }
+}
+
+/// A flow that is ready to be written.
+struct Made {
+    id: String,
+    title: Option<String>,
+    /// Paragraphs for the top of the file.
+    told: Vec<Vec<String>>,
+    steps: Vec<MadeStep>,
+}
+
+/// A step that is ready to be written.
+struct MadeStep {
+    id: String,
+    /// Arguments of its command, as templates.
+    run: Vec<String>,
+    routing: Option<routing::Routing>,
+}
+
+fn make(
+    name: &str,
+    text: &str,
+    command: &Command,
+    notes: &mut Notes,
+    problems: &mut Problems,
+) -> Option<Made> {
+    if text.len() > crate::MAX_BYTES {
+        let message = format!("a file to import has at most {} bytes", crate::MAX_BYTES);
+        problems.add(Diagnostic::syntax(Span::default(), message));
+        return None;
+    }
+    if text.starts_with('\u{feff}') {
+        let message = "the file begins with a byte order mark";
+        problems.add(Diagnostic::syntax(Span::default(), message).help("save it as UTF-8 without one"));
+        return None;
+    }
+    let Some(root) = yaml::compose(text, problems) else {
+        if problems.is_empty() {
+            problems.add(Diagnostic::invalid(Span::default(), format!("`{name}` is empty")));
+        }
+        return None;
+    };
+    if !problems.is_empty() {
+        return None;
+    }
+    let source = source::read(&root, notes, problems)?;
+    let ways = ways::find(&source.steps, notes, problems)?;
+    let names = ids::Names::of(&source, &ways, notes);
+    let steps = routing::steps(&source, &ways, &names, command, notes, problems);
+    let told = source.told.iter().map(|(key, node)| outline::member(&key.text, node)).collect();
+    Some(Made { id: names.flow, title: source.title, told, steps })
+}
+
+/// The readers that the importer shares with the flow file speak of a flow; here it is a source.
+fn refused(problems: Problems, name: &str, text: &str) -> Report {
+    let mut report = problems.into_report(name, text);
+    for diagnostic in &mut report.diagnostics {
+        if diagnostic.code == FLOW_INVALID {
+            diagnostic.code = IMPORT_INVALID;
+        }
+    }
+    report
+}

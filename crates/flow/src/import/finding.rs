@@ -1,0 +1,114 @@
+//! What was not carried as it is, and why.
+//!
+//! Owns the list and its order. It does not know what any key means.
+
+use crate::{Place, Span};
+use envoi_contract::json::{Object, Value};
+
+/// One thing of the source that the flow file does not have as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where it stands in the source.
+    pub place: Place,
+    /// What it is: a key, an id, a value.
+    pub what: String,
+    /// What became of it.
+    pub carried: Carried,
+    /// Why.
+    pub why: String,
+}
+
+/// What became of a thing of the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    /// It is in the flow file, as this.
+    As(String),
+    /// It is not in the flow file, or has no effect there.
+    No,
+}
+
+impl Finding {
+    /// Whether it is lost.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.carried == Carried::No
+    }
+
+    /// On one line, without the file's name.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let carried = match &self.carried {
+            Carried::As(what) => format!("carried as {what}"),
+            Carried::No => "not carried".to_owned(),
+        };
+        format!("{}:{}: {}: {carried}: {}", self.place.line, self.place.column, self.what, self.why)
+    }
+
+    /// For programs: `file, line, column, what, carried, why`; `carried` is `no`, or what it became.
+    #[must_use]
+    pub fn to_json(&self, file: &str) -> Value {
+        let number = |count: usize| Value::from(u64::try_from(count).unwrap_or(u64::MAX));
+        let carried = match &self.carried {
+            Carried::As(what) => what.as_str(),
+            Carried::No => "no",
+        };
+        Value::Object(Object::from([
+            ("file", Value::from(file)),
+            ("line", number(self.place.line)),
+            ("column", number(self.place.column)),
+            ("what", Value::from(self.what.as_str())),
+            ("carried", Value::from(carried)),
+            ("why", Value::from(self.why.as_str())),
+        ]))
+    }
+}
+
+/// The findings so far, with their places as spans.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    found: Vec<(Span, String, Carried, String)>,
+}
+
+impl Notes {
+    pub(super) fn lost(&mut self, span: Span, what: impl Into<String>, why: impl Into<String>) {
+        self.found.push((span, shown(&what.into()), Carried::No, shown(&why.into())));
+    }
+
+    pub(super) fn carried(
+        &mut self,
+        span: Span,
+        what: impl Into<String>,
+        carried: impl Into<String>,
+        why: impl Into<String>,
+    ) {
+        let carried = Carried::As(shown(&carried.into()));
+        self.found.push((span, shown(&what.into()), carried, shown(&why.into())));
+    }
+
+    /// In the order of the source.
+    pub(super) fn into_findings(mut self, text: &str) -> Vec<Finding> {
+        self.found.sort_by_key(|(span, ..)| span.start);
+        let found = self.found.into_iter();
+        found
+            .map(|(span, what, carried, why)| Finding {
+                place: Place::of(text, span.start),
+                what,
+                carried,
+                why,
+            })
+            .collect()
+    }
+}
+
+/// On one line, whatever the names of the source hold.
+fn shown(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() {
+            line.extend(letter.escape_unicode());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
+}

@@ -1,0 +1,75 @@
+//! The order in which the steps are written.
+//!
+//! Owns that each step stands after all that go on to it, as the flow file wants it, and that a run begins where the source
+//! began. Steps that stand so already keep their order. A circle of `next` has no end, and is a mistake.
+
+use super::{finding::Notes, source::Step, ways::Way};
+use crate::diagnostic::{Diagnostic, Problems};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn of(
+    steps: &[Step<'_>],
+    ways: &[Way],
+    reached: &[bool],
+    notes: &mut Notes,
+    problems: &mut Problems,
+) -> Option<Vec<usize>> {
+    let wanted: Vec<usize> = (0..steps.len()).filter(|place| reached.get(*place) == Some(&true)).collect();
+    let order = sorted(&wanted, ways);
+    // What goes on to the first step has come from there: that is a circle too, whatever lies between.
+    let back = wanted.iter().find(|place| ways.get(**place).is_some_and(|way| way.next == Some(0)));
+    let back = back.copied().or_else(|| {
+        let written: BTreeSet<usize> = order.iter().copied().collect();
+        let leads_back =
+            |place: &usize| ways.get(*place).and_then(|way| way.next).is_some_and(|to| to <= *place);
+        wanted.iter().copied().find(|place| !written.contains(place) && leads_back(place))
+    });
+    if let Some(step) = back.and_then(|place| steps.get(place)) {
+        problems.add(circle(step));
+        return None;
+    }
+    let moved = order.iter().zip(&wanted).find(|(written, listed)| written != listed);
+    if let Some(step) = moved.and_then(|(_, listed)| steps.get(*listed)) {
+        let what = format!("the place of `{}`", step.id.value);
+        notes.carried(
+            step.id.span,
+            what,
+            "another order of steps",
+            "a step stands after those that go on to it",
+        );
+    }
+    Some(order)
+}
+
+/// Each place after those whose `next` it is, the smaller of two first. Those of a circle, and what only they lead to, are
+/// not among them.
+fn sorted(wanted: &[usize], ways: &[Way]) -> Vec<usize> {
+    let next = |place: &usize| ways.get(*place).and_then(|way| way.next);
+    let mut awaited: BTreeMap<usize, usize> = BTreeMap::new();
+    for to in wanted.iter().filter_map(next) {
+        let count = awaited.entry(to).or_default();
+        *count = count.saturating_add(1);
+    }
+    let mut ready: BTreeSet<usize> =
+        wanted.iter().copied().filter(|place| !awaited.contains_key(place)).collect();
+    let mut order = Vec::with_capacity(wanted.len());
+    while let Some(place) = ready.pop_first() {
+        order.push(place);
+        let Some(to) = next(&place) else { continue };
+        if let Some(count) = awaited.get_mut(&to) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                ready.insert(to);
+            }
+        }
+    }
+    order
+}
+
+/// A `next` that leads back.
+fn circle(step: &Step<'_>) -> Diagnostic {
+    let next = step.routing.as_ref().and_then(|routing| routing.next.as_ref());
+    let message = format!("`{}` leads back, and nothing ends that", step.id.value);
+    let help = "a loop has `kind: microloop`, `loop_target` and `loop_success_values`";
+    Diagnostic::invalid(next.map_or(step.id.span, |next| next.span), message).help(help)
+}
