@@ -20,6 +20,7 @@ echo "|---|---|---|---|---|"
 "$bench" many 200 20
 "$bench" many 1000 10
 BENCH=$bench bench/engine-fsyncs.sh
+"$bench" asked
 "$bench" memory 1000
 "$bench" spawn
 "$bench" start

@@ -5,6 +5,7 @@
 
 mod engine;
 mod filters;
+mod people;
 mod processes;
 mod raw;
 mod row;
@@ -16,8 +17,7 @@ use std::process::ExitCode;
 /// What is wrong is told as it is; nobody handles it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const USAGE: &str =
-    "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|fsyncs RUNS STEPS";
+const USAGE: &str = "usage: envoi-bench alone|many RUNS STEPS|memory RUNS|bytes|filters|spawn|start|asked|fsyncs RUNS STEPS|asked-fsyncs RUNS";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +43,8 @@ fn measure(words: &[&str]) -> Outcome<Vec<Row>> {
         ["filters"] => filters::both(),
         ["spawn"] => Ok(vec![processes::step_against_spawn()?]),
         ["start"] => Ok(vec![processes::start_to_first_run()?]),
+        ["asked"] => people::pause_and_resume(),
+        ["asked-fsyncs", runs] => people::between_marks(runs.parse()?).map(|()| Vec::new()),
         ["fsyncs", runs, steps] => engine::between_marks(runs.parse()?, steps.parse()?).map(|()| Vec::new()),
         _ => Err(USAGE.into()),
     }

@@ -23,3 +23,10 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
+
+/// The value that so many in a hundred do not exceed; 0 of none.
+pub(crate) fn percentile(mut values: Vec<f64>, hundredths: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = values.len().saturating_mul(hundredths).div_ceil(100).saturating_sub(1);
+    values.get(place).copied().unwrap_or(0.0)
+}

@@ -6,12 +6,13 @@ use crate::Outcome;
 use envoi_contract::{json::Object, time::Timestamp};
 use envoi_engine::{
     Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower, World,
+    protocol::Response,
 };
 use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, PinnedFlow, Store, Writer};
 use envoi_kernel::{
     Flow, Record, Run,
     event::{Blob, Event, Outcome as Ending},
-    ids::{AttemptId, Principal, RunId},
+    ids::{AttemptId, InterruptId, Principal, RunId},
     input::{AttemptResult, Start},
 };
 use std::{
@@ -22,6 +23,7 @@ use std::{
         Arc,
         mpsc::{self, Receiver, Sender},
     },
+    time::Instant,
 };
 
 /// What the steps of a stage do.
@@ -39,6 +41,7 @@ pub(crate) struct Stage {
     mailbox: Sender<Message>,
     inbox: Receiver<Message>,
     seen: Rc<Seen>,
+    followers: Followers,
     layout: Layout,
     flow: Arc<Flow>,
     text: String,
@@ -53,35 +56,44 @@ struct Seen {
     ended: Cell<u64>,
     started: Cell<u64>,
     wrong: Cell<bool>,
+    commits: Cell<u64>,
+    /// When followers had heard of the newest commit.
+    shown_at: Cell<Option<Instant>>,
 }
 
 impl Stage {
-    /// An empty store in `dir`, and a flow of `steps` steps in a row. The store is left there: a file system may be slow
-    /// for seconds after thousands of files were removed (ext4 does not use their inodes again at once, and searches).
+    /// A stage for a flow of `steps` steps in a row.
     pub(crate) fn new(dir: &Path, jobs: usize, steps: u32, kind: Steps) -> Outcome<Self> {
+        Self::of(dir, jobs, &flow_text(steps), kind)
+    }
+
+    /// An empty store in `dir`, and a flow. The store is left there: a file system may be slow for seconds after thousands
+    /// of files were removed (ext4 does not use their inodes again at once, and searches).
+    pub(crate) fn of(dir: &Path, jobs: usize, text: &str, kind: Steps) -> Outcome<Self> {
         let folder = tempfile::tempdir_in(dir)?.keep();
         let layout = Layout::new(folder.join(".envoi"));
         let store = Store::open(layout.clone())?;
         let writer = store.writer(store.take_epoch()?)?;
         let (mailbox, inbox) = mpsc::channel();
         let seen = Rc::new(Seen::default());
-        let shower = Shower::new(layout.clone(), store.reader()?, Followers::default());
+        let followers = Followers::default();
+        let shower = Shower::new(layout.clone(), store.reader()?, followers.clone());
         let world = World {
             clock: Box::new(SystemClock),
-            log: Box::new(WriterLog { writer, mailbox: mailbox.clone() }),
+            log: Box::new(WriterLog { writer, mailbox: mailbox.clone(), seen: Rc::clone(&seen) }),
             runner: Box::new(AtOnce { mailbox: mailbox.clone(), blobs: store.blobs(), kind, count: 0 }),
             observer: Box::new(Counting { shower, seen: Rc::clone(&seen) }),
         };
-        let text = flow_text(steps);
-        let loaded = envoi_flow::load("bench.yaml", &text).map_err(|report| report.to_string())?;
+        let loaded = envoi_flow::load("bench.yaml", text).map_err(|report| report.to_string())?;
         Ok(Self {
             engine: Engine::new(world, jobs),
             mailbox,
             inbox,
             seen,
+            followers,
             layout,
             flow: Arc::new(loaded.flow),
-            text,
+            text: text.to_owned(),
             language: loaded.language,
             runs: 0,
             folder,
@@ -90,11 +102,51 @@ impl Stage {
 
     /// Begins `runs` runs; their messages wait for the loop.
     pub(crate) fn begin(&mut self, runs: u32) -> Outcome<()> {
-        for _ in 0..runs {
-            let begin = self.next_run()?;
-            self.mailbox.send(Message::Begin(Box::new(begin)))?;
+        (0..runs).try_for_each(|_| self.begin_one().map(drop))
+    }
+
+    /// Begins one run, as [`Stage::begin`].
+    pub(crate) fn begin_one(&mut self) -> Outcome<RunId> {
+        let begin = self.next_run()?;
+        let run = begin.start.run.clone();
+        self.mailbox.send(Message::Begin(Box::new(begin)))?;
+        Ok(run)
+    }
+
+    /// Hands the loop a message, past its mailbox.
+    pub(crate) fn hand(&mut self, message: Message) -> Outcome<()> {
+        self.engine.handle(message);
+        self.engine.stopped().map_or(Ok(()), |error| Err(error.to_string().into()))
+    }
+
+    /// Lets the loop run until an attempt has come to its end, and takes that message out of its mailbox.
+    pub(crate) fn play_until_one_settles(&mut self) -> Outcome<Message> {
+        loop {
+            match self.inbox.recv()? {
+                settled @ Message::Settled { .. } => return Ok(settled),
+                other => self.hand(other)?,
+            }
         }
-        Ok(())
+    }
+
+    /// From now on `follower` hears of the run, until it is at rest.
+    pub(crate) fn follow(&self, run: &RunId, follower: Sender<Response>) {
+        self.followers.add(run, follower);
+    }
+
+    /// The question that the run asks.
+    pub(crate) fn open_question(&self, run: &RunId) -> Option<InterruptId> {
+        self.engine.run(run)?.interrupts().next().map(|raised| raised.interrupt.clone())
+    }
+
+    /// Commits so far.
+    pub(crate) fn commits(&self) -> u64 {
+        self.seen.commits.get()
+    }
+
+    /// When followers had heard of the newest commit.
+    pub(crate) fn shown_at(&self) -> Option<Instant> {
+        self.seen.shown_at.get()
     }
 
     /// Lets the loop run until all runs have ended.
@@ -112,13 +164,11 @@ impl Stage {
         self.layout.root()
     }
 
-    fn play_until(&mut self, over: impl Fn(&Self) -> bool) -> Outcome<()> {
+    /// Lets the loop run until this is so.
+    pub(crate) fn play_until(&mut self, over: impl Fn(&Self) -> bool) -> Outcome<()> {
         while !over(self) {
             let message = self.inbox.recv()?;
-            self.engine.handle(message);
-            if let Some(error) = self.engine.stopped() {
-                return Err(error.to_string().into());
-            }
+            self.hand(message)?;
         }
         if self.seen.wrong.get() {
             return Err("a run did not succeed: this is no measurement".into());
@@ -175,10 +225,12 @@ impl Clock for SystemClock {
 struct WriterLog {
     writer: Writer,
     mailbox: Sender<Message>,
+    seen: Rc<Seen>,
 }
 
 impl Log for WriterLog {
     fn submit(&mut self, commit: Commit) {
+        self.seen.commits.set(self.seen.commits.get().saturating_add(1));
         let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
         self.writer
             .submit(commit, Box::new(move |result| drop(mailbox.send(Message::Committed { run, result }))));
@@ -203,7 +255,9 @@ impl Observer for Counting {
                 _ => {}
             }
         }
-        self.shower.committed(run, records)
+        let shown = self.shower.committed(run, records);
+        self.seen.shown_at.set(Some(Instant::now()));
+        shown
     }
 }
 

@@ -79,9 +79,9 @@ impl Shower {
 
     /// An engine that was stopped after its commit, and overtaken, must not put its old files over newer ones.
     fn check_newest(&self, run: &RunId, records: &[Record]) -> Result<(), String> {
-        let row = self.reader.run(run).map_err(|error| error.to_string())?;
+        let next = self.reader.next_seq(run).map_err(|error| error.to_string())?;
         match records.last() {
-            Some(last) if row.next_seq > last.seq.saturating_add(1) => {
+            Some(last) if next > last.seq.saturating_add(1) => {
                 Err(format!("another engine has gone on with run `{run}`"))
             }
             _ => Ok(()),

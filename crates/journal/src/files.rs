@@ -210,7 +210,10 @@ impl Files<'_> {
         fill: impl FnOnce(&mut File) -> Result<(), Fill>,
     ) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: target.to_owned(), source };
-        fs::create_dir_all(durable::parent(target)).map_err(failed)?;
+        let folder = durable::parent(target);
+        if !folder.is_dir() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
         let (temporary, mut file) = Temporary::create(&self.layout.temporary()).map_err(failed)?;
         fill(&mut file).map_err(|fill| fill.of(target))?;
         file.set_permissions(Permissions::from_mode(0o444)).map_err(failed)?;

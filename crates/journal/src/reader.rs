@@ -65,6 +65,16 @@ impl Reader {
         row.into_iter().next().ok_or_else(|| missing("run", run))
     }
 
+    /// The place of a run's next event: [`RunRow::next_seq`], without the rest of the row.
+    ///
+    /// # Errors
+    /// As [`Reader::run`].
+    pub fn next_seq(&self, run: &RunId) -> Result<Seq, ReadError> {
+        let sql = "SELECT runs.next_seq FROM journals JOIN runs USING (run) WHERE journals.id = ?1";
+        let next: Option<i64> = self.one(sql, [run.as_str()], |row| row.get(0))?;
+        next.map(unsigned).ok_or_else(|| missing("run", run))
+    }
+
     /// Runs, newest first.
     ///
     /// # Errors
@@ -170,9 +180,10 @@ impl Reader {
 
     /// Whether no later visit of the same step has left a hand-off.
     pub(crate) fn is_newest(&self, run: &RunId, visit: &VisitId) -> Result<bool, ReadError> {
-        let sql = "SELECT 1 FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit > ?4 LIMIT 1";
-        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
-        Ok(self.one(sql, values, |_| Ok(()))?.is_none())
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM handoffs WHERE run = journals.run AND scope = ?2 AND step = ?3 \
+                   AND visit > ?4) FROM journals WHERE id = ?1";
+        let values = params![run.as_str(), visit.scope, visit.step.as_str(), visit.visit];
+        self.one(sql, values, |row| row.get(0))?.ok_or_else(|| missing("run", run))
     }
 
     /// The newest version of every artifact of a run.

@@ -73,6 +73,11 @@ pub fn segments(template: &str) -> Vec<Segment<'_>> {
     found
 }
 
+/// Whether `template` has no expression in it and stands for itself: no value is needed to fill it in.
+pub(crate) fn is_text(template: &str) -> bool {
+    !template.contains("${{")
+}
+
 /// What stands before and after the `}}` at `end`.
 fn split_around(text: &str, end: usize) -> Option<(&str, &str)> {
     Some((text.get(..end)?, text.get(end.checked_add(2)?..)?))

@@ -108,13 +108,15 @@ pub(crate) fn sent_back_by<'a>(
 }
 
 /// The loops around `step`: their length and the step that closes them. A step that is no loop counts once it was repeated.
+/// While no loop has gone back there is nothing to know of any, and none is looked for: a long flow asks at each start.
 fn around<'a>(
     flow: &'a Flow,
     loops: &'a BTreeMap<StepId, LoopState>,
     step: &StepId,
 ) -> impl Iterator<Item = (usize, &'a Step)> {
-    let position = flow.position(step);
-    flow.steps.iter().filter_map(move |closing| {
+    let steps = if loops.is_empty() { &[] } else { flow.steps.as_slice() };
+    let position = steps.iter().position(|other| other.id == *step);
+    steps.iter().filter_map(move |closing| {
         if !closes_a_loop(flow, closing) && !loops.contains_key(&closing.id) {
             return None;
         }

@@ -6,7 +6,7 @@ use crate::{
     control::{Control, StepResult},
     draft::Draft,
     event::{AttemptStarted, Command},
-    expression::{EvaluationError, Scope},
+    expression::{self, EvaluationError, Scope},
     flow::{AskPlan, CommandPlan, Step, StepKind, Template},
     ids::VisitId,
     loops,
@@ -16,6 +16,7 @@ use envoi_contract::{
     json::{Object, Value},
     skill_report::SkillError,
 };
+use std::cell::OnceCell;
 
 /// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
 const MAX_VALUE_BYTES: usize = 100 * 1024;
@@ -47,6 +48,40 @@ pub(crate) fn scope(control: &Control) -> Scope {
     Scope::new(&root)
 }
 
+/// The values that expressions see now, made when the first expression needs them: they are as many as the run had steps,
+/// and most commands have no expression.
+struct Values<'a> {
+    control: &'a Control,
+    scope: OnceCell<Scope>,
+}
+
+impl<'a> Values<'a> {
+    fn of(control: &'a Control) -> Self {
+        Self { control, scope: OnceCell::new() }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.scope.get_or_init(|| scope(self.control))
+    }
+
+    fn render(&self, Template(template): &Template) -> Result<String, SkillError> {
+        if expression::is_text(template) {
+            return Ok(template.clone());
+        }
+        self.scope().render(template).map_err(|error| expression_failed(&error))
+    }
+
+    fn render_script(
+        &self,
+        Template(template): &Template,
+    ) -> Result<(String, Vec<(String, String)>), SkillError> {
+        if expression::is_text(template) {
+            return Ok((template.clone(), Vec::new()));
+        }
+        self.scope().render_script(template).map_err(|error| expression_failed(&error))
+    }
+}
+
 fn step_value(result: &StepResult, run_base: &str) -> Value {
     let mut members = Object::default();
     let status = match result.status {
@@ -74,20 +109,20 @@ fn is_reference(data: &Value) -> bool {
 
 /// What the next attempt of `visit` is started with.
 pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result<AttemptStarted, SkillError> {
-    let scope = scope(&draft.control);
+    let values = Values::of(&draft.control);
     let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
     let loops = &draft.control.loops;
     let StepKind::Run(plan) = &step.kind else {
         let message = format!("step `{}` asks a person and has no command", step.id);
         return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
     };
-    let mut env = environment(&scope, draft.flow.env.iter().chain(&step.env))?;
-    let command = command(&scope, plan, &mut env)?;
+    let mut env = environment(&values, draft.flow.env.iter().chain(&step.env))?;
+    let command = command(&values, plan, &mut env)?;
     Ok(AttemptStarted {
         attempt: visit.attempt(attempts.saturating_add(1)),
         command,
         env,
-        cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&scope, cwd))?,
+        cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&values, cwd))?,
         timeout_ms: step.timeout_ms,
         iteration: loops::iteration(draft.flow, loops, &visit.step),
         handoff: draft.control.last_handoff.clone(),
@@ -100,7 +135,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
 
 /// The message of a question, filled in.
 pub(crate) fn question(draft: &Draft<'_>, plan: &AskPlan) -> Result<String, SkillError> {
-    let text = scope(&draft.control).render(&plan.message.0).map_err(|error| expression_failed(&error))?;
+    let text = Values::of(&draft.control).render(&plan.message)?;
     if text.len() > MAX_QUESTION_BYTES {
         let message = format!(
             "the question has {} bytes, and at most {MAX_QUESTION_BYTES} can be put; name a file instead",
@@ -113,18 +148,17 @@ pub(crate) fn question(draft: &Draft<'_>, plan: &AskPlan) -> Result<String, Skil
 
 /// In a script, values travel as variables, which are added to `env`: a value is never read as shell code.
 fn command(
-    scope: &Scope,
+    values: &Values<'_>,
     plan: &CommandPlan,
     env: &mut Vec<(String, String)>,
 ) -> Result<Command, SkillError> {
     match plan {
         CommandPlan::Exec(argv) => {
-            let argv = argv.iter().map(|argument| value(scope, argument)).collect::<Result<_, _>>()?;
+            let argv = argv.iter().map(|argument| value(values, argument)).collect::<Result<_, _>>()?;
             Ok(Command::Exec(argv))
         }
         CommandPlan::Shell(template) => {
-            let (script, variables) =
-                scope.render_script(&template.0).map_err(|error| expression_failed(&error))?;
+            let (script, variables) = values.render_script(template)?;
             for (_, text) in &variables {
                 check_size(text)?;
             }
@@ -136,20 +170,20 @@ fn command(
 }
 
 fn environment<'a>(
-    scope: &Scope,
+    values: &Values<'_>,
     variables: impl Iterator<Item = &'a (String, Template)>,
 ) -> Result<Vec<(String, String)>, SkillError> {
     let mut rendered: Vec<(String, String)> = Vec::new();
     for (name, template) in variables {
-        let text = value(scope, template)?;
+        let text = value(values, template)?;
         rendered.retain(|(earlier, _)| earlier != name);
         rendered.push((name.clone(), text));
     }
     Ok(rendered)
 }
 
-fn value(scope: &Scope, template: &Template) -> Result<String, SkillError> {
-    let text = scope.render(&template.0).map_err(|error| expression_failed(&error))?;
+fn value(values: &Values<'_>, template: &Template) -> Result<String, SkillError> {
+    let text = values.render(template)?;
     check_size(&text)?;
     Ok(text)
 }

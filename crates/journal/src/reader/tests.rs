@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Class, Writer,
-    testing::{Place, commit, flow, handoff, interrupt, place, raised, run, started, step, timer_set},
+    testing::{Place, commit, flow, handoff, interrupt, place, raised, run, started, step, timer_set, visit},
 };
 use envoi_kernel::event::About;
 
@@ -84,6 +84,30 @@ fn a_handoff_is_the_bytes_of_its_file_and_the_newest_unless_said() {
     );
     let missing = place.reader.handoff(&run("0aa1"), &step("critic"), None).unwrap_err();
     assert_eq!(missing.to_string(), "there is no hand-off of step `critic`");
+}
+
+#[test]
+fn the_place_of_the_next_event_is_that_of_the_runs_row() {
+    let (place, _writer) = lived();
+    for (name, next) in [("0aa1", 2), ("0bb1", 4)] {
+        assert_eq!(place.reader.next_seq(&run(name)).unwrap(), next);
+        assert_eq!(place.reader.run(&run(name)).unwrap().next_seq, next);
+    }
+    let missing = place.reader.next_seq(&run("none")).unwrap_err();
+    assert!(matches!(missing, ReadError::Missing { what: "run", .. }), "{missing}");
+}
+
+#[test]
+fn a_handoff_is_the_newest_until_a_later_visit_of_that_step_of_that_run_leaves_one() {
+    let (place, writer) = lived();
+    let newest = |name, nth| place.reader.is_newest(&run(name), &visit("repair", nth)).unwrap();
+    writer.commit(commit(&run("0aa1"), 2, [handoff("repair", 1, ""), handoff("critic", 2, "")])).unwrap();
+    writer.commit(commit(&run("0aa2"), 2, [handoff("repair", 3, "")])).unwrap();
+    assert!(newest("0aa1", 1));
+    writer.commit(commit(&run("0aa1"), 4, [handoff("repair", 2, "")])).unwrap();
+    assert_eq!([newest("0aa1", 1), newest("0aa1", 2), newest("0aa2", 3)], [false, true, true]);
+    let missing = place.reader.is_newest(&run("none"), &visit("repair", 1)).unwrap_err();
+    assert!(matches!(missing, ReadError::Missing { what: "run", .. }), "{missing}");
 }
 
 #[test]
