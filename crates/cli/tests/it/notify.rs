@@ -9,6 +9,9 @@ use receiver::{Answer, OK, Receiver, nobody};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// What a command is said to have failed with whose engine did not wait for it.
+const CUT_SHORT: &str = "the command was cut short when the engine closed";
+
 /// One step, and these targets.
 fn flow(notify: &str) -> String {
     format!("flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n")
@@ -212,8 +215,12 @@ fn a_receiver_that_hangs_holds_up_neither_the_run_nor_its_exit_code() {
     stage.expect(0, &["run", "flow.yaml"]);
     let first = receiver.next();
     let run = stage.run_id();
-    assert_eq!(notices(&stage, &run).len(), 1);
-    stage.expect(0, &["resume", &run]);
+    let cut_short = notices(&stage, &run);
+    assert_eq!((cut_short.len(), &cut_short[0]["tries"]), (1, &1.into()), "{cut_short:?}");
+    wait_until("the second try", || {
+        stage.expect(0, &["resume", &run]);
+        notices(&stage, &run).is_empty()
+    });
     let second = receiver.next();
     assert_eq!(
         (first.header("idempotency-key"), &first.body),
@@ -354,7 +361,12 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
     stage.write("go", "");
     let run =
         stage.runs().into_iter().find(|row| row["flow"] == "asking").map(|row| text(&row["run"])).unwrap();
-    stage.expect(3, &["resume", &run]);
+    let notice = &notices(&stage, &run)[0];
+    assert_eq!((&notice["tries"], &notice["last_error"]), (&1.into(), &CUT_SHORT.into()), "it counts");
+    wait_until("the second try", || {
+        stage.expect(3, &["resume", &run]);
+        stage.lines("told").len() > 1
+    });
     let told = stage.lines("told");
     assert_eq!((told.len(), &told[0]), (2, &told[1]));
 }
