@@ -344,6 +344,27 @@ fn a_broken_configuration_refuses_the_command_and_stops_no_attempt() {
 }
 
 #[test]
+fn a_configuration_that_is_no_plain_file_is_refused_and_not_waited_for() {
+    let stage = Stage::with_flow(&flow("{ command: 'true' }"));
+    std::fs::create_dir_all(stage.store()).unwrap();
+    let config = stage.store().join("config.yaml");
+    let make = |what: &str| match what {
+        "a pipe" => assert!(std::process::Command::new("mkfifo").arg(&config).status().unwrap().success()),
+        "a device" => std::os::unix::fs::symlink("/dev/zero", &config).unwrap(),
+        _ => std::fs::create_dir(&config).unwrap(),
+    };
+    for what in ["a pipe", "a device", "a folder"] {
+        make(what);
+        let done = stage.expect(2, &["run", "flow.yaml"]);
+        for words in ["error[CONFIG_INVALID]", "config.yaml cannot be used: it is not a plain file"] {
+            assert!(done.err.contains(words), "{what}: {done:?}");
+        }
+        std::fs::remove_file(&config).or_else(|_| std::fs::remove_dir(&config)).unwrap();
+    }
+    stage.expect(0, &["run", "flow.yaml"]);
+}
+
+#[test]
 fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() {
     let stage =
         Stage::with_flow(&asking("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || sleep 600' }"));
