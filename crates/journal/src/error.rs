@@ -35,7 +35,7 @@ pub enum OpenError {
     },
     /// An older version of this program has used the store, and who only reads does not migrate it.
     #[error(
-        "the store in `{path}` has schema {found}, this program reads {known}: run any command that starts an engine to migrate it"
+        "the store in `{path}` has schema {found}, this program reads {known}: `envoi doctor` migrates it"
     )]
     Older {
         /// The database.
