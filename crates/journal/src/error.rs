@@ -45,6 +45,19 @@ pub enum OpenError {
         /// Last migration known here.
         known: u32,
     },
+    /// Another process is the engine of an older store, so that it may be of the version that made it: it is not migrated
+    /// while that one is at work.
+    #[error(
+        "the store in `{path}` has schema {found} and is in use by an engine that may know no other: it is migrated to {known} once that engine has ended"
+    )]
+    OlderInUse {
+        /// The database.
+        path: PathBuf,
+        /// Last migration applied to it.
+        found: u32,
+        /// Last migration known here.
+        known: u32,
+    },
     /// The last commits wait in the file beside the database, and cannot be read where nothing may be written. Let its
     /// owner open the store once, or copy the folder to where it may be written.
     #[error(
@@ -91,7 +104,7 @@ impl OpenError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
-            Self::Busy { .. } | Self::Io { .. } => Class::Retry,
+            Self::Busy { .. } | Self::OlderInUse { .. } | Self::Io { .. } => Class::Retry,
             Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } => Class::Reject,
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }
