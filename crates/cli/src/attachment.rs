@@ -8,7 +8,7 @@ use envoi_contract::{
     digest::Digest,
     user_envelope::{AttachmentRef, OriginKind},
 };
-use envoi_journal::{Reader, Store, files};
+use envoi_journal::{BlobError, Reader, Store, files};
 use std::{fs, path::Path};
 
 /// Hexadecimal digits of a digest in the ids that are made of it.
@@ -29,7 +29,15 @@ pub(crate) fn attach(store: &Store, path: &Path) -> Result<AttachmentRef, Failur
         return Err(bad("it is not a file".to_owned()));
     }
     let digest = files::digest_of(&whole).ok_or_else(|| bad("it cannot be read".to_owned()))?;
-    store.blobs().put_file(&whole, digest, found.len()).map_err(|error| bad(error.to_string()))?;
+    store.blobs().put_file(&whole, digest, found.len()).map_err(|error| match &error {
+        BlobError::Mismatch { .. } => bad(error.to_string()),
+        BlobError::Io { path, source } if *path == whole => bad(source.to_string()),
+        BlobError::Io { path, source } => {
+            Failure::store(format!("{} cannot be written: {source}", path.display()))
+                .hint("nothing was answered")
+        }
+        _ => Failure::store(&error),
+    })?;
     Ok(reference(path, digest, found.len()))
 }
 
@@ -60,6 +68,23 @@ pub(crate) fn unreadable<'a>(reader: &Reader, all: &'a [AttachmentRef]) -> Vec<&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_journal::Layout;
+
+    #[test]
+    fn a_store_that_takes_no_content_is_not_the_file_s_fault() {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(place.path().join("store"))).unwrap();
+        let file = place.path().join("minutes.pdf");
+        fs::write(&file, "minutes").unwrap();
+        // A file where the folder of contents should be fails every write, as a full disk would.
+        fs::remove_dir_all(store.layout().artifacts()).unwrap();
+        fs::write(store.layout().artifacts(), "").unwrap();
+        let failure = attach(&store, &file).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.exit_code), ("STORE_FAILED", crate::failure::MACHINE));
+        assert!(failure.message.contains("cannot be written: "), "{}", failure.message);
+        let missing = attach(&store, &place.path().join("nothing")).unwrap_err();
+        assert_eq!((missing.code.as_str(), missing.exit_code), ("ATTACHMENT_UNREADABLE", BAD_INPUT));
+    }
 
     #[test]
     fn a_reference_is_made_of_the_content_and_the_name() {

@@ -8,7 +8,13 @@ use crate::{
 use envoi_engine::Notices;
 use envoi_flow::config::{self, Config};
 use envoi_journal::Layout;
-use std::{fs, io};
+use rustix::fs::OFlags;
+use std::{
+    fs::OpenOptions,
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
 
 /// How others are told: whom the configuration names, and what this environment has for it.
 pub(crate) fn notices(layout: &Layout) -> Result<Notices, Failure> {
@@ -26,13 +32,14 @@ pub(crate) fn notices(layout: &Layout) -> Result<Notices, Failure> {
 /// Everything that is wrong with it. Nothing that runs is touched by that.
 pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
     let path = layout.root().join(config::FILE);
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Failure::new(BAD_INPUT, "FILE_UNREADABLE", format!("{}: {error}", path.display()))
-    };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
-        Err(error) => return Err(unreadable(&error)),
+    let text = match read(&path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(Config::default()),
+        Err(error) => {
+            let message = format!("{} cannot be used: {error}", path.display());
+            return Err(Failure::new(BAD_INPUT, "CONFIG_INVALID", message)
+                .hint("make it a plain file that can be read, or rename it"));
+        }
     };
     config::load(&path.to_string_lossy(), &text).map_err(|report| {
         let code = report.diagnostics.first().map_or("CONFIG_INVALID", |first| first.code);
@@ -41,4 +48,21 @@ pub(crate) fn load(layout: &Layout) -> Result<Config, Failure> {
         Failure::new(BAD_INPUT, code, message)
             .hint("correct it or rename it; attempts that are running are not touched")
     })
+}
+
+/// The text, if there is one. What is no plain file is not opened for longer than it takes to see that: a pipe would hold
+/// up every engine until somebody writes to it, and a device may never end.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(Some(text))
 }

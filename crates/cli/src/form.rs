@@ -39,6 +39,9 @@ fn members(schema: &Value, given: &[String]) -> Result<Object, Failure> {
         let (name, text) = argument
             .split_once('=')
             .ok_or_else(|| bad(format!("`{argument}` is not of the form NAME=VALUE")))?;
+        if members.contains_key(name) {
+            return Err(bad(format!("field `{name}` is given twice")));
+        }
         let value = match fields.iter().find(|field| field.name == name) {
             Some(field) => field.parse(text).map_err(|why| bad(format!("field `{name}`: {why}")))?,
             // The schema says whether others are welcome.
@@ -146,6 +149,24 @@ mod tests {
         assert_eq!(told.matches("Where to (blog, mail): ").count(), 3, "{told}");
         assert!(told.contains("it is needed") && told.contains("Readers see it there."), "{told}");
         assert!(told.contains("copies (a whole number; Enter for 2): "), "{told}");
+    }
+
+    #[test]
+    fn a_field_that_is_given_twice_is_refused_in_either_form() {
+        let schema = Value::parse_str(SCHEMA).unwrap();
+        let told = |fields: &[&str], data: Option<&str>| {
+            let fields = fields.iter().map(ToString::to_string).collect();
+            let args = crate::args::Form { data: data.map(str::to_owned), fields };
+            let failure = given(&schema, &args).unwrap_err();
+            assert_eq!((failure.code.as_str(), failure.exit_code), ("ANSWER_INVALID", BAD_INPUT));
+            failure.message
+        };
+        let twice = ["channel=mail", "copies=1", "copies=1"];
+        assert_eq!(told(&twice, None), "field `copies` is given twice");
+        // Of members that the schema does not name, too.
+        assert_eq!(told(&["channel=mail", "x=1", "x=2"], None), "field `x` is given twice");
+        let twice = told(&[], Some(r#"{"channel": "mail", "copies": 1, "copies": 2}"#));
+        assert!(twice.starts_with("--data is not JSON: ") && twice.contains("copies"), "{twice}");
     }
 
     #[test]

@@ -31,8 +31,10 @@ const MOST_FLYING: usize = 8;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Until a store that cannot be read is looked at again.
 const UNREADABLE: Duration = Duration::from_secs(10);
-/// How long commands that are being ended may take to be gone.
+/// How long commands that are being ended may take to be gone, and then the last marks to be durable.
 const ENDING: Duration = Duration::from_secs(2);
+/// Why a try failed that was not over when its engine was.
+const CUT_SHORT: &str = "it was cut short when the engine closed";
 /// Stack of a thread that tells one target.
 const STACK_BYTES: usize = 1024 * 1024;
 
@@ -130,7 +132,7 @@ impl Courier {
             callers,
             signals: signals.clone(),
             flying: BTreeSet::new(),
-            commands: BTreeSet::new(),
+            under_way: BTreeMap::new(),
             stop: Arc::default(),
         };
         let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
@@ -141,8 +143,8 @@ impl Courier {
         Nudge(self.signals.clone())
     }
 
-    /// Tries what is due now, for no longer than `patience`; ends commands that take longer, and leaves the rest to the
-    /// next engine.
+    /// Tries what is due now, for no longer than `patience`. What takes longer is a try that failed, and what was not begun
+    /// is left to the next engine.
     pub(crate) fn close(self, patience: Duration) {
         // One that has ended by itself does not hear it.
         self.signals.send(Signal::Close { until: Instant::now() + patience }).unwrap_or_default();
@@ -165,9 +167,14 @@ struct Rounds {
     signals: Sender<Signal>,
     /// Tries under way, and those whose outcome is not durable yet.
     flying: BTreeSet<DeliveryKey>,
-    /// Those of them that are commands.
-    commands: BTreeSet<DeliveryKey>,
+    /// Those of them whose outcome is not known yet.
+    under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
+}
+
+struct Try {
+    row: DeliveryRow,
+    is_command: bool,
 }
 
 impl Rounds {
@@ -196,7 +203,7 @@ impl Rounds {
                 Err(_) => {}
             }
         }
-        self.end_commands(inbox);
+        self.cut_short(inbox);
     }
 
     /// Starts tries of what is due, as many as may be at the same time; says how long nothing else will be.
@@ -225,9 +232,8 @@ impl Rounds {
             Ok(errand) => errand,
             Err(error) => return self.tried(row, Outcome::failed(error)),
         };
-        if errand.is_command() {
-            self.commands.insert(row.key);
-        }
+        let flight = Try { row: row.clone(), is_command: errand.is_command() };
+        self.under_way.insert(row.key, flight);
         let (signals, stop, told) = (self.signals.clone(), Arc::clone(&self.stop), row.clone());
         let tell = move || {
             let outcome = errand.run(&stop);
@@ -254,7 +260,7 @@ impl Rounds {
 
     /// Hands the outcome to the writer. Until it is durable the row still says that it is due.
     fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
-        self.commands.remove(&row.key);
+        self.under_way.remove(&row.key);
         let (key, signals) = (row.key, self.signals.clone());
         let done = move |result: Result<_, _>| {
             signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
@@ -262,13 +268,26 @@ impl Rounds {
         self.writer.mark(mark(&row, outcome, crate::now()), Box::new(done));
     }
 
-    /// Ends commands that still run, so that none outlives the engine that would mark it. They are tried again.
-    fn end_commands(mut self, inbox: &Receiver<Signal>) {
+    /// Ends commands that still run, so that none outlives the engine that would mark it. Whatever is cut short has been
+    /// tried: a target that needs longer than engines live would else be told by each of them, for ever and at once.
+    fn cut_short(mut self, inbox: &Receiver<Signal>) {
         self.stop.store(true, Ordering::Relaxed);
+        self.hear_while(inbox, |rounds| rounds.under_way.values().any(|flight| flight.is_command));
+        for flight in std::mem::take(&mut self.under_way).into_values() {
+            self.tried(flight.row, Outcome::failed(CUT_SHORT.to_owned()));
+        }
+        self.hear_while(inbox, |rounds| !rounds.flying.is_empty());
+    }
+
+    /// Begins nothing, and gives up after [`ENDING`]: what is not marked by then is tried again.
+    fn hear_while(&mut self, inbox: &Receiver<Signal>, unfinished: impl Fn(&Self) -> bool) {
         let until = Instant::now() + ENDING;
-        while !self.commands.is_empty() {
+        while unfinished(self) {
             match inbox.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Signal::Tried { row, .. }) => drop(self.commands.remove(&row.key)),
+                Ok(Signal::Tried { row, outcome }) if self.under_way.contains_key(&row.key) => {
+                    self.tried(*row, outcome);
+                }
+                Ok(Signal::Marked { key, .. }) => drop(self.flying.remove(&key)),
                 Ok(_) => {}
                 Err(_) => return,
             }

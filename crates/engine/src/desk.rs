@@ -159,7 +159,10 @@ pub(crate) fn refused(error: EngineError) -> Refused {
                 Refusal::Expired { .. } => "QUESTION_EXPIRED",
                 Refusal::Changed { .. } => "SUBJECT_CHANGED",
                 Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => "NOT_YOURS_TO_ANSWER",
-                Refusal::WrongChoice { .. } | Refusal::Blank | Refusal::Misfit { .. } => "WRONG_ANSWER",
+                Refusal::WrongChoice { .. } => "WRONG_ANSWER",
+                Refusal::Blank | Refusal::Misfit { .. } => {
+                    return Refused::bad_input("ANSWER_INVALID", message, None);
+                }
                 Refusal::PastBound { .. } => "PAST_BOUND",
                 Refusal::NotRaised { .. } => "NOT_RAISED",
                 Refusal::Cancelling => "CANCELLING",

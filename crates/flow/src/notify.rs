@@ -9,6 +9,7 @@ use crate::{
     secret,
     yaml::{Kind, Node},
 };
+use core::net::IpAddr;
 use envoi_kernel::{
     event::Command,
     notify::{Address, Moment, Target, Webhook},
@@ -130,7 +131,14 @@ fn webhook(node: &Node, problems: &mut Problems) -> Option<Webhook> {
         Some(source) => Some(source?),
         None => None,
     };
-    Some(Webhook { url: url?, token, timeout_ms: timeout.map_or(Some(TIMEOUT_MS), |timeout| timeout)? })
+    let url = url?;
+    if let Some((key, _)) = fields.pair("token").filter(|_| !keeps_secrets(&url)) {
+        let message = "`token` would travel in clear text: the address begins with `http://`";
+        let help =
+            "use `https://`; without it a token is sent to this machine alone, such as `http://127.0.0.1`";
+        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    Some(Webhook { url, token, timeout_ms: timeout.map_or(Some(TIMEOUT_MS), |timeout| timeout)? })
 }
 
 fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
@@ -162,15 +170,12 @@ fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
     if text.bytes().any(|byte| !byte.is_ascii_graphic() || b"\"<>\\^`{|}".contains(&byte)) {
         return bad("holds a character that has to be written as `%..`");
     }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority(rest);
     if authority.contains('@') {
         return bad("holds a user or a password")
             .map(|problem| problem.help("a flow holds no secrets: use `token: { env: NAME }`"));
     }
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (authority, None),
-    };
+    let (host, port) = host_and_port(authority);
     if host.is_empty() {
         return bad("names no host");
     }
@@ -178,4 +183,25 @@ fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
         return bad("has a port that is no port");
     }
     None
+}
+
+/// What of an address stands between its scheme and its path.
+fn authority(rest: &str) -> &str {
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+fn host_and_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (authority, None),
+    }
+}
+
+/// Whether nobody on the way to this address sees what is sent: it is encrypted, or does not leave the machine.
+fn keeps_secrets(url: &str) -> bool {
+    let lower = url.to_ascii_lowercase();
+    let Some(rest) = lower.strip_prefix("http://") else { return true };
+    let (host, _) = host_and_port(authority(rest));
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

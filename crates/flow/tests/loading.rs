@@ -87,6 +87,21 @@ fn who_is_told_is_read_from_flows_and_configurations_alike() {
 }
 
 #[test]
+fn a_token_goes_where_nobody_on_the_way_can_read_it() {
+    for url in [
+        "https://h/x",
+        "HTTPS://h",
+        "http://127.0.0.1:8080/x",
+        "http://127.9.9.9",
+        "http://[::1]:80?x",
+        "HTTP://Localhost:1",
+    ] {
+        let text = format!("notify: {{ webhook: {{ url: '{url}', token: {{ env: T }} }} }}");
+        assert_eq!(envoi_flow::config::load("config.yaml", &text).map(|config| config.notify.len()), Ok(1));
+    }
+}
+
+#[test]
 fn every_key_that_is_built_loads() {
     let flow = loaded(EVERYTHING).flow;
     assert_eq!(flow.secrets[1].source, SecretSource::File("../token".to_owned()));

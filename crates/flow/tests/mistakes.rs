@@ -112,6 +112,20 @@ fn mistakes_about_who_is_told_are_told() {
             INVALID,
             "a secret: expected a mapping",
         ),
+        (
+            with_top("notify: { webhook: { url: 'http://h', token: { env: T } } }"),
+            2,
+            39,
+            INVALID,
+            "`token` would travel in clear text",
+        ),
+        (
+            with_top("notify: { webhook: { url: 'HTTP://127.0.0.1.h:80', token: { env: T } } }"),
+            2,
+            52,
+            INVALID,
+            "`token` would travel in clear text",
+        ),
         (with_top("notify: { webhook: { url: 'http://h', timeout: 2m } }"), 2, 48, INVALID, "at most 1m"),
         (with_top(&format!("notify: [{}]", "{ command: x }, ".repeat(17))), 2, 9, INVALID, "at most 16"),
     ]);
@@ -122,6 +136,13 @@ fn mistakes_of_a_configuration_are_told_as_its_own() {
     for (text, line, column, code, words) in [
         ("notfy: { command: x }", 1, 1, "CONFIG_INVALID", "unknown key `notfy` in a configuration"),
         ("# mine\nnotify: { command: [] }", 2, 20, "CONFIG_INVALID", "names no program"),
+        (
+            "notify: { webhook: { url: 'http://10.0.0.1/h', token: { file: t } } }",
+            1,
+            48,
+            "CONFIG_INVALID",
+            "in clear text",
+        ),
         ("notify: [", 1, 10, "CONFIG_SYNTAX", ""),
         ("[]", 1, 1, "CONFIG_INVALID", "a configuration: expected a mapping"),
     ] {

@@ -35,12 +35,25 @@ pub enum OpenError {
     },
     /// An older version of this program has used the store, and who only reads does not migrate it.
     #[error(
-        "the store in `{path}` has schema {found}, this program reads {known}: run any command that starts an engine to migrate it"
+        "the store in `{path}` has schema {found}, this program reads {known}: `envoi doctor` migrates it"
     )]
     Older {
         /// The database.
         path: PathBuf,
         /// Last migration applied to it; 0 for none.
+        found: u32,
+        /// Last migration known here.
+        known: u32,
+    },
+    /// Another process is the engine of an older store, so that it may be of the version that made it: it is not migrated
+    /// while that one is at work.
+    #[error(
+        "the store in `{path}` has schema {found} and is in use by an engine that may know no other: it is migrated to {known} once that engine has ended"
+    )]
+    OlderInUse {
+        /// The database.
+        path: PathBuf,
+        /// Last migration applied to it.
         found: u32,
         /// Last migration known here.
         known: u32,
@@ -91,7 +104,7 @@ impl OpenError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
-            Self::Busy { .. } | Self::Io { .. } => Class::Retry,
+            Self::Busy { .. } | Self::OlderInUse { .. } | Self::Io { .. } => Class::Retry,
             Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } => Class::Reject,
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }

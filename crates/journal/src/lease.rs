@@ -44,7 +44,7 @@ pub struct Holder {
 
 /// Why the lease could be neither taken nor found held.
 #[derive(Debug, thiserror::Error)]
-#[error("`{path}` cannot be locked")]
+#[error("`{path}` cannot be taken or written: {source}")]
 pub struct LeaseError {
     /// The lock file.
     pub path: PathBuf,
@@ -177,6 +177,18 @@ mod tests {
             Taken::Lease(_) => panic!("it was free"),
             Taken::Held(holder) => holder,
         }
+    }
+
+    #[test]
+    fn what_the_machine_said_is_passed_on() {
+        let (place, layout) = layout();
+        // No user, not even the superuser, opens a folder as a file to write to.
+        fs::create_dir(layout.engine_lock()).unwrap();
+        let error = Lease::try_take(&layout).unwrap_err();
+        let path = place.path().join("engine.lock");
+        let said = format!("`{}` cannot be taken or written: {}", path.display(), error.source);
+        assert_eq!(error.to_string(), said);
+        assert_eq!(error.source.kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]

@@ -9,15 +9,26 @@ mod upgrade;
 use crate::{
     durable,
     error::{Cause, OpenError},
+    layout::Layout,
+    lease::{Lease, Taken},
 };
 use envoi_contract::digest::Digest;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
-use std::{fs::File, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    path::Path,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 pub(crate) use read_only::{Access, connect_as, open as open_read_only};
 
 /// How long a connection waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// Between two looks at who holds the lease.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Pages in the WAL before they are written back: 16 MiB, about 700 steps, so that the two or three fsyncs of a
 /// checkpoint vanish beside those of the commits.
@@ -39,15 +50,45 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.
-pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
+pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
+    let path = &layout.db();
     let fresh = !path.exists();
     let mut conn = connect(path).map_err(|error| open_error(path, error))?;
     set_wal(&conn, path)?;
-    migrate(&mut conn, path, MIGRATIONS)?;
+    let alone = alone(&conn, layout)?;
+    let migrated = migrate(&mut conn, path, MIGRATIONS);
+    if let Some(lease) = alone {
+        lease.release();
+    }
+    migrated?;
     if fresh {
         durable::sync_folder(durable::parent(path)).map_err(|error| io_error(path, error))?;
     }
     Ok(conn)
+}
+
+/// The lease, if an older store is to be migrated: its engine would be of the version that made it, and must not find
+/// its tables changed under it. Who has not said yet who it is may be migrating itself, and is waited for.
+fn alone(conn: &Connection, layout: &Layout) -> Result<Option<Lease>, OpenError> {
+    let path = layout.db();
+    let until = Instant::now() + BUSY;
+    loop {
+        let found = applied(conn, &path, MIGRATIONS)?;
+        if found == 0 || found == MIGRATIONS.len() {
+            return Ok(None);
+        }
+        match Lease::try_take(layout) {
+            Ok(Taken::Lease(lease)) => return Ok(Some(lease)),
+            Ok(Taken::Held(None)) if Instant::now() < until => thread::sleep(PAUSE),
+            Ok(Taken::Held(_)) => {
+                let (found, known) = (version(found.saturating_sub(1)), version(MIGRATIONS.len() - 1));
+                return Err(OpenError::OlderInUse { path, found, known });
+            }
+            Err(error) => {
+                return Err(OpenError::Io { path: error.path.clone(), source: Arc::new(error) });
+            }
+        }
+    }
 }
 
 /// Opens one more connection to a database that [`open`] has prepared.
@@ -222,7 +263,7 @@ mod tests {
             "this is no database, and long enough to be read as a header of one by mistake",
         )
         .unwrap();
-        let error = open(&path).unwrap_err();
+        let error = open(&Layout::new(place.path())).unwrap_err();
         assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
         assert!(error.source().is_some());
     }
@@ -230,7 +271,7 @@ mod tests {
     #[test]
     fn commits_are_durable_and_readers_do_not_block_them() {
         let place = tempfile::tempdir().unwrap();
-        let conn = open(&place.path().join("envoi.db")).unwrap();
+        let conn = open(&Layout::new(place.path())).unwrap();
         let pragma = |name| {
             conn.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap()
         };

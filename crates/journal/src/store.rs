@@ -40,12 +40,12 @@ impl Store {
     /// Makes the folder and the database where they are missing, and brings the schema up to date.
     ///
     /// # Errors
-    /// [`OpenError`]: a newer store, another's migration, damage, or the machine.
+    /// [`OpenError`]: a newer store, an older one that an engine works with, another's migration, damage, or the machine.
     pub fn open(layout: Layout) -> Result<Self, OpenError> {
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
-        let conn = Arc::new(Mutex::new(schema::open(&layout.db())?));
+        let conn = Arc::new(Mutex::new(schema::open(&layout)?));
         let blobs = Blobs::new(layout.clone());
         Ok(Self { layout, blobs, conn, access: Access::Full })
     }

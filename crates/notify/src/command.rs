@@ -129,7 +129,7 @@ fn judge(over: Over, status: ExitStatus, limit: Duration, said: &str) -> Outcome
             (None, signal) => format!("the command was ended by signal {}", signal.unwrap_or_default()),
         },
         Over::TooLong => format!("the command took longer than {} s", limit.as_secs_f32()),
-        Over::Stopped => "the command was ended because the engine stopped".to_owned(),
+        Over::Stopped => "the command was cut short when the engine closed".to_owned(),
     };
     Outcome::failed(if said.is_empty() { how } else { format!("{how}: {said}") })
 }

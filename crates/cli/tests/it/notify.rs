@@ -9,6 +9,9 @@ use receiver::{Answer, OK, Receiver, nobody};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// What a command is said to have failed with whose engine did not wait for it.
+const CUT_SHORT: &str = "the command was cut short when the engine closed";
+
 /// One step, and these targets.
 fn flow(notify: &str) -> String {
     format!("flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n")
@@ -212,8 +215,12 @@ fn a_receiver_that_hangs_holds_up_neither_the_run_nor_its_exit_code() {
     stage.expect(0, &["run", "flow.yaml"]);
     let first = receiver.next();
     let run = stage.run_id();
-    assert_eq!(notices(&stage, &run).len(), 1);
-    stage.expect(0, &["resume", &run]);
+    let cut_short = notices(&stage, &run);
+    assert_eq!((cut_short.len(), &cut_short[0]["tries"]), (1, &1.into()), "{cut_short:?}");
+    wait_until("the second try", || {
+        stage.expect(0, &["resume", &run]);
+        notices(&stage, &run).is_empty()
+    });
     let second = receiver.next();
     assert_eq!(
         (first.header("idempotency-key"), &first.body),
@@ -337,6 +344,27 @@ fn a_broken_configuration_refuses_the_command_and_stops_no_attempt() {
 }
 
 #[test]
+fn a_configuration_that_is_no_plain_file_is_refused_and_not_waited_for() {
+    let stage = Stage::with_flow(&flow("{ command: 'true' }"));
+    std::fs::create_dir_all(stage.store()).unwrap();
+    let config = stage.store().join("config.yaml");
+    let make = |what: &str| match what {
+        "a pipe" => assert!(std::process::Command::new("mkfifo").arg(&config).status().unwrap().success()),
+        "a device" => std::os::unix::fs::symlink("/dev/zero", &config).unwrap(),
+        _ => std::fs::create_dir(&config).unwrap(),
+    };
+    for what in ["a pipe", "a device", "a folder"] {
+        make(what);
+        let done = stage.expect(2, &["run", "flow.yaml"]);
+        for words in ["error[CONFIG_INVALID]", "config.yaml cannot be used: it is not a plain file"] {
+            assert!(done.err.contains(words), "{what}: {done:?}");
+        }
+        std::fs::remove_file(&config).or_else(|_| std::fs::remove_dir(&config)).unwrap();
+    }
+    stage.expect(0, &["run", "flow.yaml"]);
+}
+
+#[test]
 fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() {
     let stage =
         Stage::with_flow(&asking("{ command: 'echo $ENVOI_NOTICE_ID >> told; test -e go || sleep 600' }"));
@@ -354,7 +382,12 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
     stage.write("go", "");
     let run =
         stage.runs().into_iter().find(|row| row["flow"] == "asking").map(|row| text(&row["run"])).unwrap();
-    stage.expect(3, &["resume", &run]);
+    let notice = &notices(&stage, &run)[0];
+    assert_eq!((&notice["tries"], &notice["last_error"]), (&1.into(), &CUT_SHORT.into()), "it counts");
+    wait_until("the second try", || {
+        stage.expect(3, &["resume", &run]);
+        stage.lines("told").len() > 1
+    });
     let told = stage.lines("told");
     assert_eq!((told.len(), &told[0]), (2, &told[1]));
 }

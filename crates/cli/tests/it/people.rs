@@ -135,7 +135,15 @@ steps:
     );
     let (run, question) = (stage.run_id(), only_question(&stage));
     let before = stage.events(&run);
-    let rows: [(i32, &str, &[&str]); 9] = [
+    let many_files =
+        [&["approve", &question, "--field", "channel=mail"], ["--file", "flow.yaml"].repeat(21).as_slice()]
+            .concat();
+    let large_form = format!(r#"{{"channel": "mail", "note": "{}"}}"#, "x".repeat(64 * 1024));
+    let rows: [(i32, &str, &[&str]); 13] = [
+        (2, "ANSWER_INVALID", &many_files),
+        (2, "ANSWER_INVALID", &["approve", &question, "--data", &large_form]),
+        (2, "ANSWER_INVALID", &["approve", &question, "--field", "channel=mail", "--field", "channel=blog"]),
+        (2, "ANSWER_INVALID", &["approve", &question, "--data", r#"{"channel": "mail", "channel": "blog"}"#]),
         (2, "ANSWER_INVALID", &["approve", &question]),
         (2, "ANSWER_INVALID", &["approve", &question, "--field", "channel=fax"]),
         (2, "ANSWER_INVALID", &["approve", &question, "--field", "copies=many"]),
@@ -448,6 +456,8 @@ steps:
     );
     assert_eq!(stage.lines("did.txt"), ["a"]);
     let done = stage.expect(2, &["--json", "answer", "--raise", "lots"]);
+    assert_eq!(refused(&done), "ANSWER_INVALID");
+    let done = stage.expect(2, &["--json", "answer", "--raise", "0"]);
     assert_eq!(refused(&done), "ANSWER_INVALID");
     stage.expect(0, &["answer", "--raise", "+1"]);
     assert_eq!(stage.lines("did.txt"), ["a", "b"]);

@@ -6,8 +6,11 @@ use envoi_journal::{
     Commit, Delivery, Layout,
     conformance::{commit, ended, run, started},
 };
-use envoi_kernel::notify::{Address, Moment};
-use std::{fs, path::Path};
+use envoi_kernel::{
+    event,
+    notify::{Address, Moment, Webhook},
+};
+use std::{fs, net::TcpListener, path::Path};
 
 struct Stage {
     folder: tempfile::TempDir,
@@ -35,20 +38,31 @@ impl Stage {
 
     /// A run that is over, and these commands to be told of it.
     fn over(&self, name: &str, scripts: &[&str]) {
+        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
+        self.over_for(name, scripts.iter().map(to).collect());
+    }
+
+    fn over_for(&self, name: &str, targets: Vec<Address>) {
         let run = run(name).unwrap();
-        let to = |script: &&str| Delivery {
+        let to = |to| Delivery {
             seq: 1,
             kind: Moment::End,
             id: format!("evt_{name}_1"),
             target: serde_json::to_string(&Posting {
                 folder: self.folder.path().to_string_lossy().into_owned(),
-                to: Address::Command(envoi_kernel::event::Command::Shell((*script).to_owned())),
+                to,
             })
             .unwrap(),
         };
-        let deliveries = scripts.iter().map(to).collect();
+        let deliveries = targets.into_iter().map(to).collect();
         let events = [started(&run).unwrap(), ended()];
         self.writer.commit(Commit { deliveries, ..commit(&run, 0, events) }).unwrap();
+    }
+
+    fn marked(&self, mark: Mark) {
+        let (tell, told) = mpsc::channel();
+        self.writer.mark(mark, Box::new(move |result| tell.send(result).unwrap()));
+        told.recv().unwrap().unwrap();
     }
 
     fn rows(&self, name: &str) -> Vec<DeliveryRow> {
@@ -128,15 +142,66 @@ fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
 }
 
 #[test]
-fn a_courier_that_is_closed_at_once_ends_its_commands_and_counts_no_try() {
+fn a_courier_that_is_closed_at_once_ends_its_commands_which_have_been_tried() {
     let stage = Stage::new();
     stage.over("a", &["echo $$ > pid; sleep 600"]);
     let courier = stage.courier();
     wait_until("the command", || stage.read("pid").ends_with('\n'));
+    let before = crate::now();
     courier.close(Duration::ZERO);
     let pid = stage.read("pid");
     assert!(!Path::new(&format!("/proc/{}", pid.trim())).exists(), "it lives on");
-    assert_eq!((stage.rows("a")[0].tries, stage.rows("a")[0].is_open()), (0, true));
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (1, true));
+    assert_eq!(row.last_error.as_deref(), Some("the command was cut short when the engine closed"));
+    assert!(row.next_try_at > before, "it has to wait: {row:?}");
+}
+
+#[test]
+fn a_webhook_that_is_cut_short_has_been_tried() {
+    let stage = Stage::new();
+    // Connections are taken by the machine, and nobody ever answers them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let webhook =
+        Webhook { url: format!("http://{}/", silent.local_addr().unwrap()), token: None, timeout_ms: 60_000 };
+    stage.over_for("a", vec![Address::Webhook(webhook)]);
+    let courier = stage.courier();
+    let caller = silent.accept().unwrap();
+    courier.close(Duration::ZERO);
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (1, true));
+    assert_eq!(row.last_error.as_deref(), Some("it was cut short when the engine closed"));
+    drop(caller);
+}
+
+#[test]
+fn the_last_try_that_is_cut_short_is_given_up() {
+    let stage = Stage::new();
+    stage.over("a", &["touch began; sleep 600"]);
+    let key = stage.rows("a")[0].key;
+    stage.marked(Mark {
+        key,
+        tries: retry::MOST_TRIES - 1,
+        fate: Fate::Again { at: Timestamp::from_millis(0), error: "e".to_owned() },
+    });
+    let courier = stage.courier();
+    wait_until("the command", || stage.folder.path().join("began").exists());
+    courier.close(Duration::ZERO);
+    let row = &stage.rows("a")[0];
+    assert_eq!((row.tries, row.is_open()), (retry::MOST_TRIES, false), "{row:?}");
+}
+
+#[test]
+fn what_is_not_due_is_not_waited_for() {
+    let stage = Stage::new();
+    stage.over("a", &["touch told"]);
+    let key = stage.rows("a")[0].key;
+    let later = Timestamp::from_millis(crate::now().as_millis() + 3_600_000);
+    stage.marked(Mark { key, tries: 1, fate: Fate::Again { at: later, error: "e".to_owned() } });
+    let courier = stage.courier();
+    let closing = thread::spawn(move || courier.close(Duration::from_secs(600)));
+    wait_until("its end", || closing.is_finished());
+    assert_eq!((stage.rows("a")[0].tries, stage.folder.path().join("told").exists()), (1, false));
 }
 
 #[test]

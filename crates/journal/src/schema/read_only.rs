@@ -138,10 +138,7 @@ mod tests {
         conn.pragma_update(None, "user_version", 1).unwrap();
         let error = Store::open_read_only(layout.clone()).unwrap_err();
         assert!(matches!(error, OpenError::Older { found: 0, .. }), "{error}");
-        assert!(
-            error.to_string().ends_with("run any command that starts an engine to migrate it"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with("`envoi doctor` migrates it"), "{error}");
         assert_eq!(applied_rows(&conn).unwrap(), []);
         Store::open(layout.clone()).unwrap();
         Store::open_read_only(layout.clone()).unwrap();

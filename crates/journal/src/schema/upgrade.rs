@@ -1,8 +1,8 @@
 //! A store of the first schema, with questions open and closed, and what this program makes of it.
 
-use super::{MIGRATIONS, connect, migrate, set_wal};
+use super::{MIGRATIONS, applied, connect, migrate, set_wal};
 use crate::{
-    InboxFilter, InterruptState, Layout, RepairOptions, Store, files,
+    Holder, InboxFilter, InterruptState, Layout, Lease, OpenError, RepairOptions, Store, Taken, files,
     repair::repair,
     testing::{answered, cancelled, interrupt, pinned, raised, run, started},
 };
@@ -96,6 +96,24 @@ fn questions_of_the_first_schema_say_as_much_as_new_ones() {
     assert_eq!(written, [store.layout().answer(&run("a"), &interrupt("x")).join("answer.json")]);
     let report = repair(&store, store.take_epoch().unwrap(), RepairOptions::default()).unwrap();
     assert!(report.is_clean(), "what was upgraded is what repair would write: {report:?}");
+}
+
+#[test]
+fn a_store_that_an_engine_works_with_is_not_upgraded_under_it() {
+    let place = tempfile::tempdir().unwrap();
+    let layout = first(place.path());
+    let Ok(Taken::Lease(old)) = Lease::try_take(&layout) else { panic!("it is free") };
+    old.announce(&Holder { pid: 1, socket: "/tmp/old".into() }).unwrap();
+    let error = Store::open(layout.clone()).unwrap_err();
+    assert!(matches!(error, OpenError::OlderInUse { found: 1, known: 3, .. }), "{error}");
+    assert_eq!(applied(&connect(&layout.db()).unwrap(), &layout.db(), MIGRATIONS).unwrap(), 1);
+    old.release();
+    Store::open(layout.clone()).unwrap();
+    // Once it is what this program knows, an engine is no obstacle; and the one that migrated does not stay the engine.
+    let Ok(Taken::Lease(new)) = Lease::try_take(&layout) else { panic!("it was given back") };
+    new.announce(&Holder { pid: 1, socket: "/tmp/new".into() }).unwrap();
+    Store::open(layout).unwrap();
+    new.release();
 }
 
 #[test]
