@@ -5,35 +5,34 @@
 //! terminal.
 
 use crate::{
-    command::{question, resume},
+    command::{inbox, question, resume},
     engine_room::End,
-    failure::Failure,
-    home,
+    failure::{BAD_INPUT, Failure},
+    form, home,
     interrupts::{self, Mode},
+    keyboard::{Keyboard, Screen, is_open},
     narrate::Narrator,
+    preview,
     prompt::{self, Said},
 };
+use envoi_contract::json::Value;
 use envoi_engine::{
     load_run,
     protocol::{AnswerRequest, Request, ResumeRequest},
 };
-use envoi_journal::{InterruptState, Reader, Store};
+use envoi_journal::{Reader, Store};
 use envoi_kernel::{
+    Run,
     event::InterruptRaised,
-    ids::{InterruptId, RunId},
+    ids::{Principal, RunId},
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::{
-    io::{self, BufReader, IsTerminal as _, Read, Write as _},
-    time::Duration,
-};
-
-/// How often the journal is looked at while a person thinks.
-const EVERY: Duration = Duration::from_millis(250);
+use std::io::{self, IsTerminal as _, Write as _};
 
 /// Exit codes of a run that waits: for an answer, or for a word about an attempt in doubt.
 const WAITING: [u8; 2] = [WAITS, 5];
 const WAITS: u8 = 3;
+/// Exit code of what makes no sense now.
+const REFUSED: u8 = 6;
 
 /// See the module.
 pub(crate) struct Conversation {
@@ -77,35 +76,80 @@ impl Conversation {
             return Ok(None);
         }
         narrator.aside(|| {
-            if let End::Refused(failure) = end {
-                failure.say(false);
+            let refused = matches!(end, End::Refused(_));
+            match self.next(store, refused)? {
+                // There is nothing left to be asked: how the run stands is what matters now.
+                Next::Followed(request) => Ok(Some(request)),
+                Next::Nothing => Ok(None),
+                Next::Asked(raised) => {
+                    if let End::Refused(failure) = end {
+                        failure.say(false);
+                    }
+                    interrupts::meanwhile(Mode::Asking { code }, || self.ask(store, &raised))?
+                }
             }
-            self.ask(store, code)
         })
     }
 
-    fn ask(&mut self, store: &Store, code: u8) -> Result<Option<Request>, Failure> {
+    /// What there is to ask this person.
+    fn next(&mut self, store: &Store, refused: bool) -> Result<Next, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
-        let Some(raised) = run.interrupts().next().cloned() else { return Ok(None) };
-        interrupts::mean(Mode::Asking { code })?;
-        let mut input =
-            BufReader::new(Attentive { reader: &reader, run: &self.run, asked: &raised.interrupt });
+        let by = home::principal();
+        let told = |error: io::Error| Failure::machine("the terminal", error);
+        let mut theirs = Vec::new();
+        for raised in run.interrupts() {
+            match preview::not_for(&run, raised, &by) {
+                None => return Ok(Next::Asked(Box::new(raised.clone()))),
+                Some(why) => theirs.push((raised, why)),
+            }
+        }
+        for (raised, why) in &theirs {
+            let brief = question::brief(&reader, &self.run, &raised.interrupt)?;
+            write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(told)?;
+        }
+        // The answer came too late: another one was first.
+        if theirs.is_empty() && refused {
+            self.asked = false;
+            return Ok(Next::Followed(self.follow(&reader)?));
+        }
+        Ok(Next::Nothing)
+    }
+
+    /// To hear how the run goes on.
+    fn follow(&self, reader: &Reader) -> Result<Request, Failure> {
+        let caller = resume::caller(reader, &self.run)?;
+        let request = ResumeRequest {
+            run: self.run.clone(),
+            choice: None,
+            reopen: false,
+            raise: None,
+            request: None,
+            why: None,
+            by: home::principal(),
+            caller,
+        };
+        Ok(Request::Resume(Box::new(request)))
+    }
+
+    fn ask(&mut self, store: &Store, raised: &InterruptRaised) -> Result<Option<Request>, Failure> {
+        let reader = store.reader().map_err(Failure::store)?;
+        let run = load_run(&reader, &self.run)?;
+        let (by, mut output) = (home::principal(), Screen);
+        let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
         self.asked = true;
         let told = |error: io::Error| Failure::machine("the terminal", error);
         loop {
-            let mut output = io::stderr().lock();
-            writeln!(output).map_err(told)?;
-            output.write_all(brief(&reader, &self.run, &raised)?.as_bytes()).map_err(told)?;
-            let said =
-                prompt::ask(&run, &raised, home::principal(), &mut input, &mut output).map_err(told)?;
-            let caller = resume::caller(&reader, &self.run)?;
+            let brief = question::brief(&reader, &self.run, &raised.interrupt)?;
+            write!(output, "\n{brief}").map_err(told)?;
+            let said = put(&run, raised, &by, &mut input, &mut output).map_err(told)?;
             match said {
                 Said::Show => {
                     let all = question::overview(&reader, &self.run, &raised.interrupt)?;
                     writeln!(output, "\n{all}").map_err(told)?;
                 }
                 Said::Answer(answer) => {
+                    let caller = resume::caller(&reader, &self.run)?;
                     let request =
                         AnswerRequest { run: self.run.clone(), answer: *answer, follow: true, caller };
                     return Ok(Some(Request::Answer(Box::new(request))));
@@ -116,60 +160,63 @@ impl Conversation {
                 }
                 // Decided elsewhere, or too late: what follows from that is to be seen.
                 Said::Later => {
-                    let row = reader.question(&self.run, &raised.interrupt).map_err(Failure::store)?;
-                    writeln!(
-                        output,
-                        "\nthe question is closed: {}",
-                        super::command::inbox::stands(&row, envoi_engine::now())
-                    )
-                    .map_err(told)?;
-                    let request = ResumeRequest {
-                        run: self.run.clone(),
-                        choice: None,
-                        reopen: false,
-                        raise: None,
-                        request: None,
-                        why: None,
-                        by: home::principal(),
-                        caller,
-                    };
-                    return Ok(Some(Request::Resume(Box::new(request))));
+                    writeln!(output, "\n{}", closed(&reader, &self.run, raised)?).map_err(told)?;
+                    return Ok(Some(self.follow(&reader)?));
                 }
             }
         }
     }
 }
 
-/// The question with what is most needed to answer it.
-fn brief(reader: &Reader, run: &RunId, raised: &InterruptRaised) -> Result<String, Failure> {
-    question::brief(reader, run, &raised.interrupt)
+/// What is to be done about the questions of a run.
+enum Next {
+    /// This one is asked.
+    Asked(Box<InterruptRaised>),
+    /// None is open: the run is followed.
+    Followed(Request),
+    /// None is for this person.
+    Nothing,
 }
 
-fn is_open(reader: &Reader, run: &RunId, interrupt: &InterruptId) -> bool {
-    reader.question(run, interrupt).is_ok_and(|row| {
-        row.state == InterruptState::Open && !super::command::inbox::has_lapsed(&row, envoi_engine::now())
-    })
+fn put(
+    run: &Run,
+    raised: &InterruptRaised,
+    by: &Principal,
+    input: &mut Keyboard<'_>,
+    output: &mut Screen,
+) -> io::Result<Said> {
+    let choices = preview::choices(run, raised, by);
+    prompt::put(&choices, output)?;
+    input.begin();
+    prompt::ask(run, raised, (&choices, by.clone()), input, output)
 }
 
-/// Lines of the terminal; ends when the question is closed meanwhile.
-struct Attentive<'a> {
-    reader: &'a Reader,
-    run: &'a RunId,
-    asked: &'a InterruptId,
+/// What has become of a question that can no longer be answered.
+fn closed(reader: &Reader, run: &RunId, raised: &InterruptRaised) -> Result<String, Failure> {
+    let row = reader.question(run, &raised.interrupt).map_err(Failure::store)?;
+    Ok(format!("the question is closed: {}", inbox::stands(&row, envoi_engine::now())))
 }
 
-impl Read for Attentive<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let stdin = io::stdin();
-        let every = Timespec { tv_sec: 0, tv_nsec: i64::from(EVERY.subsec_nanos()) };
-        loop {
-            let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-            match poll(&mut fds, Some(&every)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) if is_open(self.reader, self.run, self.asked) => {}
-                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(0),
-                Ok(_) => return rustix::io::read(&stdin, buffer).map_err(io::Error::from),
-                Err(error) => return Err(error.into()),
-            }
-        }
+/// The form of a question of which the rest of the answer is known, with all that is needed to fill it in.
+pub(crate) fn form(
+    reader: &Reader,
+    run: &RunId,
+    raised: &InterruptRaised,
+    schema: &Value,
+) -> Result<Value, Failure> {
+    let told = |error: io::Error| Failure::machine("the terminal", error);
+    let asked = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {
+        let mut input = Keyboard::new(reader, run, &raised.interrupt);
+        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt)?).map_err(told)?;
+        input.begin();
+        form::ask(schema, &mut input, &mut Screen).map_err(told)
+    })?;
+    if let Some(form) = asked? {
+        return Ok(form);
     }
+    if is_open(reader, run, &raised.interrupt) {
+        let message = "the form was not filled in; nothing was answered";
+        return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message));
+    }
+    Err(Failure::new(REFUSED, "QUESTION_CLOSED", closed(reader, run, raised)?))
 }

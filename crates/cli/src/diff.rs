@@ -63,6 +63,15 @@ pub(crate) fn printable(text: &str) -> String {
     })
 }
 
+/// As [`printable`], line by line.
+pub(crate) fn lines(text: &str) -> String {
+    let shown = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+        Some(line) => printable(line.strip_suffix('\r').unwrap_or(line)) + "\n",
+        None => printable(line),
+    });
+    shown.collect()
+}
+
 fn is_shown(scalar: char) -> bool {
     let turns_or_breaks = matches!(scalar, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     scalar == '\t' || !(scalar.is_control() || turns_or_breaks)
@@ -226,6 +235,11 @@ mod tests {
         assert_eq!(named.lines().nth(1), Some("+++ b/a\\u{1b}[31m\\n"));
         let controls: String = (0..=0x9f).filter_map(char::from_u32).filter(|c| c.is_control()).collect();
         assert_eq!(printable(&controls).chars().filter(|c| c.is_control()).collect::<String>(), "\t");
+    }
+
+    #[test]
+    fn of_several_lines_the_ends_are_kept() {
+        assert_eq!(lines("a\tb\r\n\x1b[2J\n\nc\r"), "a\tb\n\\u{1b}[2J\n\nc\\r");
     }
 
     #[test]

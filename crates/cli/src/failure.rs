@@ -2,6 +2,7 @@
 
 mod place;
 
+use crate::diff;
 use envoi_contract::{
     error::Diagnostic,
     json::{Object, Value},
@@ -83,7 +84,7 @@ impl Failure {
     fn shown(&self) -> String {
         let place = self.place.as_deref().map(Place::shown).unwrap_or_default();
         let hint = self.hint.as_ref().map(|hint| format!("  hint: {hint}\n")).unwrap_or_default();
-        format!("error[{}]: {}\n{place}{hint}", self.code, self.message)
+        diff::lines(&format!("error[{}]: {}\n{place}{hint}", self.code, self.message))
     }
 }
 

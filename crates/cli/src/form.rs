@@ -88,9 +88,8 @@ fn ask_field(field: &Field, input: &mut dyn BufRead, output: &mut dyn Write) -> 
         writeln!(output, "  {description}")?;
     }
     loop {
-        write!(output, "  {} ({}{}): ", field.title, field.expects(), presumed(field))?;
-        output.flush()?;
-        let Some(line) = line(input)? else { return Ok(Asked::Ended) };
+        let prompt = format!("  {} ({}{}): ", field.title, field.expects(), presumed(field));
+        let Some(line) = line(&prompt, input, output)? else { return Ok(Asked::Ended) };
         if line.is_empty() {
             match &field.default {
                 Some(default) => return Ok(Asked::Value(default.clone())),
@@ -116,14 +115,38 @@ fn presumed(field: &Field) -> String {
     }
 }
 
-/// One line without its end; `None` at the end of the input.
-pub(crate) fn line(input: &mut dyn BufRead) -> io::Result<Option<String>> {
-    let mut line = String::new();
-    if input.read_line(&mut line)? == 0 {
-        return Ok(None);
+/// The most bytes of a line that a terminal takes (`N_TTY_BUF_SIZE`, less the end of the line); it drops the rest silently.
+const MOST_BYTES: usize = 4095;
+
+/// Asks until there is a whole line, without its end; `None` when the input ends, also within a line: what is there of it has
+/// not been sent.
+pub(crate) fn line(
+    prompt: &str,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> io::Result<Option<String>> {
+    loop {
+        write!(output, "{prompt}")?;
+        output.flush()?;
+        let mut bytes = Vec::new();
+        input.read_until(b'\n', &mut bytes)?;
+        let Some(line) = bytes.strip_suffix(b"\n") else { return Ok(None) };
+        if line.len() >= MOST_BYTES {
+            writeln!(
+                output,
+                "    a line of a terminal ends at {MOST_BYTES} bytes, and the rest of this one is lost;"
+            )?;
+            writeln!(
+                output,
+                "    say less, or leave it for later and give it with `envoi answer --text - < FILE`"
+            )?;
+            continue;
+        }
+        match std::str::from_utf8(line) {
+            Ok(line) => return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned())),
+            Err(_) => writeln!(output, "    that is not UTF-8; once more:")?,
+        }
     }
-    let trimmed = line.strip_suffix('\n').unwrap_or(&line);
-    Ok(Some(trimmed.strip_suffix('\r').unwrap_or(trimmed).to_owned()))
 }
 
 #[cfg(test)]
@@ -172,6 +195,22 @@ mod tests {
     #[test]
     fn an_input_that_ends_is_no_answer() {
         assert_eq!(asked("mail\n").0, None);
+        assert_eq!(asked("mail\n\nhalf a no").0, None, "the line was not sent");
         assert_eq!(asked("mail\n\n\n").0.as_deref(), Some(r#"{"channel":"mail","copies":2}"#));
+    }
+
+    #[test]
+    fn a_line_that_is_cut_or_is_no_text_is_asked_for_again() {
+        let said = |bytes: &[u8]| {
+            let (mut bytes, mut output) = (bytes, Vec::new());
+            let line = line("? ", &mut bytes, &mut output).unwrap();
+            (line, String::from_utf8(output).unwrap())
+        };
+        let (line, told) = said(&[&[b'x'; 4095][..], b"\nshort\r\n"].concat());
+        assert_eq!(line.as_deref(), Some("short"));
+        assert!(told.contains("envoi answer --text -") && told.ends_with("? "), "{told}");
+        assert_eq!(said(&[&[b'x'; 4094][..], b"\n"].concat()).0.map(|line| line.len()), Some(4094));
+        let (line, told) = said(b"caf\xe9\ncaf\xc3\xa9\n");
+        assert_eq!((line.as_deref(), told.matches("? ").count()), (Some("caf\u{e9}"), 2));
     }
 }

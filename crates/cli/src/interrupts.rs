@@ -2,7 +2,7 @@
 //!
 //! The handlers are installed once; what they mean can change, because a follower may become the engine.
 
-use crate::{engine_room::STOPPED, failure::Failure, live};
+use crate::{engine_room::STOPPED, failure::Failure, keyboard, live};
 use envoi_kernel::ids::RunId;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -10,6 +10,7 @@ use signal_hook::{
     iterator::Signals,
 };
 use std::{
+    io, mem,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
     thread,
 };
@@ -34,6 +35,8 @@ pub(crate) enum Mode {
     Engine(Box<dyn Fn() + Send>),
 }
 
+const STAYS_OPEN: &[u8] = b"\nthe question stays open: `envoi inbox` lists it\n";
+
 static MODE: Mutex<Mode> = Mutex::new(Mode::Idle);
 
 /// Set by the first signal; the second one then ends the process in its handler, so that two in quick succession are two.
@@ -42,6 +45,18 @@ static ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// From now on a signal means this.
 pub(crate) fn mean(mode: Mode) -> Result<(), Failure> {
     *lock() = mode;
+    installed()
+}
+
+/// A signal means this while `work` is under way, and then what it meant before.
+pub(crate) fn meanwhile<T>(mode: Mode, work: impl FnOnce() -> T) -> Result<T, Failure> {
+    let before = mem::replace(&mut *lock(), mode);
+    let done = installed().map(|()| work());
+    *lock() = before;
+    done
+}
+
+fn installed() -> Result<(), Failure> {
     if ONCE.get().is_none() {
         install().map_err(|error| Failure::machine("signals", error))?;
     }
@@ -78,7 +93,9 @@ fn obey(mode: &Mode) {
             std::process::exit(i32::from(STOPPED));
         }
         Mode::Asking { code } => {
-            eprintln!("\nthe question stays open: `envoi inbox` lists it");
+            // Whatever else has been locked, this gets out.
+            rustix::io::write(io::stderr(), STAYS_OPEN).unwrap_or_default();
+            keyboard::discard();
             std::process::exit(i32::from(*code));
         }
         Mode::Engine(drain) => {

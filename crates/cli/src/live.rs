@@ -24,8 +24,9 @@ mod tree;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;
-pub(crate) use terminal::Terminal;
+pub(crate) use terminal::{Terminal, is_in_front};
 
+use crate::diff;
 use columns::shown;
 use envoi_journal::{Layout, Reader};
 use envoi_kernel::{Flow, Record, ids::RunId};
@@ -123,8 +124,8 @@ impl Live {
 
     /// Draws the last picture, says under it what came out, and ends the view.
     pub(crate) fn rest(&self, reason: Option<&str>) {
-        let text = lock(&self.painter).ending(reason);
         self.aside(|| {
+            let text = lock(&self.painter).ending(reason);
             eprint!("{text}");
             lock(&self.painter).closed = true;
         });
@@ -135,6 +136,8 @@ impl Live {
     pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         let hand = |aside: bool| {
             let mut painter = lock(&self.painter);
+            // What is drawn now stays: it is not to be of a time before something that is known already.
+            painter.catch_up();
             painter.draw(true);
             painter.leave();
             painter.aside = aside;
@@ -160,7 +163,7 @@ pub(crate) fn say(text: &str) {
     let drawn = lock(&DRAWN).upgrade();
     match drawn.as_ref().map(|painter| lock(painter)).filter(|painter| !painter.closed && !painter.aside) {
         Some(mut painter) => painter.say(text),
-        None => eprintln!("{text}"),
+        None => eprintln!("{}", diff::lines(text)),
     }
 }
 
@@ -205,6 +208,18 @@ impl Painter {
             }
         };
         self.canvas.draw(&lines, columns);
+    }
+
+    /// Takes what the journal has and nobody has told of: while the terminal was somebody else's, nobody followed the run.
+    fn catch_up(&mut self) {
+        if self.closed {
+            return;
+        }
+        if let Subject::Run { view, reader: Some(reader) } = &mut self.subject {
+            let remarks = view.catch_up(reader);
+            // Between two pictures, or above the one that is there.
+            remarks.iter().for_each(|remark| self.say(remark));
+        }
     }
 
     /// What is said when the run has come to rest.

@@ -16,6 +16,7 @@ mod failure;
 mod form;
 mod home;
 mod interrupts;
+mod keyboard;
 mod live;
 mod narrate;
 mod output;

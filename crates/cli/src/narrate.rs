@@ -68,7 +68,7 @@ impl Narrator {
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
         } else {
-            self.told(&record.event).iter().for_each(|line| eprintln!("{line}"));
+            self.told(&record.event).iter().for_each(|line| live::say(line));
         }
     }
 
@@ -102,7 +102,7 @@ impl Narrator {
         let reason = standing.reason.as_deref().filter(|_| standing.exit_code != 0);
         match &self.live {
             Some(live) => live.rest(reason),
-            None => reason.into_iter().for_each(|reason| eprintln!("{reason}")),
+            None => reason.into_iter().for_each(live::say),
         }
         match standing.status.as_str() {
             "failed" | "exhausted" | "cancelled" => {

@@ -1,6 +1,6 @@
 //! Writing data to stdout.
 
-use crate::failure::Failure;
+use crate::{diff, failure::Failure};
 use std::io::{self, Write as _};
 
 /// Writes text to stdout as it is. A reader that has gone away ends the command quietly.
@@ -23,8 +23,10 @@ pub(crate) fn die_quietly_on_a_closed_pipe() {
     }));
 }
 
-/// Columns of text, padded to the widest cell, two spaces apart.
+/// Columns of text that does nothing to a terminal, padded to the widest cell, two spaces apart.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| diff::printable(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();

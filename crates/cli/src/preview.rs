@@ -9,10 +9,19 @@ use envoi_kernel::{
     ledger::{Cost, Ledger},
 };
 
-/// Each choice that the question takes, and what it leads to.
-pub(crate) fn choices(run: &Run, raised: &InterruptRaised) -> Vec<(Choice, String)> {
-    let told = |choice| (choice, lead(run, raised, choice));
+/// Each choice that the question takes, and what it leads to when this person makes it.
+pub(crate) fn choices(run: &Run, raised: &InterruptRaised, by: &Principal) -> Vec<(Choice, String)> {
+    let told = |choice| (choice, lead(run, raised, choice, by));
     run.accepts(raised).into_iter().map(told).collect()
+}
+
+/// Why this person is not asked: the question is for others, or they have said their part.
+pub(crate) fn not_for(run: &Run, raised: &InterruptRaised, by: &Principal) -> Option<String> {
+    let refused = |choice| tried(run, raised, choice, by).err();
+    run.accepts(raised).into_iter().filter_map(refused).find_map(|refusal| match refusal {
+        Refusal::NotByStarter { .. } | Refusal::AlreadyVoted { .. } => Some(refusal.to_string()),
+        _ => None,
+    })
 }
 
 /// What happens when nobody answers.
@@ -22,8 +31,20 @@ pub(crate) fn silence(run: &Run, raised: &InterruptRaised) -> Option<String> {
     run.decide(expire, at).ok().and_then(|records| leads(run, &records))
 }
 
-fn lead(run: &Run, raised: &InterruptRaised, choice: Choice) -> String {
-    let somebody = Principal { tenant: String::new(), actor: String::new() };
+fn lead(run: &Run, raised: &InterruptRaised, choice: Choice, by: &Principal) -> String {
+    match tried(run, raised, choice, by) {
+        Ok(records) => leads(run, &records).unwrap_or_else(|| "the run goes on".to_owned()),
+        Err(Refusal::PastBound { bound }) => format!("not possible: {bound} is used up"),
+        Err(refusal) => format!("not possible: {refusal}"),
+    }
+}
+
+fn tried(
+    run: &Run,
+    raised: &InterruptRaised,
+    choice: Choice,
+    by: &Principal,
+) -> Result<Vec<Record>, Refusal> {
     let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
     let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
@@ -31,13 +52,9 @@ fn lead(run: &Run, raised: &InterruptRaised, choice: Choice) -> String {
         text: Some("?".to_owned()),
         data: form.filter(|_| says_yes).map(|_| Value::Object(Object::default())),
         raise: (choice == Choice::Raise).then(|| one_more(raised)),
-        ..Answer::new(raised.interrupt.clone(), choice, somebody)
+        ..Answer::new(raised.interrupt.clone(), choice, by.clone())
     };
-    match run.decide(Input::Answer { answer: Box::new(answer), slot: None }, raised.raised_at) {
-        Ok(records) => leads(run, &records).unwrap_or_else(|| "the run goes on".to_owned()),
-        Err(Refusal::PastBound { bound }) => format!("not possible: {bound} is used up"),
-        Err(refusal) => format!("not possible: {refusal}"),
-    }
+    run.decide(Input::Answer { answer: Box::new(answer), slot: None }, raised.raised_at)
 }
 
 /// The smallest amount by which a bound can be raised.

@@ -28,24 +28,29 @@ pub(crate) enum Said {
 /// The channel of an answer that was given here.
 const CHANNEL: &str = "terminal";
 
-/// Puts the question once, and reads what is said.
+/// The choices of a question, with what each leads to.
+pub(crate) type Choices = [(Choice, String)];
+
+/// Says what can be answered.
+pub(crate) fn put(choices: &Choices, output: &mut dyn Write) -> io::Result<()> {
+    for (choice, leads) in choices {
+        writeln!(output, "  {:<8} {leads}", choice.word())?;
+    }
+    writeln!(output, "  show     shows all there is to know; later leaves the question open")
+}
+
+/// Reads what is said to a question that has been put.
 pub(crate) fn ask(
     run: &Run,
     raised: &InterruptRaised,
-    by: Principal,
+    (choices, by): (&Choices, Principal),
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> io::Result<Said> {
-    let choices = preview::choices(run, raised);
-    for (choice, leads) in &choices {
-        writeln!(output, "  {:<8} {leads}", choice.word())?;
-    }
-    writeln!(output, "  show     shows all there is to know; later leaves the question open")?;
     let words: Vec<&str> = choices.iter().map(|(choice, _)| choice.word()).chain(["show", "later"]).collect();
     loop {
-        write!(output, "{}? ", words.join(", "))?;
-        output.flush()?;
-        let Some(line) = form::line(input)? else { return Ok(Said::Later) };
+        let prompt = format!("{}? ", words.join(", "));
+        let Some(line) = form::line(&prompt, input, output)? else { return Ok(Said::Later) };
         let Some(word) = meant(&words, line.trim()) else {
             writeln!(output, "  say one of these, or its first letters")?;
             continue;
@@ -107,9 +112,7 @@ fn answer(
         _ => "note (Enter for none)",
     };
     loop {
-        write!(output, "  {what}: ")?;
-        output.flush()?;
-        let Some(line) = form::line(input)? else { return Ok(Said::Later) };
+        let Some(line) = form::line(&format!("  {what}: "), input, output)? else { return Ok(Said::Later) };
         if needed && line.trim().is_empty() {
             writeln!(output, "    a question needs an answer that is not blank")?;
             continue;
@@ -126,9 +129,8 @@ fn amount(
 ) -> io::Result<Option<Ledger>> {
     let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default();
     loop {
-        write!(output, "  by how much `{bound}` is raised: ")?;
-        output.flush()?;
-        let Some(line) = form::line(input)? else { return Ok(None) };
+        let prompt = format!("  by how much `{bound}` is raised: ");
+        let Some(line) = form::line(&prompt, input, output)? else { return Ok(None) };
         match preview::read_amount(raised, line.trim()) {
             Ok(more) => return Ok(Some(more)),
             Err(expected) => writeln!(output, "    {expected}")?,

@@ -3,7 +3,7 @@
 use crate::{
     args::{AnswerArgs, ApproveArgs, Decision, DenyArgs, Form, Reply},
     attachment, background,
-    conversation::Conversation,
+    conversation::{self, Conversation},
     engine_room,
     failure::{BAD_INPUT, Failure},
     form,
@@ -13,6 +13,7 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, json::Value, user_envelope};
 use envoi_engine::protocol::{AnswerRequest, Request};
+use envoi_journal::Reader;
 use envoi_kernel::{
     Run,
     event::{About, Choice, InterruptRaised},
@@ -94,7 +95,7 @@ fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
         answer.choice = said.choice.map_or_else(|| presumed(&run, raised), Ok)?;
         answer.raise =
             said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
-        answer.data = filled(&run, raised, answer.choice, said.form)?;
+        answer.data = filled((&reader, &id), &run, raised, answer.choice, said.form)?;
     }
     for path in &reply.files {
         answer.attachments.push(attachment::attach(&store, path)?);
@@ -109,10 +110,10 @@ fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
     }
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
-        eprintln!(
+        crate::live::say(&format!(
             "warning: the store does not have `{name}` ({}); steps will not be able to read it",
             file.digest
-        );
+        ));
     }
     let caller = super::resume::caller(&reader, &id)?;
     drop(reader);
@@ -153,6 +154,7 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
 
 /// The form, if the question has one: as given, else asked on a terminal.
 fn filled(
+    (reader, id): (&Reader, &RunId),
     run: &Run,
     raised: &InterruptRaised,
     choice: Choice,
@@ -181,13 +183,7 @@ fn filled(
         return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
             .hint("--field NAME=VALUE for each, or --data JSON"));
     }
-    let asked = form::ask(schema, &mut io::stdin().lock(), &mut io::stderr().lock());
-    match asked.map_err(|error| Failure::machine("the terminal", error))? {
-        Some(form) => Ok(Some(form)),
-        None => {
-            Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", "the form was not filled in; nothing was answered"))
-        }
-    }
+    conversation::form(reader, id, raised, schema).map(Some)
 }
 
 /// The text of a file, or of stdin for `-`.

@@ -1,6 +1,6 @@
 //! `envoi inbox`: the questions that wait for a person, oldest first.
 
-use crate::{failure::Failure, home::Home, narrate::head, output, select};
+use crate::{diff, failure::Failure, home::Home, narrate::head, output, select};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{InboxFilter, InboxRow, InterruptState, Reader};
 use envoi_kernel::ids::InterruptId;
@@ -28,7 +28,9 @@ pub(crate) fn inbox(home: &Home, run: Option<&str>, follow: bool, all: bool) -> 
     } else {
         let header = ["QUESTION", "KIND", "STEP", "ASKED", "STATE", "RUN", ""].map(str::to_owned).to_vec();
         output::table(
-            &std::iter::once(header).chain(rows.iter().map(|row| as_cells(row, now))).collect::<Vec<_>>(),
+            &std::iter::once(header)
+                .chain(rows.iter().map(|row| as_cells(&reader, row, now)))
+                .collect::<Vec<_>>(),
         )
     };
     output::data(&text).map(|()| 0)
@@ -47,7 +49,7 @@ fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u
                 let now = envoi_engine::now();
                 let line = match home.json {
                     true => as_json(&row, now).to_string(),
-                    false => as_cells(&row, now).join("  "),
+                    false => diff::printable(&as_cells(reader, &row, now).join("  ")),
                 };
                 output::data(&(line + "\n"))?;
             }
@@ -91,13 +93,18 @@ pub(crate) fn span(later: Timestamp, earlier: Timestamp) -> String {
     }
 }
 
-fn as_cells(row: &InboxRow, now: Timestamp) -> Vec<String> {
+fn as_cells(reader: &Reader, row: &InboxRow, now: Timestamp) -> Vec<String> {
+    let answer = (row.state == InterruptState::Answered).then(|| reader.answer(&row.run, row).ok()).flatten();
+    let stands = match answer {
+        Some((at, answer)) => format!("{} ({}) at {at}", stands(row, now), answer.channel),
+        None => stands(row, now),
+    };
     vec![
         row.interrupt.to_string(),
         row.kind.word().to_owned(),
         row.visit.to_string(),
         format!("{} ago", span(now, row.raised_at)),
-        stands(row, now),
+        stands,
         row.run.to_string(),
         head(&row.question),
     ]

@@ -6,7 +6,7 @@ use super::inbox::{as_json, span, stands};
 use crate::{
     diff,
     failure::Failure,
-    home::Home,
+    home::{self, Home},
     narrate::{head, plain},
     output, preview,
 };
@@ -38,7 +38,11 @@ struct Asked {
 
 pub(crate) fn show(home: &Home, reader: &Reader, id: &RunId, interrupt: &InterruptId) -> Result<u8, Failure> {
     let asked = load(reader, id, interrupt)?;
-    let text = if home.json { asked.json(reader)? } else { asked.text(reader).map_err(Failure::store)? };
+    let text = if home.json {
+        asked.json(reader)?
+    } else {
+        diff::lines(&asked.text(reader).map_err(Failure::store)?)
+    };
     output::data(&text).map(|()| 0)
 }
 
@@ -83,6 +87,7 @@ impl Asked {
         if let Some(raised) = &self.raised {
             self.evidence(raised, &mut text)?;
         }
+        self.given(reader, &mut text)?;
         self.form(&mut text)?;
         self.last_handoff(&mut text)?;
         self.files(reader, &mut text)?;
@@ -131,6 +136,29 @@ impl Asked {
             writeln!(text, "shown      {subject}")?;
         }
         Ok(())
+    }
+
+    /// What was answered.
+    fn given(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
+        let Ok((at, given)) = reader.answer(&self.row.run, &self.row) else { return Ok(()) };
+        writeln!(
+            text,
+            "answer     {} by {} ({}) at {at}",
+            given.choice.word(),
+            given.by.actor,
+            given.channel
+        )?;
+        for line in given.text.lines() {
+            writeln!(text, "  {line}")?;
+        }
+        for (name, value) in given.data.as_object().into_iter().flat_map(|members| members.iter()) {
+            writeln!(text, "  {name}: {}", plain(value))?;
+        }
+        for file in &given.attachments {
+            let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
+            writeln!(text, "  file {name} ({})", file.digest)?;
+        }
+        writeln!(text)
     }
 
     /// Who may answer, where not everybody may.
@@ -275,7 +303,7 @@ impl Asked {
 
     fn ways_on(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
         writeln!(text)?;
-        for (choice, leads) in preview::choices(&self.run, raised) {
+        for (choice, leads) in preview::choices(&self.run, raised, &home::principal()) {
             writeln!(text, "{:<10} {leads}", choice.word())?;
         }
         if let Some(leads) = preview::silence(&self.run, raised) {
@@ -303,7 +331,7 @@ impl Asked {
         });
         let raised = self.raised.as_ref();
         let leads = raised.filter(|_| open).map(|raised| {
-            let all = preview::choices(&self.run, raised).into_iter();
+            let all = preview::choices(&self.run, raised, &home::principal()).into_iter();
             all.map(|(choice, leads)| json!({"choice": choice.word(), "leads": leads})).collect::<Vec<_>>()
         });
         let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob: &Blob| blob.digest.to_string());

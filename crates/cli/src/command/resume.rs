@@ -84,9 +84,9 @@ fn warn_of_changed_scripts(store: &Arc<Store>, reader: &Reader, run: &RunId) {
                 path.metadata().ok().filter(std::fs::Metadata::is_file).and_then(|meta| meta.modified().ok());
             let newer = changed.is_some_and(|at| millis(at) > row.updated_at.as_millis());
             if newer && !path.starts_with(store.layout().root()) && !warned.contains(argument) {
-                eprintln!(
+                crate::live::say(&format!(
                     "warning: `{argument}` has changed since the run's last event; scripts are not pinned"
-                );
+                ));
                 warned.push(argument.clone());
             }
         }

@@ -4,6 +4,7 @@ mod notices;
 
 use super::question;
 use crate::{
+    diff,
     failure::{BAD_INPUT, Failure},
     home::Home,
     narrate::{head, how_to_answer, plain, seconds},
@@ -107,7 +108,7 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     for line in notices::lines(&reader.deliveries(id).map_err(Failure::store)?) {
         write!(text, "\n{line}\n").map_err(Failure::store)?;
     }
-    Ok(text)
+    Ok(diff::lines(&text))
 }
 
 fn reason(run: &Run) -> String {

@@ -1,10 +1,10 @@
 //! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire.
 
-use crate::{failure::Failure, home::Home, narrate::plain, output, select};
+use crate::{diff, failure::Failure, home::Home, narrate::plain, output, select};
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Event, Record,
-    event::{Course, Routed},
+    event::{Course, InterruptAnswered, Routed},
     ids::StepId,
 };
 use serde_json::json;
@@ -19,7 +19,7 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
         let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
     } else {
-        told.iter().map(|record| as_text(record)).collect()
+        diff::lines(&told.iter().map(|record| as_text(record)).collect::<String>())
     };
     output::data(&text).map(|()| 0)
 }
@@ -48,7 +48,8 @@ fn as_text(record: &Record) -> String {
         Event::TimerSet(timer) => format!("{}  is tried again at {}\n", timer.visit, timer.due),
         Event::InterruptRaised(raised) => format!("{}  asked: {}\n", raised.visit, raised.question),
         Event::InterruptAnswered(answered) => {
-            format!("answered: {} by {} at {}\n", answered.choice.word(), answered.by.actor, record.at)
+            let InterruptAnswered { choice, by, channel, .. } = answered.as_ref();
+            format!("answered: {} by {} ({channel}) at {}\n", choice.word(), by.actor, record.at)
         }
         Event::InterruptExpired(_) => format!("nobody answered in time, at {}\n", record.at),
         Event::LimitsRaised(raised) => {
@@ -122,6 +123,7 @@ fn as_json(record: &Record) -> Option<serde_json::Value> {
         }),
         Event::InterruptAnswered(answered) => json!({
             "event": "answered", "at": record.at.to_string(), "choice": answered.choice.word(), "by": answered.by.actor,
+            "channel": answered.channel,
         }),
         Event::InterruptExpired(expired) => json!({
             "event": "expired", "at": record.at.to_string(), "interrupt": expired.interrupt.as_str(),

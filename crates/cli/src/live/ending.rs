@@ -50,7 +50,11 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
         say(Role::Faint, &format!("  and {} more", board.files.len().saturating_sub(MOST)));
     }
     let time = took(board.elapsed_ms(board.run().last_at()));
-    say(Role::Plain, &format!("cost: {}; {time}", used(board, charset).concat()));
+    let used = match used(board, charset).concat() {
+        nothing if nothing.is_empty() => "nothing".to_owned(),
+        used => used,
+    };
+    say(Role::Plain, &format!("cost: {used}; {time}"));
     lines
 }
 

@@ -121,11 +121,22 @@ impl Terminal {
     }
 
     /// What a person types.
-    pub(crate) fn types(&self, text: &str) {
-        let mut written = 0;
-        while written < text.len() {
-            written += rustix::io::write(&self.master, &text.as_bytes()[written..]).unwrap();
+    pub(crate) fn types(&self, text: impl AsRef<[u8]>) {
+        let mut left = text.as_ref();
+        while !left.is_empty() {
+            let written = rustix::io::write(&self.master, left).unwrap();
+            left = &left[written..];
         }
+    }
+
+    /// The command's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The terminal as the shell has it, which outlives the command.
+    pub(crate) fn shell(&self) -> File {
+        File::from(ioctl_tiocgptpeer(&self.master, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap())
     }
 
     /// Waits until the screen is as in the golden file.
@@ -142,7 +153,7 @@ impl Terminal {
     pub(crate) fn done(mut self) -> (String, Option<i32>, Emulator) {
         let status = wait_for("the command's end", || self.child.try_wait().unwrap());
         let all = self.reading.join().unwrap();
-        (String::from_utf8(all).unwrap(), status.code(), self.emulator)
+        (String::from_utf8_lossy(&all).into_owned(), status.code(), self.emulator)
     }
 }
 
