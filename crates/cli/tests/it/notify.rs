@@ -395,7 +395,7 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
 #[test]
 fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
     let stage = Stage::with_flow(
-        "flow: asking\nnotify: { command: 'cat >> told; echo >> told' }\nsteps:\n  - id: approve\n    \
+        "flow: asking\nnotify: { command: 'e=$(cat); printf \"%s\\n\" \"$e\" >> told' }\nsteps:\n  - id: approve\n    \
          ask: { kind: confirmation, message: 'Go?', expires_in: 100ms }\n",
     );
     let first = stage.envoi(&["run", "flow.yaml"]);

@@ -183,7 +183,10 @@ fn normal(screen: &str, run: &str) -> String {
         at += 1;
         id.next();
         while let Some(next) = id.peek() {
-            let is_broken = chars.get(at) == Some(&'\n') && chars.get(at + 1) == Some(next);
+            // A line that merely begins with the letter that would come next is no other half.
+            let rest: Vec<char> = id.clone().take(4).copied().collect();
+            let below = chars.get(at + 1..).unwrap_or_default();
+            let is_broken = chars.get(at) == Some(&'\n') && below.starts_with(&rest);
             match chars.get(at) {
                 Some(c) if c == *next => {
                     text.push('_');

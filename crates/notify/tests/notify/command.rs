@@ -79,7 +79,7 @@ fn what_a_command_leaves_in_its_group_is_ended_with_it() {
 fn an_engine_that_stops_ends_a_command() {
     let place = tempfile::tempdir().unwrap();
     let outcome = script(place.path(), "sleep 600").run(&event(), &AtomicBool::new(true));
-    assert!(error(outcome).contains("the engine stopped"));
+    assert!(error(outcome).contains("when the engine closed"));
 }
 
 #[test]
