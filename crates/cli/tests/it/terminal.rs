@@ -182,13 +182,13 @@ fn normal(screen: &str, run: &str) -> String {
         text.push(if begins_id { '_' } else { rest[0] });
         at += 1;
         id.next();
-        while let Some(next) = id.peek() {
+        while let Some(next) = id.peek().copied() {
             // A line that merely begins with the letter that would come next is no other half.
             let rest: Vec<char> = id.clone().take(4).copied().collect();
             let below = chars.get(at + 1..).unwrap_or_default();
             let is_broken = chars.get(at) == Some(&'\n') && below.starts_with(&rest);
             match chars.get(at) {
-                Some(c) if c == *next => {
+                Some(c) if *c == *next => {
                     text.push('_');
                     id.next();
                 }
