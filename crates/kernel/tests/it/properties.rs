@@ -110,6 +110,10 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
             match driver.say(answer) {
                 Ok(_) => continue,
                 Err(Refusal::Expired { interrupt, .. }) => Input::Expire { interrupt, slot: slot() },
+                // Refused for another reason, and nobody can answer any more either.
+                Err(_) if raised.expires_at.is_some_and(|at| driver.now >= at) => {
+                    Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() }
+                }
                 Err(_) => Input::Answer { answer: Box::new(plain(&raised)), slot: slot() },
             }
         } else {
