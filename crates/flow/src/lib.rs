@@ -50,6 +50,7 @@ use diagnostic::Problems;
 use draft::Draft;
 use envoi_kernel::{flow::Flow, ids::FlowId};
 use graph::Graph;
+use std::collections::BTreeMap;
 use yaml::Node;
 
 /// The version of the flow language that this crate reads; pinned to each run.
@@ -146,6 +147,9 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
         env: draft.env,
         notify: draft.notify,
         steps,
+        graph: false,
+        goals: None,
+        flows: BTreeMap::new(),
         digest: tree::digest(root),
     })
 }

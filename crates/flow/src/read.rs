@@ -196,7 +196,7 @@ pub(crate) fn integer(
 }
 
 /// One of `words`, by its place among them.
-pub(crate) fn choice<T: Copy>(
+pub(crate) fn choice<T: Clone>(
     node: &Node,
     name: &str,
     words: &[(&'static str, T)],
@@ -204,7 +204,7 @@ pub(crate) fn choice<T: Copy>(
 ) -> Option<T> {
     let token = as_token(node).unwrap_or_default();
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == token) {
-        return Some(*value);
+        return Some(value.clone());
     }
     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let expected = listed(&known);

@@ -52,6 +52,7 @@ pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) 
         next: targets.next.as_ref().and_then(next),
         branches: targets.branches.iter().filter_map(step_id).collect(),
         on_exhausted: on_exhausted(&fields, problems),
+        flow_branches: Vec::new(),
         on_blocked: on_blocked(&fields, problems),
     };
     Some(plan)

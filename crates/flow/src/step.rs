@@ -117,8 +117,6 @@ impl Reader<'_> {
             .get("continue_on_error")
             .and_then(|node| read::boolean(node, "`continue_on_error`", self.problems));
         Some(Step {
-            id: StepId::new(id?.value.as_str()).ok()?,
-            kind: kind?,
             skill: skill.map(str::to_owned),
             condition,
             env: env.unwrap_or_default(),
@@ -130,6 +128,7 @@ impl Reader<'_> {
             on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
             envelope: envelope.unwrap_or(false),
             continue_on_error: continue_on_error.unwrap_or(false),
+            ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
     }
 
@@ -148,21 +147,9 @@ impl Reader<'_> {
         targets.asks = true;
         targets.unclear = self.problems.count() != before;
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
-        Some(Step {
-            id: StepId::new(id?.value.as_str()).ok()?,
-            kind: StepKind::Ask(Box::new(plan?)),
-            skill: None,
-            condition,
-            env: Vec::new(),
-            cwd: None,
-            timeout_ms: None,
-            retry: Retry::default(),
-            artifacts: Vec::new(),
-            routing: routing.unwrap_or_default(),
-            on_in_doubt: InDoubtPolicy::Ask,
-            envelope: false,
-            continue_on_error: false,
-        })
+        let id = StepId::new(id?.value.as_str()).ok()?;
+        let kind = StepKind::Ask(Box::new(plan?));
+        Some(Step { condition, routing: routing.unwrap_or_default(), ..Step::new(id, kind) })
     }
 
     fn template(&mut self, span: Span, text: &str) -> Template {

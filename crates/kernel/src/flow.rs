@@ -5,15 +5,19 @@
 //! bounded, expressions parse.
 
 mod ask;
+mod goals;
+mod inner;
 
 pub use ask::{AskPlan, Overdue};
+pub use goals::GoalsPlan;
+pub use inner::{InnerInput, InnerPlan};
 
 use crate::{
     ids::{FlowId, StepId},
     notify::Target,
 };
 use envoi_contract::{digest::Digest, json::Value, routing::Kind};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A pinned, checked flow.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,12 @@ pub struct Flow {
     pub notify: Vec<Target>,
     /// At least one, in listed order.
     pub steps: Vec<Step>,
+    /// Whether `needs` says what follows what, and not the listed order.
+    pub graph: bool,
+    /// Goals for whose sake some steps are repeated.
+    pub goals: Option<GoalsPlan>,
+    /// In the flow of a run, every flow that it names, directly or not; empty in those.
+    pub flows: BTreeMap<FlowId, Arc<Flow>>,
     /// SHA-256 of the canonical JSON of the text, without defaults.
     pub digest: Digest,
 }
@@ -160,6 +170,53 @@ pub struct Step {
     pub envelope: bool,
     /// Whether the run goes on when the visit has failed for good.
     pub continue_on_error: bool,
+    /// In a graph, the steps it waits for; none: it is there from the start.
+    pub needs: Vec<StepId>,
+    /// How many of them have to be done.
+    pub join: Join,
+    /// Done once for each value of a list.
+    pub for_each: Option<ForEach>,
+    /// What one attempt may use, reserved before its start.
+    pub budget: Budget,
+    /// Goals that are reached when it succeeds.
+    pub marks: Vec<String>,
+    /// Whether its `if` itself says what a failure before it means (`success()`, `failure()`, `always()`); else it is skipped
+    /// after one.
+    pub regardless: bool,
+    /// A JSON Schema of the report's data (checked outside the kernel, before the attempt is told to be over).
+    pub outputs: Option<Value>,
+}
+
+/// When a step of a graph is entered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Join {
+    /// All it needs are done and none has failed.
+    #[default]
+    All,
+    /// The first of them has succeeded; the others are given up.
+    Any,
+    /// All of them are over, however they ended.
+    Settled,
+    /// So many have succeeded; the others are given up.
+    Quorum(u32),
+}
+
+/// `for_each`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForEach {
+    /// The list.
+    pub items: Expression,
+    /// The most items in the works at once; `None`: no bound but the engine's own.
+    pub max_parallel: Option<u32>,
+}
+
+/// `budget`: what one attempt may use. `None`: nothing is reserved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Model calls.
+    pub llm_calls: Option<u64>,
+    /// Cost.
+    pub cost: Option<crate::ledger::Cost>,
 }
 
 /// What a step does. One interface for all kinds: more come beside `Run`.
@@ -169,21 +226,59 @@ pub enum StepKind {
     Run(CommandPlan),
     /// A question to a person.
     Ask(Box<AskPlan>),
+    /// Another flow, as a part of the same run.
+    Flow(Box<InnerPlan>),
 }
 
 impl Step {
+    /// A step that says nothing but what it does.
+    #[must_use]
+    pub fn new(id: StepId, kind: StepKind) -> Self {
+        Self {
+            id,
+            kind,
+            skill: None,
+            condition: None,
+            env: Vec::new(),
+            cwd: None,
+            timeout_ms: None,
+            retry: Retry::default(),
+            artifacts: Vec::new(),
+            routing: RoutingPlan::default(),
+            on_in_doubt: InDoubtPolicy::Ask,
+            envelope: false,
+            continue_on_error: false,
+            needs: Vec::new(),
+            join: Join::All,
+            for_each: None,
+            budget: Budget::default(),
+            marks: Vec::new(),
+            regardless: false,
+            outputs: None,
+        }
+    }
+
     /// The question, if this step asks one.
     #[must_use]
     pub fn asks(&self) -> Option<&AskPlan> {
         match &self.kind {
             StepKind::Ask(plan) => Some(plan),
-            StepKind::Run(_) => None,
+            StepKind::Run(_) | StepKind::Flow(_) => None,
+        }
+    }
+
+    /// The flow that it runs, if it runs one.
+    #[must_use]
+    pub fn inner(&self) -> Option<&InnerPlan> {
+        match &self.kind {
+            StepKind::Flow(plan) => Some(plan),
+            StepKind::Run(_) | StepKind::Ask(_) => None,
         }
     }
 }
 
 /// A command before its templates are filled in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandPlan {
     /// A list: the first is the program; no shell is involved.
     Exec(Vec<Template>),
@@ -235,8 +330,10 @@ pub struct RoutingPlan {
     pub can_further_iteration_help: bool,
     /// Where to go on advance, in place of the next listed step.
     pub next: Option<Next>,
-    /// Steps that a hint in the text may name. Empty: hints do not count.
+    /// Steps that a hint in the text may name. Without any of these and those of other flows, hints do not count.
     pub branches: Vec<StepId>,
+    /// Steps of other flows that a hint may name: the flow is entered there, and the run returns to the step after this one.
+    pub flow_branches: Vec<(FlowId, StepId)>,
     /// When the loop has had its last round without success.
     pub on_exhausted: OnExhausted,
     /// When further iteration cannot help.
@@ -255,6 +352,7 @@ impl Default for RoutingPlan {
             can_further_iteration_help: true,
             next: None,
             branches: Vec::new(),
+            flow_branches: Vec::new(),
             on_exhausted: OnExhausted::Ask,
             on_blocked: OnBlocked::Ask,
         }
@@ -291,7 +389,7 @@ pub enum OnBlocked {
 }
 
 /// `on_in_doubt`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InDoubtPolicy {
     /// A person decides.
     Ask,
@@ -299,4 +397,7 @@ pub enum InDoubtPolicy {
     Rerun,
     /// The visit has failed.
     Fail,
+    /// A command says: exit code 0, it happened and this command's output stands for its own; 1, it did not happen, run it
+    /// again; anything else, a person decides.
+    Verify(CommandPlan),
 }

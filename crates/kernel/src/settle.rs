@@ -81,8 +81,8 @@ pub(crate) fn in_doubt<'a>(
     let question = format!(
         "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
     );
-    match step.on_in_doubt {
-        InDoubtPolicy::Ask => {
+    match &step.on_in_doubt {
+        InDoubtPolicy::Ask | InDoubtPolicy::Verify(_) => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}

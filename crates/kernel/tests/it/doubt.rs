@@ -16,7 +16,7 @@ fn the_policy_of_the_step_decides() {
             "a.1.1 IN_DOUBT, a.1 stops, a.1 failed, over: tool_failed_fatally at a = nothing [failed 1]",
         ),
     ] {
-        let flow = flow([step("a").in_doubt(policy)]);
+        let flow = flow([step("a").in_doubt(policy.clone())]);
         assert_eq!(ends(&flow, &["start", "a.1.1 doubt"]), outcome, "{policy:?}");
     }
 }

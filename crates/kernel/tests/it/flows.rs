@@ -4,12 +4,12 @@ use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
         AskPlan, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
-        OnReached, Overdue, Retry, RoutingPlan, Step, StepKind, Template,
+        OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
     ledger::Cost,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) fn step_id(name: &str) -> StepId {
     StepId::new(name).unwrap()
@@ -31,6 +31,9 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         env: Vec::new(),
         notify: Vec::new(),
         steps: steps.into_iter().collect(),
+        graph: false,
+        goals: None,
+        flows: BTreeMap::new(),
         digest: Digest::of(b"demo"),
     })
 }
@@ -53,21 +56,7 @@ pub(crate) fn limits(pairs: &[(&str, &str)]) -> Limits {
 }
 
 pub(crate) fn step(name: &str) -> Step {
-    Step {
-        id: step_id(name),
-        kind: StepKind::Run(CommandPlan::Exec(vec![Template(name.to_owned())])),
-        skill: None,
-        condition: None,
-        env: Vec::new(),
-        cwd: None,
-        timeout_ms: None,
-        retry: Retry::default(),
-        artifacts: Vec::new(),
-        routing: RoutingPlan::default(),
-        on_in_doubt: InDoubtPolicy::Ask,
-        envelope: false,
-        continue_on_error: false,
-    }
+    Step::new(step_id(name), StepKind::Run(CommandPlan::Exec(vec![Template(name.to_owned())])))
 }
 
 /// A microloop that waits for `VERIFIED` and goes back to `loop_to`; exit code 1 states `UNVERIFIED`.
@@ -149,7 +138,7 @@ pub(crate) trait With: Sized {
     fn asking(self, change: impl FnOnce(&mut AskPlan)) -> Step {
         self.with(|step| match &mut step.kind {
             StepKind::Ask(plan) => change(plan),
-            StepKind::Run(_) => panic!("`{}` asks nothing", step.id),
+            StepKind::Run(_) | StepKind::Flow(_) => panic!("`{}` asks nothing", step.id),
         })
     }
     fn expires(self, ms: u64) -> Step {

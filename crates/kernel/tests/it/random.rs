@@ -168,7 +168,7 @@ fn build(place: usize, count: usize, plan: &Plan) -> Step {
         next => Some(Next::Step(step_id(&name(place + next)))).filter(|_| place + next < count),
     });
     (built.retry.attempts, built.retry.backoff_min_ms, built.retry.backoff_max_ms) = (plan.retry, 1, 5);
-    built.on_in_doubt = plan.policy;
+    built.on_in_doubt = plan.policy.clone();
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
     built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
