@@ -54,6 +54,11 @@ pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether a run that ends like this was stopped by a bound of its own, and not by one of its loops.
+pub(crate) fn is_of_the_run(ended: &str) -> bool {
+    NAMES.iter().any(|name| terminal_reason(name) == Some(ended))
+}
+
 /// The bounds of `limits`, by their keys.
 pub(crate) const NAMES: [&str; 5] = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
 

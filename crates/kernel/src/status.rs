@@ -25,10 +25,13 @@ impl Status {
             return Self::Ended(ended.clone());
         }
         let asked = !control.interrupts.is_empty();
-        let moving = control
-            .open
-            .values()
-            .any(|visit| !matches!(visit.state, VisitState::InDoubt | VisitState::Asked));
+        let waits = |state: &VisitState| match state {
+            VisitState::InDoubt | VisitState::Asked | VisitState::Fan | VisitState::Inside => true,
+            // A bound that is reached holds up everything that has not begun.
+            VisitState::Ready => control.ready().next().is_none(),
+            _ => false,
+        };
+        let moving = !control.ending.is_empty() || control.open.values().any(|visit| !waits(&visit.state));
         if asked && !moving {
             let in_doubt = control.interrupts.values().any(|raised| raised.about == About::InDoubt);
             return Self::Waiting { in_doubt };
