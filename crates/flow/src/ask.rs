@@ -171,7 +171,7 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
             "artifacts" => "the files of an answer are handed over without being named",
             "skill" => "the form of an answer is said by `schema` in `ask`",
             "retry" => "`routing: { loop_to: … }` says where the answer `again` leads",
-            _ => "a step that asks has `id`, `ask`, `if` and `routing`",
+            _ => "a step that asks has `id`, `ask`, `if`, `needs`, `join` and `routing`",
         };
         let message = format!("`{name}` does nothing in a step that asks: it runs no command");
         problems.add(Diagnostic::invalid(key.span, message).help(help));

@@ -36,6 +36,7 @@ pub(crate) struct DraftStep {
     /// Its id, or where it begins.
     pub(crate) place: Span,
     pub(crate) targets: Targets,
+    pub(crate) waits: Waits,
     /// Absent if something in it is wrong.
     pub(crate) step: Option<Step>,
 }
@@ -44,6 +45,16 @@ impl DraftStep {
     pub(crate) fn name(&self) -> &str {
         self.id.as_ref().map_or("", |id| id.value.as_str())
     }
+}
+
+/// What a step says that it waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// It has `needs`, whatever that says: the flow is a graph.
+    pub(crate) named: bool,
+    /// Its `needs` cannot be read.
+    pub(crate) unclear: bool,
+    pub(crate) needs: Vec<Spanned<String>>,
 }
 
 /// The steps that a step's routing names, or the answers to its question.

@@ -50,6 +50,7 @@ mod tests {
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),
             (&keys::ROUTING, defs.get("routing").unwrap()),
+            (&keys::JOIN, defs.get("quorum").unwrap()),
         ] {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
             let read: BTreeSet<&str> = vocabulary.keys.iter().copied().collect();
@@ -104,6 +105,13 @@ mod tests {
             "routing: { success_values: [] }",
             "routing: { status_from_exit: { x: A } }",
             "env: { ENVOI_X: y }",
+            "needs: { a: b }",
+            "needs: [b, b]",
+            "needs: A",
+            "join: any",
+            "needs: [b, c]\n    join: first",
+            "needs: [b, c]\n    join: { quorum: 0 }",
+            "needs: [b]\n    join: any",
         ] {
             both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    run: [x]\n    {keys}\n"));
         }

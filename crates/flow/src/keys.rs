@@ -60,15 +60,19 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "on_in_doubt",
         "envelope",
         "continue_on_error",
+        "needs",
+        "join",
     ],
-    later: &["flow", "http", "a2a", "model", "agent", "needs", "budget", "outputs", "join", "for_each"],
+    later: &["flow", "http", "a2a", "model", "agent", "budget", "outputs", "for_each"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
 
 /// Keys of [`STEP`] that a step which asks may have.
-pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing"];
+pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join"];
+
+pub(crate) const JOIN: Vocabulary = Vocabulary { place: "`join`", keys: &["quorum"], later: &[] };
 
 pub(crate) const ASK: Vocabulary = Vocabulary {
     place: "`ask`",

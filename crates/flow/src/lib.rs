@@ -36,6 +36,7 @@ mod secret;
 mod step;
 mod suggestion;
 mod tree;
+mod waits;
 mod yaml;
 
 pub use diagnostic::{
@@ -133,6 +134,7 @@ fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
 
 /// The kernel's flow, unless a part is absent because it is wrong.
 fn finish(draft: Draft, root: &Node) -> Option<Flow> {
+    let graph = draft.steps.iter().any(|step| step.waits.named);
     let mut steps = Vec::with_capacity(draft.steps.len());
     for step in draft.steps {
         steps.push(step.step?);
@@ -147,7 +149,7 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
         env: draft.env,
         notify: draft.notify,
         steps,
-        graph: false,
+        graph,
         goals: None,
         flows: BTreeMap::new(),
         digest: tree::digest(root),

@@ -6,10 +6,10 @@
 use crate::{
     ask,
     diagnostic::{Diagnostic, Problems, Span},
-    draft::{Draft, DraftStep, Targets, Usage},
+    draft::{Draft, DraftStep, Targets, Usage, Waits},
     keys, names, path,
     read::{self, Fields, Spanned, refuse},
-    routing,
+    routing, waits,
     yaml::{Kind, Node},
 };
 use envoi_kernel::{
@@ -23,14 +23,17 @@ const MAX_ATTEMPTS: u64 = 100;
 
 pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut Problems) -> DraftStep {
     let before = problems.count();
-    let nothing = |place| DraftStep { id: None, place, targets: Targets::default(), step: None };
-    let Some(fields) = Fields::of(node, &keys::STEP, problems) else { return nothing(node.span) };
+    let Some(fields) = Fields::of(node, &keys::STEP, problems) else {
+        let (targets, waits) = (Targets::default(), Waits::default());
+        return DraftStep { id: None, place: node.span, targets, waits, step: None };
+    };
     let id = match fields.get("id") {
         Some(node) => step_id(node, problems),
         None if fields.misspelt("id", &keys::STEP) => None,
         None => refuse(problems, Diagnostic::invalid(first_line(node), "a step without an `id`")),
     };
     let at = id.as_ref().map_or(first_line(node), |id| id.span);
+    let (waits, join) = waits::read(&fields, problems);
     let mut reader =
         Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
     reader.one_action(at);
@@ -39,8 +42,12 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
         (Some(question), None) => reader.asking(question, id.as_ref(), &mut targets),
         _ => reader.step(id.as_ref(), &mut targets),
     };
-    let step = step.filter(|_| problems.count() == before);
-    DraftStep { id, place: at, targets, step }
+    let step = step.filter(|_| problems.count() == before).map(|step| Step {
+        needs: waits.needs.iter().filter_map(|need| StepId::new(need.value.as_str()).ok()).collect(),
+        join,
+        ..step
+    });
+    DraftStep { id, place: at, targets, waits, step }
 }
 
 /// The id of a step, as it was written; what is wrong with it is told.

@@ -265,10 +265,8 @@ fn mistakes_in_a_step_are_told() {
         (with_step("colour: red"), 5, 5, INVALID, "a step has the keys `id`, `run`"),
         (with_step("timeout: 5"), 5, 14, INVALID, "a duration has a unit: `5s`"),
         (with_step("timeout: 5 minutes"), 5, 14, INVALID, "expected a duration"),
-        (with_step("needs: [a]"), 5, 5, LATER, "`needs` in a step"),
         (with_step("budget: {}"), 5, 5, LATER, "`budget` in a step"),
         (with_step("outputs: {}"), 5, 5, LATER, "`outputs` in a step"),
-        (with_step("join: all"), 5, 5, LATER, "`join` in a step"),
         (with_step("for_each: x"), 5, 5, LATER, "`for_each` in a step"),
         (with_step("on_in_doubt: verify"), 5, 18, LATER, "`on_in_doubt: verify`"),
         (with_step("on_in_doubt: { verify: ./check }"), 5, 18, LATER, "`on_in_doubt: verify`"),
@@ -478,7 +476,7 @@ fn keys_that_do_nothing_beside_a_question_are_told() {
     let rows: [(&str, &str); 8] = [
         ("skill: x", "said by `schema`"),
         ("env: { A: b }", "`env` does nothing in a step that asks: it runs no command"),
-        ("cwd: x", "has `id`, `ask`, `if` and `routing`"),
+        ("cwd: x", "has `id`, `ask`, `if`, `needs`"),
         ("timeout: 5s", "said by `expires_in`"),
         ("retry: { attempts: 2 }", "where the answer `again` leads"),
         ("artifacts: [x]", "handed over without being named"),
@@ -499,7 +497,6 @@ fn keys_that_do_nothing_beside_a_question_are_told() {
         each_is_told(vec![(text, 6, 16, INVALID, "does nothing in a step that asks: the answer decides")]);
     }
     each_is_told(vec![
-        (beside_a_question("needs: [go]"), 6, 5, LATER, "`needs` in a step"),
         (beside_a_question("routing: { nxt: end }"), 6, 16, INVALID, "did you mean `next`?"),
         (beside_a_question("if: steps.last.data"), 6, 9, INVALID, "step `last` runs later"),
     ]);
@@ -851,7 +848,7 @@ steps:
     timeout: 10
   - id: critic
     run: [\"true\"]
-    needs: [repair]
+    needs: [repar]
     routing: { kind: microloop, loop_to: repiar, success_values: [VERIFIED] }
 ";
 
@@ -868,7 +865,7 @@ fn seven_mistakes_are_told_at_once_each_at_its_place() {
             (4, 11, INVALID),
             (7, 40, INVALID),
             (8, 14, INVALID),
-            (11, 5, LATER),
+            (11, 13, INVALID),
             (12, 42, INVALID),
         ]
     );

@@ -6,8 +6,8 @@
 use super::scan::Found;
 use crate::{
     diagnostic::{Diagnostic, Span},
-    draft::{Draft, Usage},
-    graph::Graph,
+    draft::{Draft, DraftStep, Usage},
+    graph::{Graph, Standing},
     read::{listed, not_yet},
     suggestion::did_you_mean,
 };
@@ -87,14 +87,19 @@ impl Names<'_> {
                 format!("`env` of the flow cannot read step `{id}`: it is filled in for every step");
             return Some(unplaced(message).help("give it to the steps that need it"));
         };
-        if self.graph.may_precede(read, reader) {
-            return None;
-        }
-        Some(unplaced(if read == reader {
-            format!("step `{id}` reads its own result, which is not there before it has run")
-        } else {
-            format!("step `{id}` runs later: nothing leads from it to here")
-        }))
+        let message = match self.graph.standing(read, reader) {
+            Standing::Before => return None,
+            Standing::Itself => {
+                format!("step `{id}` reads its own result, which is not there before it has run")
+            }
+            Standing::Later => format!("step `{id}` runs later: nothing leads from it to here"),
+            Standing::Beside => {
+                let reader = self.draft.steps.get(reader).map_or("", DraftStep::name);
+                let message = format!("step `{id}` is not among what `{reader}` waits for");
+                return Some(unplaced(message).help(format!("add it: `needs: [{id}]`")));
+            }
+        };
+        Some(unplaced(message))
     }
 
     /// `steps.fix-it.status` is `steps.fix` minus `it.status`; a name with a hyphen that is known was meant.

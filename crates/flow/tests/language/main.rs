@@ -1,0 +1,4 @@
+//! What the language says beyond one step after another: what loads, what does not, and in which words.
+
+mod needs;
+mod told;
