@@ -37,6 +37,8 @@ pub(crate) struct DraftStep {
     pub(crate) place: Span,
     pub(crate) targets: Targets,
     pub(crate) waits: Waits,
+    /// It has `for_each`.
+    pub(crate) each: bool,
     /// Absent if something in it is wrong.
     pub(crate) step: Option<Step>,
 }
@@ -102,4 +104,16 @@ pub(crate) struct Usage {
     pub(crate) shell: bool,
     /// The place of its step; `None` for the flow's own `env`.
     pub(crate) step: Option<usize>,
+    pub(crate) site: Site,
+}
+
+/// What an expression is for, which says what it may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// To be filled in: a command, a variable, a folder, a question.
+    Text,
+    /// An `if`.
+    Condition,
+    /// A list whose items are not there yet.
+    List,
 }

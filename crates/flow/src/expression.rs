@@ -14,7 +14,7 @@ use crate::{
 };
 use envoi_kernel::expression::{Segment, environment, segments};
 use minijinja::{Environment, ErrorKind, Value};
-use scan::{Found, Kind};
+use scan::{Call, Found, Kind};
 use std::{
     collections::{BTreeSet, HashSet},
     ops::Range,
@@ -106,9 +106,9 @@ impl Checker<'_> {
             }
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
-                Kind::Path { members, called } => {
+                Kind::Path { members, call } => {
                     if open.contains(&found.name) && !self.globals.contains(&found.name) {
-                        told = self.path(&found, members, *called);
+                        told = self.path(&found, members, *call);
                     }
                 }
             }
@@ -138,9 +138,9 @@ impl Checker<'_> {
     }
 
     /// Checks one path. Answers the part of the source about which nothing more is to be said.
-    fn path(&mut self, found: &Found, members: &[String], called: bool) -> Range<usize> {
+    fn path(&mut self, found: &Found, members: &[String], call: Call) -> Range<usize> {
         let names = Names { draft: self.draft, graph: self.graph, usage: self.usage };
-        let verdict = names.judge(found, members, called);
+        let verdict = names.judge(found, members, call);
         for diagnostic in verdict.wrong {
             let span = self.span(found.range.clone());
             self.problems.add(Diagnostic { span, ..diagnostic });

@@ -62,8 +62,10 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "continue_on_error",
         "needs",
         "join",
+        "for_each",
+        "max_parallel",
     ],
-    later: &["flow", "http", "a2a", "model", "agent", "budget", "outputs", "for_each"],
+    later: &["flow", "http", "a2a", "model", "agent", "budget", "outputs"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.

@@ -6,8 +6,8 @@
 use crate::{
     ask,
     diagnostic::{Diagnostic, Problems, Span},
-    draft::{Draft, DraftStep, Targets, Usage, Waits},
-    keys, names, path,
+    draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
+    each, keys, names, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
     yaml::{Kind, Node},
@@ -25,7 +25,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let before = problems.count();
     let Some(fields) = Fields::of(node, &keys::STEP, problems) else {
         let (targets, waits) = (Targets::default(), Waits::default());
-        return DraftStep { id: None, place: node.span, targets, waits, step: None };
+        return DraftStep { id: None, place: node.span, targets, waits, each: false, step: None };
     };
     let id = match fields.get("id") {
         Some(node) => step_id(node, problems),
@@ -34,6 +34,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     };
     let at = id.as_ref().map_or(first_line(node), |id| id.span);
     let (waits, join) = waits::read(&fields, problems);
+    let each = fields.get("for_each").is_some();
     let mut reader =
         Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
     reader.one_action(at);
@@ -47,7 +48,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
         join,
         ..step
     });
-    DraftStep { id, place: at, targets, waits, step }
+    DraftStep { id, place: at, targets, waits, each, step }
 }
 
 /// The id of a step, as it was written; what is wrong with it is told.
@@ -116,6 +117,8 @@ impl Reader<'_> {
         let retry = self.fields.get("retry").and_then(|node| retry(node, self.problems));
         let artifacts = self.fields.get("artifacts").map(|node| path::artifacts(node, self.problems));
         let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
+        each::not_routed(&self.fields, routing.as_ref(), self.problems);
+        let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
         let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| in_doubt(node, self.problems));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
@@ -135,6 +138,7 @@ impl Reader<'_> {
             on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
             envelope: envelope.unwrap_or(false),
             continue_on_error: continue_on_error.unwrap_or(false),
+            for_each,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
     }
@@ -221,6 +225,7 @@ impl Reader<'_> {
             bare: true,
             shell: false,
             step: Some(self.place),
+            site: Site::Condition,
         };
         self.expressions.push(usage);
         Some(Expression(inside.to_owned()))
@@ -229,7 +234,8 @@ impl Reader<'_> {
 
 pub(crate) fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
     if text.contains("${{") {
-        expressions.push(Usage { span, source: text.to_owned(), bare: false, shell: false, step });
+        let source = text.to_owned();
+        expressions.push(Usage { span, source, bare: false, shell: false, step, site: Site::Text });
     }
 }
 

@@ -3,10 +3,10 @@
 //! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
 //! diagnostics here have no place yet.
 
-use super::scan::Found;
+use super::scan::{Call, Found};
 use crate::{
     diagnostic::{Diagnostic, Span},
-    draft::{Draft, DraftStep, Usage},
+    draft::{Draft, DraftStep, Site, Usage},
     graph::{Graph, Standing},
     read::{listed, not_yet},
     suggestion::did_you_mean,
@@ -14,6 +14,7 @@ use crate::{
 use std::ops::Range;
 
 const ROOTS: &[&str] = &["inputs", "steps", "run"];
+const OF_AN_ITEM: &[&str] = &["item", "index"];
 const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
 const OF_A_RUN: &[&str] = &["id", "flow", "workspace"];
 /// Functions of the language that are not built yet.
@@ -34,19 +35,42 @@ pub(super) struct Names<'c> {
 }
 
 impl Names<'_> {
-    pub(super) fn judge(&self, found: &Found, members: &[String], called: bool) -> Verdict {
+    pub(super) fn judge(&self, found: &Found, members: &[String], call: Call) -> Verdict {
         let first = members.first().map(String::as_str);
         let wrong = match (found.name.as_str(), first) {
             ("inputs", Some(name)) => return self.input(name, found),
             ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
             ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
-            (root, _) if ROOTS.contains(&root) => None,
-            (root, _) if called && LATER.contains(&root) => {
+            (root, _) if self.roots().contains(&root) => None,
+            (root, _) if call != Call::No && LATER.contains(&root) => {
                 Some(not_yet(Span::default(), &format!("`{root}()`")))
             }
-            (root, _) => Some(unknown_root(root)),
+            (root, _) => Some(self.unknown_root(root)),
         };
         Verdict { wrong: wrong.into_iter().collect(), covers: found.range.clone() }
+    }
+
+    /// What an expression of this place can begin with.
+    fn roots(&self) -> Vec<&'static str> {
+        let step = self.usage.step.and_then(|place| self.draft.steps.get(place));
+        let items = self.usage.site == Site::Text && step.is_some_and(|step| step.each);
+        let items = if items { OF_AN_ITEM } else { &[] };
+        ROOTS.iter().chain(items).copied().collect()
+    }
+
+    fn unknown_root(&self, name: &str) -> Diagnostic {
+        let roots = self.roots();
+        let help = match name {
+            "secrets" => {
+                Some("a command reads a secret from the environment variable of that name".to_owned())
+            }
+            "env" => Some("a command reads `env` from its environment".to_owned()),
+            _ if OF_AN_ITEM.contains(&name) => Some(
+                "`item` and `index` are there in `run`, `env` and `cwd` of a step with `for_each`".to_owned(),
+            ),
+            _ => did_you_mean(name, roots.iter().copied()),
+        };
+        unplaced(format!("unknown name `{name}`")).expecting(listed(&roots)).maybe_help(help)
     }
 
     fn input(&self, name: &str, found: &Found) -> Verdict {
@@ -132,13 +156,4 @@ fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnos
 fn no_report(id: &str) -> Diagnostic {
     unplaced(format!("step `{id}` asks, and an answer leaves no report"))
         .help("the answer is its `summary` and its `data`")
-}
-
-fn unknown_root(name: &str) -> Diagnostic {
-    let help = match name {
-        "secrets" => Some("a command reads a secret from the environment variable of that name".to_owned()),
-        "env" => Some("a command reads `env` from its environment".to_owned()),
-        _ => did_you_mean(name, ROOTS.iter().copied()),
-    };
-    unplaced(format!("unknown name `{name}`")).expecting(listed(ROOTS)).maybe_help(help)
 }

@@ -1,4 +1,5 @@
 //! What the language says beyond one step after another: what loads, what does not, and in which words.
 
+mod for_each;
 mod needs;
 mod told;
