@@ -41,6 +41,14 @@ pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut
     }
 }
 
+/// Whether the expression of an `if` says itself what a failure before it means.
+pub(crate) fn regards_failure(source: &str) -> bool {
+    let status = |found: &Found| {
+        matches!(found.kind, Kind::Path { .. }) && verdict::STATUS.contains(&found.name.as_str())
+    };
+    scan::names(source).iter().any(status)
+}
+
 struct Checker<'c> {
     draft: &'c Draft,
     graph: &'c Graph<'c>,

@@ -7,7 +7,9 @@ use crate::{
     ask,
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
-    each, keys, names, path,
+    each,
+    expression::regards_failure,
+    keys, names, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
     yaml::{Kind, Node},
@@ -46,6 +48,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let step = step.filter(|_| problems.count() == before).map(|step| Step {
         needs: waits.needs.iter().filter_map(|need| StepId::new(need.value.as_str()).ok()).collect(),
         join,
+        regardless: step.condition.as_ref().is_some_and(|condition| regards_failure(&condition.0)),
         ..step
     });
     DraftStep { id, place: at, targets, waits, each, step }

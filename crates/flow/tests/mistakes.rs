@@ -759,13 +759,13 @@ fn names_that_an_expression_cannot_see_are_told_at_their_place() {
             INVALID,
             "from the environment variable of that name",
         ),
-        (with_expression("${{ success() }}"), 6, column, LATER, "`success()`"),
+        (with_expression("${{ success() }}"), 6, column, INVALID, "`success()`"),
         (
             with_expression("${{ failure() or always() and 1 }}").replace("failure() or ", ""),
             6,
             column,
-            LATER,
-            "`always()`",
+            INVALID,
+            "`always()` stands in `if` alone",
         ),
         (
             with_expression("${{ inputs.package | shout }}"),

@@ -8,7 +8,7 @@ use crate::{
     diagnostic::{Diagnostic, Span},
     draft::{Draft, DraftStep, Site, Usage},
     graph::{Graph, Standing},
-    read::{listed, not_yet},
+    read::listed,
     suggestion::did_you_mean,
 };
 use std::ops::Range;
@@ -17,8 +17,8 @@ const ROOTS: &[&str] = &["inputs", "steps", "run"];
 const OF_AN_ITEM: &[&str] = &["item", "index"];
 const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
 const OF_A_RUN: &[&str] = &["id", "flow", "workspace"];
-/// Functions of the language that are not built yet.
-const LATER: &[&str] = &["success", "failure", "always"];
+/// Functions that say in an `if` what a failure before the step means.
+pub(super) const STATUS: &[&str] = &["success", "failure", "always"];
 
 /// What there is to say about a path.
 pub(super) struct Verdict {
@@ -42,9 +42,7 @@ impl Names<'_> {
             ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
             ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
             (root, _) if self.roots().contains(&root) => None,
-            (root, _) if call != Call::No && LATER.contains(&root) => {
-                Some(not_yet(Span::default(), &format!("`{root}()`")))
-            }
+            (root, _) if STATUS.contains(&root) => self.status(root, call),
             (root, _) => Some(self.unknown_root(root)),
         };
         Verdict { wrong: wrong.into_iter().collect(), covers: found.range.clone() }
@@ -56,6 +54,18 @@ impl Names<'_> {
         let items = self.usage.site == Site::Text && step.is_some_and(|step| step.each);
         let items = if items { OF_AN_ITEM } else { &[] };
         ROOTS.iter().chain(items).copied().collect()
+    }
+
+    fn status(&self, name: &str, call: Call) -> Option<Diagnostic> {
+        let message = match call {
+            _ if self.usage.site != Site::Condition => format!("`{name}()` stands in `if` alone"),
+            Call::No => format!("`{name}` is a function: `{name}()`"),
+            Call::WithArguments => {
+                format!("`{name}()` is about every step before this one, and takes no argument")
+            }
+            Call::Bare => return None,
+        };
+        Some(unplaced(message).help("what became of one step is `steps.ID.status`"))
     }
 
     fn unknown_root(&self, name: &str) -> Diagnostic {
