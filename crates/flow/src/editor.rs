@@ -50,6 +50,7 @@ mod tests {
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),
             (&keys::ROUTING, defs.get("routing").unwrap()),
+            (&keys::IN_DOUBT, defs.get("in_doubt").unwrap()),
             (&keys::JOIN, defs.get("quorum").unwrap()),
         ] {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
@@ -96,6 +97,9 @@ mod tests {
             "retry: { attempts: 0 }",
             "retry: {}",
             "on_in_doubt: maybe",
+            "on_in_doubt: verify",
+            "on_in_doubt: {}",
+            "on_in_doubt: { verify: [] }",
             "envelope: yes",
             "continue_on_error: yes",
             "artifacts: out",

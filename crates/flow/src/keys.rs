@@ -82,6 +82,8 @@ pub(crate) const ASK: Vocabulary = Vocabulary {
     later: &[],
 };
 
+pub(crate) const IN_DOUBT: Vocabulary = Vocabulary { place: "`on_in_doubt`", keys: &["verify"], later: &[] };
+
 pub(crate) const RETRY: Vocabulary =
     Vocabulary { place: "`retry`", keys: &["attempts", "backoff"], later: &[] };
 

@@ -107,7 +107,7 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
-        let kind = self.fields.get("run").and_then(|node| self.command(node)).map(StepKind::Run);
+        let kind = self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run);
         let skill = self.fields.get("skill").and_then(|node| path::fixed(node, "`skill`", self.problems));
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
         let env = self
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
         each::not_routed(&self.fields, routing.as_ref(), self.problems);
         let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
-        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| in_doubt(node, self.problems));
+        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
         let continue_on_error = self
@@ -171,13 +171,13 @@ impl Reader<'_> {
         Template(text.to_owned())
     }
 
-    fn command(&mut self, node: &Node) -> Option<CommandPlan> {
+    fn command(&mut self, node: &Node, name: &str) -> Option<CommandPlan> {
         let Kind::Sequence(items) = &node.kind else {
             if read::as_text(node).is_none() {
                 let expected = "a string or a list of strings";
-                return refuse(self.problems, read::mismatch(node, "`run`", expected));
+                return refuse(self.problems, read::mismatch(node, name, expected));
             }
-            let text = read::text(node, "`run`", self.problems)?;
+            let text = read::text(node, name, self.problems)?;
             let script = self.template(node.span, text);
             if let Some(noted) = self.expressions.last_mut().filter(|noted| noted.span == node.span) {
                 noted.shell = true;
@@ -185,17 +185,41 @@ impl Reader<'_> {
             return Some(CommandPlan::Shell(script));
         };
         if items.is_empty() {
-            return refuse(self.problems, Diagnostic::invalid(node.span, "`run` names no program"));
+            return refuse(self.problems, Diagnostic::invalid(node.span, format!("{name} names no program")));
         }
         let mut arguments = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let Some(text) = read::token(item, "an argument of `run`", self.problems) else { continue };
+            let Some(text) = read::token(item, &format!("an argument of {name}"), self.problems) else {
+                continue;
+            };
             if index == 0 && text.trim().is_empty() {
-                self.problems.add(Diagnostic::invalid(item.span, "`run` names no program"));
+                self.problems.add(Diagnostic::invalid(item.span, format!("{name} names no program")));
             }
             arguments.push(self.template(item.span, text));
         }
         Some(CommandPlan::Exec(arguments))
+    }
+
+    fn in_doubt(&mut self, node: &Node) -> Option<InDoubtPolicy> {
+        if let Kind::Mapping(_) = &node.kind {
+            let fields = Fields::of(node, &keys::IN_DOUBT, self.problems)?;
+            let Some(verify) = fields.get("verify") else {
+                if fields.keys().next().is_some() {
+                    return None;
+                }
+                let wrong = read::mismatch(node, "`on_in_doubt`", "`{ verify: [program, argument] }`");
+                return refuse(self.problems, wrong);
+            };
+            return self.command(verify, "`verify`").map(InDoubtPolicy::Verify);
+        }
+        if read::as_token(node) == Some("verify") {
+            let message = "`on_in_doubt: verify` does not say how";
+            let help = "name the command: `on_in_doubt: { verify: [./was-it-sent] }`";
+            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+        }
+        let words =
+            [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
+        read::choice(node, "`on_in_doubt`", &words, self.problems)
     }
 
     fn folder(&mut self, node: &Node) -> Option<Template> {
@@ -298,16 +322,4 @@ fn backoff(node: &Node, problems: &mut Problems) -> Option<(u64, u64)> {
         }
         _ => refuse(problems, read::mismatch(node, "`backoff`", "two durations such as `1s..30s`")),
     }
-}
-
-fn in_doubt(node: &Node, problems: &mut Problems) -> Option<InDoubtPolicy> {
-    let verify = match &node.kind {
-        Kind::Mapping(members) => members.iter().any(|(key, _)| key.text == "verify"),
-        _ => read::as_token(node) == Some("verify"),
-    };
-    if verify {
-        return refuse(problems, read::not_yet(node.span, "`on_in_doubt: verify`"));
-    }
-    let words = [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
-    read::choice(node, "`on_in_doubt`", &words, problems)
 }

@@ -267,8 +267,6 @@ fn mistakes_in_a_step_are_told() {
         (with_step("timeout: 5 minutes"), 5, 14, INVALID, "expected a duration"),
         (with_step("budget: {}"), 5, 5, LATER, "`budget` in a step"),
         (with_step("outputs: {}"), 5, 5, LATER, "`outputs` in a step"),
-        (with_step("on_in_doubt: verify"), 5, 18, LATER, "`on_in_doubt: verify`"),
-        (with_step("on_in_doubt: { verify: ./check }"), 5, 18, LATER, "`on_in_doubt: verify`"),
         (with_step("on_in_doubt: retry"), 5, 18, INVALID, "expected `ask`, `rerun` or `fail`"),
         (with_step("envelope: yes"), 5, 15, INVALID, "did you mean `true`?"),
         (with_step("skill: 5"), 5, 12, INVALID, "expected a string"),

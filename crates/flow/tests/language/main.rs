@@ -4,3 +4,4 @@ mod conditions;
 mod for_each;
 mod needs;
 mod told;
+mod verify;
