@@ -13,6 +13,10 @@ pub(crate) struct Vocabulary {
     pub(crate) later: &'static [&'static str],
 }
 
+/// A word of a relative of this language, where it stands, and what is written in its place here.
+pub(crate) const ELSEWHERE: &[(&str, &str, &str)] =
+    &[("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`")];
+
 impl Vocabulary {
     /// All words that a person may have meant.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
@@ -29,8 +33,11 @@ pub(crate) const FLOW: Vocabulary = Vocabulary {
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
     keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "on_reached"],
-    later: &["stages"],
+    later: &[],
 };
+
+pub(crate) const BUDGET: Vocabulary =
+    Vocabulary { place: "`budget`", keys: &["llm_calls", "cost_usd"], later: &[] };
 
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary = Vocabulary { place: "a configuration", keys: &["notify"], later: &[] };
@@ -64,8 +71,10 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "join",
         "for_each",
         "max_parallel",
+        "budget",
+        "outputs",
     ],
-    later: &["flow", "http", "a2a", "model", "agent", "budget", "outputs"],
+    later: &["flow", "http", "a2a", "model", "agent"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.

@@ -14,6 +14,7 @@
 
 pub mod answers;
 mod ask;
+mod bounds;
 pub mod config;
 mod diagnostic;
 mod draft;
@@ -29,6 +30,7 @@ mod keys;
 mod list;
 mod names;
 mod notify;
+pub mod outputs;
 mod path;
 pub mod plan;
 mod read;

@@ -4,12 +4,12 @@
 //! of the file has been read.
 
 use crate::{
-    ask,
+    ask, bounds,
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
     each,
     expression::regards_failure,
-    keys, names, path,
+    keys, names, outputs, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
     yaml::{Kind, Node},
@@ -122,6 +122,8 @@ impl Reader<'_> {
         let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
         each::not_routed(&self.fields, routing.as_ref(), self.problems);
         let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
+        let budget = self.fields.get("budget").and_then(|node| bounds::budget(node, self.problems));
+        let outputs = outputs::read(&self.fields, self.problems);
         let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
@@ -142,6 +144,8 @@ impl Reader<'_> {
             envelope: envelope.unwrap_or(false),
             continue_on_error: continue_on_error.unwrap_or(false),
             for_each,
+            budget: budget.unwrap_or_default(),
+            outputs,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
     }
