@@ -3,7 +3,7 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::graph`], [`crate::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
-use crate::{diagnostic::Span, read::Spanned};
+use crate::{diagnostic::Span, goals::DraftGoals, read::Spanned};
 use envoi_kernel::{
     flow::{InputDecl, Limits, Secret, Step, Template},
     notify::Target,
@@ -25,6 +25,9 @@ pub(crate) struct Draft {
     pub(crate) env: Vec<(String, Template)>,
     pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,
+    pub(crate) goals: Option<DraftGoals>,
+    /// There is something that was meant as `goals` and cannot be read.
+    pub(crate) goals_unclear: bool,
     pub(crate) expressions: Vec<Usage>,
 }
 
@@ -39,6 +42,8 @@ pub(crate) struct DraftStep {
     pub(crate) waits: Waits,
     /// It has `for_each`.
     pub(crate) each: bool,
+    /// The goals that it says it reaches.
+    pub(crate) marks: Vec<Spanned<String>>,
     /// Absent if something in it is wrong.
     pub(crate) step: Option<Step>,
 }
@@ -116,4 +121,6 @@ pub(crate) enum Site {
     Condition,
     /// A list whose items are not there yet.
     List,
+    /// The list of goals, before the first round.
+    Goals,
 }

@@ -52,6 +52,7 @@ mod tests {
             (&keys::ROUTING, defs.get("routing").unwrap()),
             (&keys::IN_DOUBT, defs.get("in_doubt").unwrap()),
             (&keys::BUDGET, defs.get("budget").unwrap()),
+            (&keys::GOALS, defs.get("goals").unwrap()),
             (&keys::JOIN, defs.get("quorum").unwrap()),
         ] {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
@@ -98,6 +99,8 @@ mod tests {
             "retry: { attempts: 0 }",
             "retry: {}",
             "on_in_doubt: maybe",
+            "marks: 5",
+            "marks: [x, x]",
             "budget: {}",
             "budget: { cost_usd: much }",
             "budget: { agent_hops: 1 }",
@@ -160,7 +163,15 @@ mod tests {
         ] {
             both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    {keys}\n"));
         }
-        for flow in ["flow: answers", "flow: f\nlimits: { on_reached: stop }"] {
+        for flow in [
+            "flow: answers",
+            "flow: f\nlimits: { on_reached: stop }",
+            "flow: f\ngoals: [a]",
+            "flow: f\ngoals: { list: [a], from: a }",
+            "flow: f\ngoals: { list: [7], from: a, to: a }",
+            "flow: f\ngoals: { list: [a, a], from: a, to: a }",
+            "flow: f\ngoals: { list: [a], from: a, to: a, max_rounds: 0 }",
+        ] {
             both_refuse(&format!("{flow}\nsteps:\n  - id: a\n    run: [x]\n"));
         }
         both_refuse("flow: f\nsteps:\n  - id: a\n");

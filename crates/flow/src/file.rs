@@ -7,7 +7,7 @@ use crate::{
     bounds,
     diagnostic::{Diagnostic, Problems},
     draft::Draft,
-    keys,
+    goals, keys,
     names::{self, Names},
     notify, path,
     read::{self, Fields, Spanned, refuse},
@@ -57,6 +57,11 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         None if fields.misspelt("steps", &keys::FLOW) => {}
         None => problems.add(missing(root, "steps", "a flow has at least one step")),
     }
+    if let Some((key, node)) = fields.pair("goals") {
+        draft.goals = goals::read(key.span, node, &mut draft, problems);
+    }
+    draft.goals_unclear =
+        draft.goals.is_none() && (fields.get("goals").is_some() || fields.misspelt("goals", &keys::FLOW));
     draft
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Graph<'d> {
     side_ways: BTreeMap<usize, SideWay>,
     /// All targets exist, so that reachability means something.
     whole: bool,
+    /// The first and the last step of a round: the last leads back to the first.
+    rounds: Option<(usize, usize)>,
     /// Whether `needs` says what follows what, and not the listed order.
     parallel: bool,
     /// What comes before what, in a graph without circles.
@@ -62,7 +64,13 @@ pub(crate) enum Standing {
 
 impl<'d> Graph<'d> {
     /// Checks the targets of all steps and what they reach.
-    pub(crate) fn check(steps: &'d [DraftStep], problems: &mut Problems) -> Self {
+    ///
+    /// `rounds` are the places of the first and of the last step of a round, if the flow has any.
+    pub(crate) fn check(
+        steps: &'d [DraftStep],
+        rounds: Option<(usize, usize)>,
+        problems: &mut Problems,
+    ) -> Self {
         let mut places = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
@@ -73,6 +81,7 @@ impl<'d> Graph<'d> {
             ways: Vec::new(),
             side_ways: BTreeMap::new(),
             whole: true,
+            rounds,
             parallel: steps.iter().any(|step| step.waits.named),
             order: None,
             returns: Vec::new(),
@@ -309,7 +318,9 @@ impl<'d> Graph<'d> {
         };
         let diversions = targets.diversions.iter().filter_map(Diversion::step);
         let named = targets.branches.iter().chain(&targets.loop_to).chain(diversions);
-        onward.into_iter().chain(named.filter_map(|target| self.place(&target.value))).collect()
+        let named = named.filter_map(|target| self.place(&target.value));
+        let again = self.rounds.filter(|(_, last)| *last == place).map(|(first, _)| first);
+        onward.into_iter().chain(named).chain(again).collect()
     }
 
     /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.

@@ -26,9 +26,12 @@ impl Vocabulary {
 
 pub(crate) const FLOW: Vocabulary = Vocabulary {
     place: "a flow",
-    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "notify", "steps"],
-    later: &["goals"],
+    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "notify", "goals", "steps"],
+    later: &[],
 };
+
+pub(crate) const GOALS: Vocabulary =
+    Vocabulary { place: "`goals`", keys: &["list", "from", "to", "max_rounds", "stuck_after"], later: &[] };
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
@@ -73,6 +76,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "max_parallel",
         "budget",
         "outputs",
+        "marks",
     ],
     later: &["flow", "http", "a2a", "model", "agent"],
 };
@@ -81,7 +85,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
 
 /// Keys of [`STEP`] that a step which asks may have.
-pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join"];
+pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
 
 pub(crate) const JOIN: Vocabulary = Vocabulary { place: "`join`", keys: &["quorum"], later: &[] };
 

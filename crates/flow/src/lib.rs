@@ -22,6 +22,7 @@ mod each;
 mod editor;
 mod expression;
 mod file;
+mod goals;
 mod graph;
 pub mod import;
 pub mod inputs;
@@ -127,7 +128,9 @@ fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
         return None;
     };
     let draft = file::read(&root, problems);
-    let graph = Graph::check(&draft.steps, problems);
+    goals::check(&draft, problems);
+    let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
+    let graph = Graph::check(&draft.steps, rounds, problems);
     expression::check(&draft, &graph, text, problems);
     let flow = finish(draft, &root);
     if flow.is_none() && problems.is_empty() {
@@ -143,6 +146,10 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
     for step in draft.steps {
         steps.push(step.step?);
     }
+    let goals = match draft.goals {
+        Some(goals) => Some(goals.plan()?),
+        None => None,
+    };
     Some(Flow {
         id: FlowId::new(draft.id?).ok()?,
         title: draft.title,
@@ -154,7 +161,7 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
         notify: draft.notify,
         steps,
         graph,
-        goals: None,
+        goals,
         flows: BTreeMap::new(),
         digest: tree::digest(root),
     })

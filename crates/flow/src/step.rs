@@ -9,7 +9,7 @@ use crate::{
     draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
     each,
     expression::regards_failure,
-    keys, names, outputs, path,
+    goals, keys, names, outputs, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
     yaml::{Kind, Node},
@@ -27,7 +27,8 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let before = problems.count();
     let Some(fields) = Fields::of(node, &keys::STEP, problems) else {
         let (targets, waits) = (Targets::default(), Waits::default());
-        return DraftStep { id: None, place: node.span, targets, waits, each: false, step: None };
+        let marks = Vec::new();
+        return DraftStep { id: None, place: node.span, targets, waits, each: false, marks, step: None };
     };
     let id = match fields.get("id") {
         Some(node) => step_id(node, problems),
@@ -37,6 +38,7 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let at = id.as_ref().map_or(first_line(node), |id| id.span);
     let (waits, join) = waits::read(&fields, problems);
     let each = fields.get("for_each").is_some();
+    let marks = fields.get("marks").map(|node| goals::marks(node, problems)).unwrap_or_default();
     let mut reader =
         Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
     reader.one_action(at);
@@ -48,10 +50,11 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let step = step.filter(|_| problems.count() == before).map(|step| Step {
         needs: waits.needs.iter().filter_map(|need| StepId::new(need.value.as_str()).ok()).collect(),
         join,
+        marks: marks.iter().map(|mark| mark.value.clone()).collect(),
         regardless: step.condition.as_ref().is_some_and(|condition| regards_failure(&condition.0)),
         ..step
     });
-    DraftStep { id, place: at, targets, waits, each, step }
+    DraftStep { id, place: at, targets, waits, each, marks, step }
 }
 
 /// The id of a step, as it was written; what is wrong with it is told.

@@ -189,7 +189,6 @@ fn mistakes_at_the_top_level_are_told() {
         (with_top("title: ' '"), 2, 8, INVALID, "`title` is blank"),
         (with_top("title:"), 2, 1, INVALID, "expected a string, found nothing"),
         (with_top("wrkspace: ."), 2, 1, INVALID, "did you mean `workspace`?"),
-        (with_top("goals: [a]"), 2, 1, LATER, "`goals` in a flow"),
         (with_top("workspace: /tmp"), 2, 12, INVALID, "relative to the flow file"),
         (with_top("workspace: \"${{ inputs.x }}\""), 2, 12, INVALID, "takes no expression"),
         (with_top("env: [a]"), 2, 6, INVALID, "`env`: expected a mapping"),

@@ -15,6 +15,7 @@ use std::ops::Range;
 
 const ROOTS: &[&str] = &["inputs", "steps", "run"];
 const OF_AN_ITEM: &[&str] = &["item", "index"];
+const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
 const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
 const OF_A_RUN: &[&str] = &["id", "flow", "workspace"];
 /// Functions that say in an `if` what a failure before the step means.
@@ -41,6 +42,7 @@ impl Names<'_> {
             ("inputs", Some(name)) => return self.input(name, found),
             ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
             ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
+            ("goals", Some(name)) if self.roots().contains(&"goals") => no_member("`goals`", name, OF_GOALS),
             (root, _) if self.roots().contains(&root) => None,
             (root, _) if STATUS.contains(&root) => self.status(root, call),
             (root, _) => Some(self.unknown_root(root)),
@@ -53,7 +55,9 @@ impl Names<'_> {
         let step = self.usage.step.and_then(|place| self.draft.steps.get(place));
         let items = self.usage.site == Site::Text && step.is_some_and(|step| step.each);
         let items = if items { OF_AN_ITEM } else { &[] };
-        ROOTS.iter().chain(items).copied().collect()
+        let goals: &[&str] =
+            if self.draft.goals.is_some() && self.usage.site != Site::Goals { &["goals"] } else { &[] };
+        ROOTS.iter().chain(goals).chain(items).copied().collect()
     }
 
     fn status(&self, name: &str, call: Call) -> Option<Diagnostic> {
@@ -75,6 +79,10 @@ impl Names<'_> {
                 Some("a command reads a secret from the environment variable of that name".to_owned())
             }
             "env" => Some("a command reads `env` from its environment".to_owned()),
+            "goals" if self.usage.site == Site::Goals => None,
+            "goals" => {
+                Some("a flow has them if it says so: `goals: { list: [a], from: STEP, to: STEP }`".to_owned())
+            }
             _ if OF_AN_ITEM.contains(&name) => Some(
                 "`item` and `index` are there in `run`, `env` and `cwd` of a step with `for_each`".to_owned(),
             ),
@@ -121,6 +129,11 @@ impl Names<'_> {
                 format!("`env` of the flow cannot read step `{id}`: it is filled in for every step");
             return Some(unplaced(message).help("give it to the steps that need it"));
         };
+        if self.usage.site == Site::Goals && read >= reader {
+            let message =
+                format!("step `{id}` is not over when the first round begins and the goals are listed");
+            return Some(unplaced(message));
+        }
         let message = match self.graph.standing(read, reader) {
             Standing::Before => return None,
             Standing::Itself => {

@@ -3,6 +3,7 @@
 mod budget;
 mod conditions;
 mod for_each;
+mod goals;
 mod needs;
 mod outputs;
 mod told;
