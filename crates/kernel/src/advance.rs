@@ -4,7 +4,8 @@
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
 
 use crate::{
-    ask, bounds,
+    ask,
+    bounds::{self, Room},
     conclude::{self, Conclusion},
     control::VisitState,
     draft::Draft,
@@ -48,7 +49,7 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
 /// The visit that waits for a slot.
 fn ready(draft: &Draft<'_>) -> Option<VisitId> {
     let mut waiting = draft.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
-    waiting.next().map(|(id, _)| id.clone())
+    waiting.find(|(id, _)| !bounds::is_held_up(draft.flow, &draft.control, id)).map(|(id, _)| id.clone())
 }
 
 enum Entry<'a> {
@@ -73,15 +74,19 @@ fn entry<'a>(draft: &Draft<'_>, step: &'a Step) -> Entry<'a> {
 /// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
 fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Refusal> {
     let limits = &draft.flow.limits;
-    if let Some(reached) = bounds::for_an_attempt(limits, &draft.control.raised, &draft.control.ledger) {
-        match limits.on_reached {
-            OnReached::Fail => exhausted(draft, &visit.step, &reached)?,
-            OnReached::Ask => {
-                let (question, evidence) = (limit::question(&reached), limit::evidence(&reached, None));
-                conclude::raise(draft, visit, About::Limit, question, evidence)?;
+    match bounds::room(limits, &draft.control, &step.budget) {
+        Room::Enough => {}
+        Room::NotYet => return Ok(false),
+        Room::Never(reached) => {
+            match limits.on_reached {
+                OnReached::Fail => exhausted(draft, &visit.step, &reached)?,
+                OnReached::Ask => {
+                    let (question, evidence) = (limit::question(&reached), limit::evidence(&reached, None));
+                    conclude::raise(draft, visit, About::Limit, question, evidence)?;
+                }
             }
+            return Ok(true);
         }
-        return Ok(true);
     }
     if draft.slot.is_none() {
         return Ok(false);

@@ -5,13 +5,14 @@
 //! pipeline envelope, is kept by [`crate::projection`]; nothing here reads it.
 
 use crate::{
+    accounts::Accounts,
     event::{
         About, AttemptSettled, AttemptStarted, Choice, Course, Event, HandoffWritten, InterruptAnswered,
         InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened, RunStarted,
     },
     flow::{Flow, Overdue},
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
-    ledger::{Cost, Ledger},
+    ledger::Ledger,
     loops,
 };
 use envoi_contract::{
@@ -49,6 +50,7 @@ pub(crate) struct Control {
     /// By the step that closes the loop.
     pub(crate) loops: BTreeMap<StepId, LoopState>,
     pub(crate) ledger: Ledger,
+    pub(crate) accounts: Accounts,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
@@ -250,13 +252,14 @@ impl Control {
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
         visit.plan = Some(Arc::new(event.clone()));
-        self.ledger.agent_hops = self.ledger.agent_hops.saturating_add(1);
+        self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
     }
 
     fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
         if event.late {
             self.abandoned.remove(&event.attempt);
+            self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
         let visit = self.visit(&event.attempt.visit)?;
@@ -274,7 +277,7 @@ impl Control {
         } else {
             visit.state = VisitState::Settled(Arc::new(event.clone()));
         }
-        self.charge(event);
+        self.ledger.add(&self.accounts.attempt_settled(event));
         self.keep_files(event);
         Ok(())
     }
@@ -287,13 +290,6 @@ impl Control {
         for file in &event.files {
             files.insert(file.path.clone(), file.blob.as_ref().map(|blob| blob.digest));
         }
-    }
-
-    fn charge(&mut self, event: &AttemptSettled) {
-        let count = |name: &str| event.metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
-        self.ledger.wall_time_ms = self.ledger.wall_time_ms.saturating_add(event.duration_ms);
-        self.ledger.llm_calls = self.ledger.llm_calls.saturating_add(count("llm_calls"));
-        self.ledger.cost = self.ledger.cost.saturating_add(reported_cost(event));
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
@@ -314,7 +310,7 @@ impl Control {
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
                 self.diverted.retain(|diverted| flow.position(step) > flow.position(&diverted.step));
-                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                self.ledger.add(&self.accounts.went_back(&event.visit));
                 self.open_visit(step);
             }
             Course::Complete | Course::Hold | Course::Stop => {}
@@ -448,16 +444,6 @@ impl Control {
     pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
         self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
     }
-}
-
-/// The `cost_usd` that a report tells of, a decimal string or a plain number.
-pub(crate) fn reported_cost(event: &AttemptSettled) -> Cost {
-    let cost = match event.metrics.get("cost_usd") {
-        Some(Value::String(text)) => Cost::parse(text),
-        Some(Value::Number(number)) => Cost::parse(number.as_str()),
-        _ => None,
-    };
-    cost.unwrap_or_default()
 }
 
 fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepResult {

@@ -7,7 +7,7 @@ use crate::{
     draft::Draft,
     event::{AttemptStarted, Command},
     expression::{self, EvaluationError, Scope},
-    flow::{AskPlan, CommandPlan, Step, StepKind, Template},
+    flow::{AskPlan, Budget, CommandPlan, Step, StepKind, Template},
     ids::VisitId,
     loops,
 };
@@ -130,6 +130,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         sent_back_by: loops::sent_back_by(draft.flow, loops, &visit.step).cloned(),
         answer: draft.control.last_answer.clone(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
+        reserved: Some(step.budget).filter(|budget| *budget != Budget::default()),
     })
 }
 

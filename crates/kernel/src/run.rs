@@ -1,7 +1,7 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    advance, answer, ask, cancel,
+    advance, answer, ask, bounds, cancel,
     control::{ApplyError, Control, VisitState},
     draft::Draft,
     event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
@@ -145,7 +145,10 @@ impl Run {
         let ready = self.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
         Wants {
             attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
-            ready: ready.map(|(id, _)| id.clone()).collect(),
+            ready: ready
+                .filter(|(id, _)| !bounds::is_held_up(&self.flow, &self.control, id))
+                .map(|(id, _)| id.clone())
+                .collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
@@ -235,6 +238,25 @@ impl Run {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
+    }
+
+    /// What people have added to the bounds.
+    #[must_use]
+    pub fn raised(&self) -> &Ledger {
+        &self.control.raised
+    }
+
+    /// What live attempts have set aside of it: their budgets.
+    #[must_use]
+    pub fn reserved(&self) -> Ledger {
+        self.control.accounts.reserved()
+    }
+
+    /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
+    /// is [`Run::ledger`].
+    #[must_use]
+    pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
+        self.control.accounts.by_step()
     }
 
     /// The time of the last event; the run's own time never goes below it.

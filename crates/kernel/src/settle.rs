@@ -5,11 +5,12 @@
 
 use crate::{
     advance::advance,
+    budget,
     conclude::{self, Conclusion},
     control::VisitState,
     draft::Draft,
     event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
-    flow::{InDoubtPolicy, Step},
+    flow::{Budget, InDoubtPolicy, Step},
     ids::AttemptId,
     input::{AttemptResult, Refusal},
     retry,
@@ -31,7 +32,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
     let step = draft.step(&attempt.visit.step)?;
-    let verdict = judge(step, &result);
+    let verdict = budget::hold(judge(step, &result), reserved(&draft, &attempt));
     let text = result.text.clone();
     let settled = record(result, &verdict, late);
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
@@ -119,6 +120,12 @@ fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
         return Ok(false);
     }
     Err(Refusal::NotLive { attempt: attempt.clone() })
+}
+
+/// What a live attempt was started with as its budget.
+fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
+    let plan = draft.control.open.get(&attempt.visit)?.plan.as_ref()?;
+    plan.reserved.filter(|_| plan.attempt == *attempt)
 }
 
 fn judge(step: &Step, result: &AttemptResult) -> Verdict {

@@ -109,6 +109,9 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
     ];
+    let budget = started.reserved.unwrap_or_default();
+    variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));
+    variables.extend(budget.cost.map(|cost| ("ENVOI_BUDGET_COST_USD", cost.to_string())));
     if let Some(handoff) = &started.handoff {
         restore(shared, job, handoff)?;
         variables.push(("ENVOI_HANDOFF", text(shared.layout.handoff_visit(&job.run, &job.flow.id, handoff))));

@@ -110,6 +110,7 @@ fn ledger(pairs: &[(&str, &str)]) -> Ledger {
         llm_calls: more.llm_calls.unwrap_or(0),
         wall_time_ms: more.wall_time_ms.unwrap_or(0),
         cost: more.cost.unwrap_or_default(),
+        ..Ledger::default()
     }
 }
 
