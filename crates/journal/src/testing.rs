@@ -101,6 +101,7 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         answer: None,
         boot_id: "boot".to_owned(),
         reserved: None,
+        verifies: None,
     }))
 }
 

@@ -13,7 +13,7 @@ use crate::{
     flow::{AskPlan, OnReached, Step},
     ids::{StepId, VisitId},
     input::{Refusal, Slot},
-    limit, render,
+    limit, render, verify,
 };
 use envoi_contract::skill_report::SkillError;
 
@@ -74,7 +74,8 @@ fn entry<'a>(draft: &Draft<'_>, step: &'a Step) -> Entry<'a> {
 /// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
 fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Refusal> {
     let limits = &draft.flow.limits;
-    match bounds::room(limits, &draft.control, &step.budget) {
+    let budget = verify::budget_of_next(draft.control.open.get(visit), step);
+    match bounds::room(limits, &draft.control, &budget) {
         Room::Enough => {}
         Room::NotYet => return Ok(false),
         Room::Never(reached) => {
@@ -96,6 +97,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, step: &Step) -> Result<bool, Re
             draft.slot = None;
             draft.emit(Event::AttemptStarted(Box::new(started)))?;
         }
+        Err(error) if verify::cannot_start(draft, visit, step, &error)? => {}
         Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error))?,
     }
     Ok(true)

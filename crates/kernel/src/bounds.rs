@@ -8,6 +8,7 @@ use crate::{
     flow::{Budget, Flow, Limits},
     ids::VisitId,
     ledger::{Cost, Ledger},
+    verify,
 };
 
 /// A bound that leaves nothing over.
@@ -65,9 +66,10 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     // Most runs have no budgets, and everything that is ready is looked at often.
     !control.accounts.is_free()
-        && flow
-            .step(&visit.step)
-            .is_some_and(|step| room(&flow.limits, control, &step.budget) == Room::NotYet)
+        && flow.step(&visit.step).is_some_and(|step| {
+            let budget = verify::budget_of_next(control.open.get(visit), step);
+            room(&flow.limits, control, &budget) == Room::NotYet
+        })
 }
 
 /// The bound of all loop-backs, if it forbids a further one.

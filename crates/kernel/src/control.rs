@@ -14,6 +14,7 @@ use crate::{
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
     loops,
+    verify::{self, Doubt, Said},
 };
 use envoi_contract::{
     digest::Digest, handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
@@ -88,6 +89,9 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
+    /// The last of them, with what its verification needs to know; `None` once it has been run again.
+    #[serde(default)]
+    pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
     pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
@@ -159,6 +163,32 @@ pub(crate) struct Diverted {
     pub(crate) by: Option<String>,
     /// Whether it counts as a denial.
     pub(crate) denied: bool,
+}
+
+impl OpenVisit {
+    /// Its live attempt is over, or in doubt.
+    fn settle(&mut self, event: &AttemptSettled) {
+        let doubt = verify::doubt(event);
+        let said = verify::said(self, &event.outcome);
+        if said != Some(Said::Nothing) {
+            self.error.clone_from(&event.error);
+        }
+        self.state = match (said, &doubt) {
+            (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
+            _ => VisitState::Settled(Arc::new(event.clone())),
+        };
+        match doubt {
+            // One that verifies leaves in doubt what it was to verify.
+            Some(doubt) if said.is_none() => {
+                self.doubts = self.doubts.saturating_add(1);
+                self.doubt = Some(doubt);
+            }
+            None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
+                self.failures = self.failures.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Control {
@@ -238,6 +268,7 @@ impl Control {
                 attempts: 0,
                 failures: 0,
                 doubts: 0,
+                doubt: None,
                 error: None,
                 plan: None,
             },
@@ -251,6 +282,9 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
+        if event.verifies.is_none() {
+            visit.doubt = None;
+        }
         visit.plan = Some(Arc::new(event.clone()));
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
@@ -266,16 +300,9 @@ impl Control {
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
             return Err(format!("attempt `{}` is not live", event.attempt));
         }
-        if !event.ok && !matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.failures = visit.failures.saturating_add(1);
-        }
-        visit.error.clone_from(&event.error);
+        visit.settle(event);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.state = VisitState::Ready;
-            visit.doubts = visit.doubts.saturating_add(1);
             self.abandoned.insert(event.attempt.clone());
-        } else {
-            visit.state = VisitState::Settled(Arc::new(event.clone()));
         }
         self.ledger.add(&self.accounts.attempt_settled(event));
         self.keep_files(event);
@@ -362,7 +389,10 @@ impl Control {
         let raised = self.close_interrupt(&event.interrupt)?;
         self.last_answer = Some(event.interrupt.clone());
         match raised.about {
-            About::InDoubt => self.visit(&raised.visit)?.state = VisitState::Ready,
+            About::InDoubt => {
+                let visit = self.visit(&raised.visit)?;
+                (visit.state, visit.doubt) = (VisitState::Ready, None);
+            }
             About::Ask => {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
                 if event.choice == Choice::Deny {

@@ -154,6 +154,9 @@ pub struct AttemptStarted {
     /// Its step's budget, set aside until it is settled. `None`: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Budget>,
+    /// The attempt in doubt of which it says whether it happened. `None`: it does the step's own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifies: Option<AttemptId>,
 }
 
 /// A command with its templates filled in.

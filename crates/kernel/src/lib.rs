@@ -32,6 +32,7 @@ mod status;
 mod subject;
 mod timer;
 mod verdict;
+mod verify;
 
 pub mod event;
 pub mod expression;

@@ -82,8 +82,9 @@ fn bounds(envelope: &mut Envelope, flow: &Flow, control: &Control) {
 fn attempt_started(envelope: &mut Envelope, flow: &Flow, event: &AttemptStarted, at: Timestamp) {
     let step = &event.attempt.visit.step;
     let position = flow.position(step).unwrap_or_default();
-    let unknown: Object =
-        [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
+    let verifies = event.verifies.as_ref().map(|attempt| ("verifies", attempt.to_string()));
+    let members = [("attempt", event.attempt.to_string())].into_iter().chain(verifies);
+    let unknown: Object = members.map(|(name, id)| (name.to_owned(), Value::from(id))).collect();
     envelope.processing_history.push(ProcessingRecord {
         agent: step.to_string(),
         stage_order: u64::try_from(position).unwrap_or_default(),

@@ -9,7 +9,7 @@ use crate::{
     expression::{self, EvaluationError, Scope},
     flow::{AskPlan, Budget, CommandPlan, Step, StepKind, Template},
     ids::VisitId,
-    loops,
+    loops, verify,
 };
 use envoi_contract::{
     handoff::Status,
@@ -110,16 +110,18 @@ fn is_reference(data: &Value) -> bool {
 /// What the next attempt of `visit` is started with.
 pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result<AttemptStarted, SkillError> {
     let values = Values::of(&draft.control);
-    let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
     let loops = &draft.control.loops;
-    let StepKind::Run(plan) = &step.kind else {
+    let StepKind::Run(own) = &step.kind else {
         let message = format!("step `{}` asks a person and has no command", step.id);
         return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
     };
+    let open = draft.control.open.get(visit);
+    let (verifies, plan) = open.and_then(|open| verify::next(open, step)).unzip();
+    let budget = verify::budget_of_next(open, step);
     let mut env = environment(&values, draft.flow.env.iter().chain(&step.env))?;
-    let command = command(&values, plan, &mut env)?;
+    let command = command(&values, plan.unwrap_or(own), &mut env)?;
     Ok(AttemptStarted {
-        attempt: visit.attempt(attempts.saturating_add(1)),
+        attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
         env,
         cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&values, cwd))?,
@@ -130,7 +132,8 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result
         sent_back_by: loops::sent_back_by(draft.flow, loops, &visit.step).cloned(),
         answer: draft.control.last_answer.clone(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
-        reserved: Some(step.budget).filter(|budget| *budget != Budget::default()),
+        reserved: Some(budget).filter(|budget| *budget != Budget::default()),
+        verifies,
     })
 }
 

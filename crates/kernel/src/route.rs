@@ -11,7 +11,7 @@ use crate::{
     flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan, Step},
     ids::{InterruptId, StepId, VisitId},
     input::Refusal,
-    limit, loops,
+    limit, loops, verify,
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -125,7 +125,9 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
         VisitState::Settled(settled) => Some(settled),
         _ => None,
     });
-    let exit = settled.and_then(|settled| match settled.outcome {
+    // The exit code of a verification says whether the step's command ran, not what it stated.
+    let own = draft.control.open.get(visit).is_none_or(|open| verify::verified(open).is_none());
+    let exit = settled.filter(|_| own).and_then(|settled| match settled.outcome {
         Outcome::Exited { code } => Some(code),
         _ => None,
     });

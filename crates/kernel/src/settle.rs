@@ -14,6 +14,7 @@ use crate::{
     ids::AttemptId,
     input::{AttemptResult, Refusal},
     retry,
+    verify::{self, Said},
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -32,7 +33,12 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
     let step = draft.step(&attempt.visit.step)?;
-    let verdict = budget::hold(judge(step, &result), reserved(&draft, &attempt));
+    let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
+    let verified = open.and_then(verify::verified).cloned();
+    let said = open.and_then(|open| verify::said(open, &result.outcome));
+    let verdict = verify::judged(said, verified.as_ref(), judge(step, &result, said.is_none()));
+    let verdict = budget::hold(verdict, reserved(&draft, &attempt));
+    let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = record(result, &verdict, late);
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
@@ -40,6 +46,9 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
         return Ok(draft);
     }
     match verdict.error {
+        _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
+            verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
         Some(_) if try_again(&mut draft, step, &settled)? => {}
         Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
@@ -59,7 +68,7 @@ pub(crate) fn in_doubt<'a>(
     let step = draft.step(&attempt.visit.step)?;
     let error = doubt(attempt);
     let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
-    draft.emit(Event::AttemptSettled(Box::new(AttemptSettled {
+    let settled = AttemptSettled {
         attempt: attempt.clone(),
         outcome: Outcome::InDoubt { evidence: evidence.clone() },
         ok: false,
@@ -74,7 +83,14 @@ pub(crate) fn in_doubt<'a>(
         warnings: Vec::new(),
         late: false,
         workspace_digest: None,
-    })))?;
+    };
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if let Some(open) = draft.control.open.get(&attempt.visit)
+        && let Some(said) = verify::said(open, &settled.outcome)
+    {
+        verify::follow(&mut draft, &settled, said, "")?;
+        return advance(draft);
+    }
     if draft.control.cancelling.is_some() {
         conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
         return advance(draft);
@@ -83,9 +99,11 @@ pub(crate) fn in_doubt<'a>(
         "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
     );
     match &step.on_in_doubt {
-        InDoubtPolicy::Ask | InDoubtPolicy::Verify(_) => {
+        InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }
+        // The next attempt is the verification.
+        InDoubtPolicy::Verify(_) => {}
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Rerun => {
             let question =
@@ -128,13 +146,16 @@ fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
     plan.reserved.filter(|_| plan.attempt == *attempt)
 }
 
-fn judge(step: &Step, result: &AttemptResult) -> Verdict {
+/// A verdict on an attempt; `own` says whether it did the step's own work, whose exit codes may state something.
+fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     if let Outcome::CannotStart { reason } = &result.outcome {
         let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
         return Verdict { ok: false, error: Some(error), report: None };
     }
     let (exit, signal) = match result.outcome {
-        Outcome::Exited { code } if step.routing.status_from_exit.contains_key(&code) => (Some(0), None),
+        Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
+            (Some(0), None)
+        }
         Outcome::Exited { code } => (Some(code), None),
         Outcome::Signalled { signal } => (None, Some(signal)),
         _ => (None, None),

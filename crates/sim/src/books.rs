@@ -11,7 +11,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Flow, Record, Run,
     event::{AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome},
-    flow::Budget,
+    flow::{Budget, InDoubtPolicy},
     ids::{AttemptId, InterruptId, RunId, VisitId},
     ledger::{Cost, Ledger},
 };
@@ -50,6 +50,8 @@ pub(crate) struct Books {
     reserved: BTreeMap<AttemptId, Budget>,
     /// What attempts in doubt were charged with.
     doubted: BTreeMap<AttemptId, Used>,
+    /// Attempts in doubt that a command is to verify next.
+    unverified: BTreeMap<VisitId, AttemptId>,
     pub(crate) votes: u64,
     pub(crate) expired: u64,
     /// Whether it asked anything that lapses: how it goes on may then depend on who is faster.
@@ -80,6 +82,7 @@ impl Books {
             raised: Ledger::default(),
             reserved: BTreeMap::new(),
             doubted: BTreeMap::new(),
+            unverified: BTreeMap::new(),
             votes: 0,
             expired: 0,
             timed: false,
@@ -202,6 +205,10 @@ impl Books {
         holds(first, "no attempt is started twice", || format!("{}: {attempt}", self.id))?;
         let open = !self.handoffs.contains(&attempt.visit);
         holds(open, "a visible visit never runs again", || format!("{}: {attempt}", self.id))?;
+        let unverified = self.unverified.remove(&attempt.visit);
+        holds(started.verifies == unverified, "what is to be verified is not run again before that", || {
+            format!("{}: {attempt} begins, and {unverified:?} is to be verified", self.id)
+        })?;
         let limits = self.replayed.flow().limits.clone();
         let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
         let more = &self.raised;
@@ -212,7 +219,8 @@ impl Books {
             && self.leaves_room(started.reserved.unwrap_or_default());
         holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))?;
         let step = self.replayed.flow().step(&attempt.visit.step);
-        let budget = step.map(|step| step.budget).filter(|budget| *budget != Budget::default());
+        let own = started.verifies.is_none();
+        let budget = step.map(|step| step.budget).filter(|budget| own && *budget != Budget::default());
         holds(started.reserved == budget, "a budget is reserved before a start", || {
             format!("{}: {attempt}: {:?}", self.id, started.reserved)
         })?;
@@ -249,6 +257,12 @@ impl Books {
         holds(known, "an attempt settles once, after its start", || format!("{}: {attempt}", self.id))?;
         if matches!(settled.outcome, Outcome::InDoubt { .. }) {
             self.in_doubt = self.in_doubt.saturating_add(1);
+            let step = self.replayed.flow().step(&attempt.visit.step);
+            let policy = step.map(|step| &step.on_in_doubt);
+            let verifies = self.started.get(attempt).is_some_and(|started| started.verifies.is_some());
+            if matches!(policy, Some(InDoubtPolicy::Verify(_))) && !verifies {
+                self.unverified.insert(attempt.visit.clone(), attempt.clone());
+            }
         }
         Ok(())
     }

@@ -135,6 +135,11 @@ pub(crate) trait With: Sized {
     fn budget(self, llm_calls: &str, cost: &str) -> Step {
         self.with(|step| step.budget = Budget { llm_calls: llm_calls.parse().ok(), cost: Cost::parse(cost) })
     }
+    /// Doubt about it is settled by this program.
+    fn verified_by(self, program: &str) -> Step {
+        let plan = CommandPlan::Exec(vec![Template(program.to_owned())]);
+        self.in_doubt(InDoubtPolicy::Verify(plan))
+    }
     fn exhausted(self, policy: OnExhausted) -> Step {
         self.with(|step| step.routing.on_exhausted = policy)
     }

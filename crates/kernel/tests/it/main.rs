@@ -45,3 +45,4 @@ mod retry;
 mod review;
 mod status;
 mod subject;
+mod verify;

@@ -183,6 +183,16 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
         for record in live(&flow, &turns, |_, _| {}).records {
             *seen.entry(record.event.name().to_owned()).or_default() += 1;
+            if let Event::AttemptStarted(started) = &record.event
+                && started.verifies.is_some()
+            {
+                *seen.entry("verifies".to_owned()).or_default() += 1;
+            }
+            if let Event::AttemptSettled(settled) = &record.event
+                && let Some(error) = &settled.error
+            {
+                *seen.entry(error.code.clone()).or_default() += 1;
+            }
             if let Event::RunEnded(ended) = &record.event {
                 *seen.entry(ended.terminal_reason.clone()).or_default() += 1;
             }
@@ -214,6 +224,9 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "user_cancelled",
         "tool_failed_fatally",
         "policy_violation",
+        "verifies",
+        "DID_NOT_HAPPEN",
+        "BUDGET_OVERRUN",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }

@@ -121,7 +121,15 @@ fn plan() -> impl Strategy<Value = Plan> {
         1 => Just(Some("steps.s1.data.n == 1")),
     ];
     let arguments = prop_oneof![20 => Just("go"), 1 => Just("${{ steps.s0.summary }}")];
-    let policy = select(vec![InDoubtPolicy::Ask, InDoubtPolicy::Rerun, InDoubtPolicy::Fail]);
+    let verify = |text: &str| InDoubtPolicy::Verify(CommandPlan::Exec(vec![Template(text.to_owned())]));
+    let policy = select(vec![
+        InDoubtPolicy::Ask,
+        InDoubtPolicy::Rerun,
+        InDoubtPolicy::Fail,
+        verify("look"),
+        verify("look"),
+        verify("${{ steps.s0.summary }}"),
+    ]);
     let branches = prop::collection::vec(0..STEPS, 1..3);
     let asks = option::weighted(0.3, asks());
     let budget = (option::weighted(0.2, 0_u64..4), option::weighted(0.2, 0_u64..4));
@@ -394,7 +402,7 @@ pub(crate) fn turns() -> impl Strategy<Value = Vec<(Turn, bool)>> {
         1 => Just(Turn::Start),
         8 => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
-        3 => which().prop_map(Turn::Doubt),
+        7 => which().prop_map(Turn::Doubt),
         24 => said().prop_map(Turn::Answer),
         4 => prop::bool::weighted(0.7).prop_map(Turn::Expire),
         2 => prop::bool::weighted(0.8).prop_map(Turn::Changed),

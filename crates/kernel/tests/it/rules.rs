@@ -4,9 +4,10 @@ use envoi_contract::{json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record,
     event::{
-        About, AttemptSettled, Choice, Course, InterruptAnswered, InterruptRaised, Outcome, Routed, RunEnded,
+        About, AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome,
+        Routed, RunEnded,
     },
-    flow::{AskPlan, Overdue, Step},
+    flow::{AskPlan, Budget, InDoubtPolicy, Overdue, Step},
     ids::{AttemptId, InterruptId, Principal, StepId, VisitId},
     ledger::{Cost, Ledger},
 };
@@ -34,6 +35,12 @@ struct Count {
     reserved: BTreeMap<AttemptId, (Option<u64>, Option<Cost>)>,
     /// What attempts in doubt were charged with: time, calls, cost.
     doubted: BTreeMap<AttemptId, (u64, u64, Cost)>,
+    /// Visits whose last attempt is in doubt and has to be verified, or settled by a person, before it is run again.
+    unsettled: BTreeMap<VisitId, AttemptId>,
+    /// Live attempts that verify others.
+    verifying: BTreeMap<AttemptId, AttemptId>,
+    /// Visits whose verification has said nothing.
+    unanswered: BTreeSet<VisitId>,
     starter: Option<Principal>,
     /// Questions that wait, with those who have approved.
     open: BTreeMap<InterruptId, (InterruptRaised, Vec<Principal>)>,
@@ -64,6 +71,7 @@ impl Count {
         match event {
             Event::AttemptStarted(event) => {
                 let budget = event.reserved.unwrap_or_default();
+                self.verifies(flow, event);
                 self.reserves(flow, &event.attempt, budget.llm_calls, budget.cost);
                 self.starts(flow, &event.attempt);
             }
@@ -72,6 +80,7 @@ impl Count {
                 let once = self.settled.insert((event.attempt.clone(), event.late));
                 assert!(once, "{} is recorded twice", event.attempt);
                 self.charge(event);
+                self.settles_doubt(flow, event);
             }
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => {
@@ -90,6 +99,7 @@ impl Count {
         assert!(below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms), "time");
         self.hops += 1;
         self.counts_on(&attempt.visit);
+        assert!(!self.unanswered.contains(&attempt.visit), "{attempt} begins and nobody knows");
         assert!(!self.handed_on.contains(&attempt.visit), "{attempt} begins after the hand-off");
         assert!(self.attempts.insert(attempt.clone()), "{attempt} begins twice");
         let before = attempt.attempt - 1;
@@ -103,10 +113,37 @@ impl Count {
         *last = visit.visit;
     }
 
+    /// What is to be verified is not run again before that, and only what is in doubt is verified.
+    fn verifies(&mut self, flow: &Flow, event: &AttemptStarted) {
+        let unsettled = self.unsettled.remove(&event.attempt.visit);
+        assert_eq!(event.verifies, unsettled, "{} begins", event.attempt);
+        if let Some(verified) = unsettled {
+            let step = flow.step(&verified.visit.step).unwrap();
+            assert!(matches!(step.on_in_doubt, InDoubtPolicy::Verify(_)), "{verified} is verified");
+            self.verifying.insert(event.attempt.clone(), verified);
+        }
+    }
+
+    fn settles_doubt(&mut self, flow: &Flow, event: &AttemptSettled) {
+        if event.late {
+            return;
+        }
+        let visit = &event.attempt.visit;
+        let doubt = matches!(event.outcome, Outcome::InDoubt { .. });
+        if self.verifying.remove(&event.attempt).is_some() {
+            // Then a person has to speak, or the visit is over, before anything of it begins.
+            let silent = !matches!(event.outcome, Outcome::Exited { code: 0 | 1 });
+            self.unanswered.extend(silent.then(|| visit.clone()));
+        } else if doubt && matches!(flow.step(&visit.step).unwrap().on_in_doubt, InDoubtPolicy::Verify(_)) {
+            self.unsettled.insert(visit.clone(), event.attempt.clone());
+        }
+    }
+
     /// Together with what the live attempts may still use, a new one stays within every bound.
     fn reserves(&mut self, flow: &Flow, attempt: &AttemptId, calls: Option<u64>, cost: Option<Cost>) {
         let step = flow.step(&attempt.visit.step).unwrap();
-        assert_eq!((calls, cost), (step.budget.llm_calls, step.budget.cost), "{attempt} has another budget");
+        let budget = if self.verifying.contains_key(attempt) { Budget::default() } else { step.budget };
+        assert_eq!((calls, cost), (budget.llm_calls, budget.cost), "{attempt} has another budget");
         let of_others: u64 = self.reserved.values().filter_map(|(calls, _)| *calls).sum();
         if let Some(max) = flow.limits.llm_calls.map(|max| max + self.raised.llm_calls) {
             let taken = self.llm_calls + of_others;
@@ -245,6 +282,10 @@ impl Count {
     fn answered(&mut self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
         self.counts(flow, record, event);
         let (raised, voters) = self.close(&event.interrupt);
+        if raised.about == About::InDoubt {
+            self.unsettled.remove(&raised.visit);
+            self.unanswered.remove(&raised.visit);
+        }
         let more = event.raise.clone().unwrap_or_default();
         assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
         self.raised_by(&more);

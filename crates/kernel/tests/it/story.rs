@@ -174,6 +174,9 @@ fn choice(word: &str) -> Choice {
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::RunStarted(_) => "started".to_owned(),
+        Event::AttemptStarted(event) if event.verifies.is_some() => {
+            format!("{} verifies {}", event.attempt, event.verifies.as_ref().unwrap())
+        }
         Event::AttemptStarted(event) if event.iteration > 0 => {
             format!("{} begins (round {})", event.attempt, event.iteration)
         }
