@@ -3,7 +3,7 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::graph`], [`crate::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
-use crate::{diagnostic::Span, read::Spanned};
+use crate::{diagnostic::Span, goals::DraftGoals, read::Spanned};
 use envoi_kernel::{
     flow::{InputDecl, Limits, Secret, Step, Template},
     notify::Target,
@@ -25,6 +25,9 @@ pub(crate) struct Draft {
     pub(crate) env: Vec<(String, Template)>,
     pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,
+    pub(crate) goals: Option<DraftGoals>,
+    /// There is something that was meant as `goals` and cannot be read.
+    pub(crate) goals_unclear: bool,
     pub(crate) expressions: Vec<Usage>,
 }
 
@@ -36,6 +39,11 @@ pub(crate) struct DraftStep {
     /// Its id, or where it begins.
     pub(crate) place: Span,
     pub(crate) targets: Targets,
+    pub(crate) waits: Waits,
+    /// It has `for_each`.
+    pub(crate) each: bool,
+    /// The goals that it says it reaches.
+    pub(crate) marks: Vec<Spanned<String>>,
     /// Absent if something in it is wrong.
     pub(crate) step: Option<Step>,
 }
@@ -44,6 +52,16 @@ impl DraftStep {
     pub(crate) fn name(&self) -> &str {
         self.id.as_ref().map_or("", |id| id.value.as_str())
     }
+}
+
+/// What a step says that it waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// It has `needs`, whatever that says: the flow is a graph.
+    pub(crate) named: bool,
+    /// Its `needs` cannot be read.
+    pub(crate) unclear: bool,
+    pub(crate) needs: Vec<Spanned<String>>,
 }
 
 /// The steps that a step's routing names, or the answers to its question.
@@ -91,4 +109,18 @@ pub(crate) struct Usage {
     pub(crate) shell: bool,
     /// The place of its step; `None` for the flow's own `env`.
     pub(crate) step: Option<usize>,
+    pub(crate) site: Site,
+}
+
+/// What an expression is for, which says what it may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// To be filled in: a command, a variable, a folder, a question.
+    Text,
+    /// An `if`.
+    Condition,
+    /// A list whose items are not there yet.
+    List,
+    /// The list of goals, before the first round.
+    Goals,
 }

@@ -4,9 +4,10 @@
 //! the schemas of inputs by [`crate::schema`].
 
 use crate::{
+    bounds,
     diagnostic::{Diagnostic, Problems},
     draft::Draft,
-    keys,
+    goals, keys,
     names::{self, Names},
     notify, path,
     read::{self, Fields, Spanned, refuse},
@@ -14,9 +15,8 @@ use crate::{
     yaml::Node,
 };
 use envoi_kernel::{
-    flow::{InputDecl, Limits, OnReached, Secret},
+    flow::{InputDecl, Secret},
     ids::FlowId,
-    ledger::Cost,
 };
 
 /// The most steps that a flow may have; checks look at pairs of steps.
@@ -24,9 +24,6 @@ const MAX_STEPS: usize = 10_000;
 
 /// Folders of a run, beside which those of its flows' artifacts stand.
 const RESERVED: &[&str] = &["attempts", "answers"];
-
-/// The largest integer of the contracts.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
     let mut draft = Draft::default();
@@ -42,7 +39,7 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         inputs(node, &mut draft, problems);
     }
     if let Some(node) = fields.get("limits") {
-        draft.limits = limits(node, problems);
+        draft.limits = bounds::limits(node, problems);
     }
     if let Some(node) = fields.get("secrets") {
         secrets(node, &mut draft, problems);
@@ -60,6 +57,11 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         None if fields.misspelt("steps", &keys::FLOW) => {}
         None => problems.add(missing(root, "steps", "a flow has at least one step")),
     }
+    if let Some((key, node)) = fields.pair("goals") {
+        draft.goals = goals::read(key.span, node, &mut draft, problems);
+    }
+    draft.goals_unclear =
+        draft.goals.is_none() && (fields.get("goals").is_some() || fields.misspelt("goals", &keys::FLOW));
     draft
 }
 
@@ -90,29 +92,6 @@ fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
             let schema::Declaration { schema, default } = declared;
             draft.inputs.push(InputDecl { name: key.text.clone(), schema, default });
         }
-    }
-}
-
-fn limits(node: &Node, problems: &mut Problems) -> Limits {
-    let Some(fields) = Fields::of(node, &keys::LIMITS, problems) else { return Limits::default() };
-    let mut count = |key: &str| {
-        let node = fields.get(key)?;
-        read::integer(node, &format!("`{key}`"), 0..=MAX_INTEGER, problems)
-    };
-    let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
-    let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
-    let cost = fields.get("cost_usd").and_then(|node| cost(node, problems));
-    let words = [("fail", OnReached::Fail), ("ask", OnReached::Ask)];
-    let on_reached = fields.get("on_reached");
-    let on_reached = on_reached.and_then(|node| read::choice(node, "`on_reached`", &words, problems));
-    let on_reached = on_reached.unwrap_or_default();
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached }
-}
-
-fn cost(node: &Node, problems: &mut Problems) -> Option<Cost> {
-    match read::as_token(node).and_then(Cost::parse) {
-        Some(cost) => Some(cost),
-        None => refuse(problems, read::mismatch(node, "`cost_usd`", "dollars such as \"5.00\"")),
     }
 }
 

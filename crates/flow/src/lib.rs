@@ -14,19 +14,24 @@
 
 pub mod answers;
 mod ask;
+mod bounds;
 pub mod config;
 mod diagnostic;
 mod draft;
+mod each;
 mod editor;
 mod expression;
 mod file;
+mod goals;
 mod graph;
 pub mod import;
 pub mod inputs;
 mod json_schema;
 mod keys;
+mod list;
 mod names;
 mod notify;
+pub mod outputs;
 mod path;
 pub mod plan;
 mod read;
@@ -36,6 +41,7 @@ mod secret;
 mod step;
 mod suggestion;
 mod tree;
+mod waits;
 mod yaml;
 
 pub use diagnostic::{
@@ -122,7 +128,9 @@ fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
         return None;
     };
     let draft = file::read(&root, problems);
-    let graph = Graph::check(&draft.steps, problems);
+    goals::check(&draft, problems);
+    let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
+    let graph = Graph::check(&draft.steps, rounds, problems);
     expression::check(&draft, &graph, text, problems);
     let flow = finish(draft, &root);
     if flow.is_none() && problems.is_empty() {
@@ -133,10 +141,15 @@ fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
 
 /// The kernel's flow, unless a part is absent because it is wrong.
 fn finish(draft: Draft, root: &Node) -> Option<Flow> {
+    let graph = draft.steps.iter().any(|step| step.waits.named);
     let mut steps = Vec::with_capacity(draft.steps.len());
     for step in draft.steps {
         steps.push(step.step?);
     }
+    let goals = match draft.goals {
+        Some(goals) => Some(goals.plan()?),
+        None => None,
+    };
     Some(Flow {
         id: FlowId::new(draft.id?).ok()?,
         title: draft.title,
@@ -147,8 +160,8 @@ fn finish(draft: Draft, root: &Node) -> Option<Flow> {
         env: draft.env,
         notify: draft.notify,
         steps,
-        graph: false,
-        goals: None,
+        graph,
+        goals,
         flows: BTreeMap::new(),
         digest: tree::digest(root),
     })

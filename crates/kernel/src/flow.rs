@@ -292,9 +292,21 @@ pub enum CommandPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(pub String);
 
-/// The expression of an `if`, without the `${{ }}`, already checked to parse.
+/// One expression (of an `if`, or for a list or a value), without the `${{ }}`, already checked to parse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(pub String);
+
+impl Expression {
+    /// The items of a list that stands in the flow file: the source is then JSON. It is taken as it is and not evaluated, so
+    /// that it may be long and its numbers keep their tokens. `None`: to be evaluated.
+    #[must_use]
+    pub fn written_out(&self) -> Option<Vec<Value>> {
+        match Value::parse_str(&self.0) {
+            Ok(Value::Array(items)) => Some(items),
+            _ => None,
+        }
+    }
+}
 
 /// How often and how soon a failed attempt is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]

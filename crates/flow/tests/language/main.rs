@@ -1,0 +1,10 @@
+//! What the language says beyond one step after another: what loads, what does not, and in which words.
+
+mod budget;
+mod conditions;
+mod for_each;
+mod goals;
+mod needs;
+mod outputs;
+mod told;
+mod verify;
