@@ -60,3 +60,37 @@ fn what_a_run_has_used_survives_a_kill_and_is_told_for_each_bound_and_each_step(
     assert_eq!(steps.map(|row| row[0]).collect::<Vec<_>>(), ["first", "second", "third"]);
     assert!(!text.contains("loop-backs"), "what stands at nothing and has no limit is left out: {text}");
 }
+
+#[test]
+fn a_budget_is_reserved_before_a_start_handed_over_and_held_to() {
+    let stage = Stage::with_flow(
+        "flow: budget\nlimits: { llm_calls: 6, on_reached: ask }\nsteps:\n  - id: draft\n    budget: { llm_calls: 4, cost_usd: \"0.30\" }\n    \
+         retry: { attempts: 3, backoff: 0s..0s }\n    \
+         run: |\n      echo $ENVOI_BUDGET_LLM_CALLS $ENVOI_BUDGET_COST_USD >> ledger\n      \
+         test -e hold && while [ ! -e go ]; do sleep 0.01; done\n      \
+         printf '{\"ok\":true,\"generatedAt\":\"t\",\"skillName\":\"s\",\"metrics\":{\"llm_calls\":%s}}' $(cat calls) > $ENVOI_REPORT\n  \
+         - id: after\n    run: echo ${ENVOI_BUDGET_LLM_CALLS-none} >> ledger\n",
+    );
+    stage.write("calls", "5");
+    stage.write("hold", "");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let run = stage.run_id();
+    let reserved = |run: &str| stage.json(&["--json", "show", run])["reserved"].clone();
+    let held = reserved(&run);
+    assert_eq!((&held["llm_calls"], &held["cost_usd"]), (&json!(4), &json!("0.30")));
+    engine.kill();
+    assert_eq!(reserved(&run), held, "what is live is reserved, engine or not");
+    stage.write("go", "");
+    let failed = stage.expect(1, &["resume", &run]);
+    assert!(failed.err.contains("BUDGET_OVERRUN: it used llm_calls 5 of a budget of 4"), "{failed:?}");
+    assert_eq!(stage.lines("ledger"), ["4 0.30"], "it is not tried again");
+    assert_eq!(stage.json(&["--json", "show", &run])["used"]["llm_calls"], 5);
+    // 5 are used, and 4 are wanted of 6.
+    let asked = stage.expect(3, &["resume", &run]);
+    assert!(asked.err.contains("llm_calls 5 used, 0 reserved, 4 wanted, 6 is the limit"), "{asked:?}");
+    stage.write("calls", "3");
+    stage.expect(0, &["raise", &run, "--llm-calls", "3"]);
+    assert_eq!(stage.lines("ledger"), ["4 0.30", "4 0.30", "none"]);
+    assert_eq!(stage.json(&["--json", "show", &run])["used"]["llm_calls"], 8);
+}
