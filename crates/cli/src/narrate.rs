@@ -156,7 +156,10 @@ impl Narrator {
 
     fn line(&mut self, event: &Event) -> Option<String> {
         Some(match event {
-            Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
+            Event::AttemptStarted(started) => {
+                let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
+                format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
+            }
             Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
                 format!("  {:<18} in doubt", settled.attempt.to_string())
             }

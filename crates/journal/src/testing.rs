@@ -100,6 +100,8 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         sent_back_by: None,
         answer: None,
         boot_id: "boot".to_owned(),
+        reserved: None,
+        verifies: None,
     }))
 }
 

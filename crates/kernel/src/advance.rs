@@ -4,7 +4,8 @@
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
 
 use crate::{
-    ask, bounds,
+    ask,
+    bounds::{self, Room},
     conclude::{self, Conclusion},
     control::VisitState,
     draft::{At, Draft},
@@ -17,13 +18,13 @@ use crate::{
     ids::{StepId, VisitId},
     inner,
     input::{Refusal, Slot},
-    limit, render,
+    limit, render, verify,
 };
 use envoi_contract::skill_report::SkillError;
 
 /// Input: a slot is free.
 pub(crate) fn slot_free(mut draft: Draft<'_>, slot: Slot) -> Result<Draft<'_>, Refusal> {
-    if draft.control.ready().next().is_none() {
+    if draft.control.ready(draft.flow).next().is_none() {
         return Err(Refusal::NothingReady);
     }
     draft.slot = Some(slot);
@@ -119,7 +120,7 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
-    let ready: Vec<VisitId> = draft.control.ready().cloned().collect();
+    let ready: Vec<VisitId> = draft.control.ready(draft.flow).cloned().collect();
     for visit in ready {
         let at = draft.at(&visit)?;
         match entry(draft, &at) {
@@ -186,15 +187,20 @@ fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
 /// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
 fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Refusal> {
     let limits = &draft.flow.limits;
-    if let Some(reached) = bounds::for_an_attempt(limits, &draft.control.raised, &draft.control.ledger) {
-        match limits.on_reached {
-            OnReached::Fail => exhausted(draft, visit, &reached)?,
-            OnReached::Ask => {
-                let (question, evidence) = (limit::question(&reached), limit::evidence(&reached, None));
-                conclude::raise(draft, visit, About::Limit, question, evidence)?;
+    let budget = verify::budget_of_next(draft.control.open.get(visit), at.step);
+    match bounds::room(limits, &draft.control, &budget) {
+        Room::Enough => {}
+        Room::NotYet => return Ok(false),
+        Room::Never(reached) => {
+            match limits.on_reached {
+                OnReached::Fail => exhausted(draft, visit, &reached)?,
+                OnReached::Ask => {
+                    let (question, evidence) = (limit::question(&reached), limit::evidence(&reached, None));
+                    conclude::raise(draft, visit, About::Limit, question, evidence)?;
+                }
             }
+            return Ok(true);
         }
-        return Ok(true);
     }
     if draft.slot.is_none() {
         return Ok(false);
@@ -204,6 +210,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
             draft.slot = None;
             draft.emit(Event::AttemptStarted(Box::new(started)))?;
         }
+        Err(error) if verify::cannot_start(draft, visit, at.step, &error)? => {}
         Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error))?,
     }
     Ok(true)

@@ -17,7 +17,7 @@ use crate::{
     input::{Answer, Refusal},
     limit, loops,
     route::{self, Decided},
-    settle, verdict,
+    verdict,
 };
 use envoi_contract::{
     envelope::InterruptKind,
@@ -300,8 +300,10 @@ fn with_votes(
 }
 
 fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
-    let attempts = draft.control.open.get(&raised.visit).map_or(0, |open| open.attempts);
-    let error = settle::doubt(&raised.visit.attempt(attempts));
+    let open = draft.control.open.get(&raised.visit);
+    let known = open.and_then(|open| open.error.clone());
+    let unknown = || Refusal::Inconsistent { reason: format!("nothing of `{}` is in doubt", raised.visit) };
+    let error = known.ok_or_else(unknown)?;
     conclude::conclude(draft, &raised.visit, Conclusion::Failed(error))
 }
 

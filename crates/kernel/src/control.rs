@@ -5,6 +5,8 @@
 //! pipeline envelope, is kept by [`crate::projection`]; nothing here reads it.
 
 use crate::{
+    accounts::Accounts,
+    bounds,
     event::{
         About, AttemptSettled, AttemptStarted, Choice, Course, Done, Event, FannedOut, FlowEntered,
         HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened,
@@ -15,8 +17,9 @@ use crate::{
     frame::{Diverted, Frame, Kept, Standing, StepResult},
     graph,
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
-    ledger::{Cost, Ledger},
+    ledger::Ledger,
     loops,
+    verify::{self, Doubt, Said},
 };
 use envoi_contract::{
     digest::Digest, handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
@@ -54,6 +57,7 @@ pub(crate) struct Control {
     /// Flows that steps run, by their scope.
     pub(crate) inner: BTreeMap<String, Frame>,
     pub(crate) ledger: Ledger,
+    pub(crate) accounts: Accounts,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
@@ -93,6 +97,9 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
+    /// The last of them, with what its verification needs to know; `None` once it has been run again.
+    #[serde(default)]
+    pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
     pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
@@ -128,6 +135,32 @@ pub(crate) enum VisitState {
     /// Its last attempt is settled and known; what follows stands in the same commit. After doubt a visit is `Ready`
     /// again unless a question or its hand-off follows.
     Settled(Arc<AttemptSettled>),
+}
+
+impl OpenVisit {
+    /// Its live attempt is over, or in doubt.
+    fn settle(&mut self, event: &AttemptSettled) {
+        let doubt = verify::doubt(event);
+        let said = verify::said(self, &event.outcome);
+        if said != Some(Said::Nothing) {
+            self.error.clone_from(&event.error);
+        }
+        self.state = match (said, &doubt) {
+            (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
+            _ => VisitState::Settled(Arc::new(event.clone())),
+        };
+        match doubt {
+            // One that verifies leaves in doubt what it was to verify.
+            Some(doubt) if said.is_none() => {
+                self.doubts = self.doubts.saturating_add(1);
+                self.doubt = Some(doubt);
+            }
+            None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
+                self.failures = self.failures.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Control {
@@ -345,8 +378,11 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
+        if event.verifies.is_none() {
+            visit.doubt = None;
+        }
         visit.plan = Some(Arc::new(event.clone()));
-        self.ledger.agent_hops = self.ledger.agent_hops.saturating_add(1);
+        self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
     }
 
@@ -354,24 +390,18 @@ impl Control {
         if event.late {
             self.abandoned.remove(&event.attempt);
             self.ending.remove(&event.attempt);
+            self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
             return Err(format!("attempt `{}` is not live", event.attempt));
         }
-        if !event.ok && !matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.failures = visit.failures.saturating_add(1);
-        }
-        visit.error.clone_from(&event.error);
+        visit.settle(event);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.state = VisitState::Ready;
-            visit.doubts = visit.doubts.saturating_add(1);
             self.abandoned.insert(event.attempt.clone());
-        } else {
-            visit.state = VisitState::Settled(Arc::new(event.clone()));
         }
-        self.charge(event);
+        self.ledger.add(&self.accounts.attempt_settled(event));
         self.keep_files(event);
         Ok(())
     }
@@ -384,13 +414,6 @@ impl Control {
         for file in &event.files {
             files.insert(file.path.clone(), file.blob.as_ref().map(|blob| blob.digest));
         }
-    }
-
-    fn charge(&mut self, event: &AttemptSettled) {
-        let count = |name: &str| event.metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
-        self.ledger.wall_time_ms = self.ledger.wall_time_ms.saturating_add(event.duration_ms);
-        self.ledger.llm_calls = self.ledger.llm_calls.saturating_add(count("llm_calls"));
-        self.ledger.cost = self.ledger.cost.saturating_add(reported_cost(event));
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
@@ -438,7 +461,7 @@ impl Control {
                         self.forget(&scope, step);
                     }
                 }
-                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                self.ledger.add(&self.accounts.went_back(&event.visit));
                 self.open_anew(&scope, target);
             }
             Course::Done(done) => {
@@ -531,7 +554,10 @@ impl Control {
         let raised = self.close_interrupt(&event.interrupt)?;
         self.last_answer = Some(event.interrupt.clone());
         match raised.about {
-            About::InDoubt => self.visit(&raised.visit)?.state = VisitState::Ready,
+            About::InDoubt => {
+                let visit = self.visit(&raised.visit)?;
+                (visit.state, visit.doubt) = (VisitState::Ready, None);
+            }
             About::Ask => {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
                 if event.choice == Choice::Deny {
@@ -632,11 +658,11 @@ impl Control {
     }
 
     /// Visits that only a free slot, or a look, keeps from going on.
-    pub(crate) fn ready(&self) -> impl Iterator<Item = &VisitId> {
+    pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
         // What was given up may still write into the workspace.
         let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
-        ready.map(|(id, _)| id)
+        ready.map(|(id, _)| id).filter(move |id| !bounds::is_held_up(flow, self, id))
     }
 
     /// Whether nothing starts before a person has said what becomes of a bound that is reached.
@@ -648,16 +674,6 @@ impl Control {
     pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
         self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
     }
-}
-
-/// The `cost_usd` that a report tells of, a decimal string or a plain number.
-pub(crate) fn reported_cost(event: &AttemptSettled) -> Cost {
-    let cost = match event.metrics.get("cost_usd") {
-        Some(Value::String(text)) => Cost::parse(text),
-        Some(Value::Number(number)) => Cost::parse(number.as_str()),
-        _ => None,
-    };
-    cost.unwrap_or_default()
 }
 
 fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepResult {
@@ -690,6 +706,7 @@ impl OpenVisit {
             attempts: 0,
             failures: 0,
             doubts: 0,
+            doubt: None,
             error: None,
             plan: None,
             fan: None,

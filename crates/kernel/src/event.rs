@@ -5,6 +5,7 @@
 //! never computed again.
 
 use crate::{
+    flow::Budget,
     ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
 };
@@ -230,6 +231,12 @@ pub struct AttemptStarted {
     pub answer: Option<InterruptId>,
     /// Identity of the boot in which it was decided; a reboot since then means that it cannot still be running.
     pub boot_id: String,
+    /// Its step's budget, set aside until it is settled. `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Budget>,
+    /// The attempt in doubt of which it says whether it happened. `None`: it does the step's own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifies: Option<AttemptId>,
 }
 
 /// A command with its templates filled in.

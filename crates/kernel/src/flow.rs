@@ -211,11 +211,13 @@ pub struct ForEach {
 }
 
 /// `budget`: what one attempt may use. `None`: nothing is reserved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Budget {
     /// Model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llm_calls: Option<u64>,
     /// Cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<crate::ledger::Cost>,
 }
 

@@ -4,11 +4,13 @@
 //! arrives with the input, ids are derived. Living through a run and recovering it share [`Run::apply`]. It does not know
 //! how a step is executed (`step`), what lasts (`journal`), or how a flow is written (`flow`).
 
+mod accounts;
 mod advance;
 mod answer;
 mod ask;
 mod attached;
 mod bounds;
+mod budget;
 mod cancel;
 mod conclude;
 mod control;
@@ -36,6 +38,7 @@ mod status;
 mod subject;
 mod timer;
 mod verdict;
+mod verify;
 
 pub mod event;
 pub mod expression;

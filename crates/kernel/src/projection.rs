@@ -106,8 +106,9 @@ fn attempt_started(
 ) {
     let visit = &event.attempt.visit;
     let position = control.flow(flow, visit.frame()).position(&visit.step).unwrap_or_default();
-    let unknown: Object =
-        [("attempt".to_owned(), Value::from(event.attempt.to_string()))].into_iter().collect();
+    let verifies = event.verifies.as_ref().map(|attempt| ("verifies", attempt.to_string()));
+    let members = [("attempt", event.attempt.to_string())].into_iter().chain(verifies);
+    let unknown: Object = members.map(|(name, id)| (name.to_owned(), Value::from(id))).collect();
     envelope.processing_history.push(ProcessingRecord {
         agent: stage(control, visit),
         stage_order: u64::try_from(position).unwrap_or_default(),

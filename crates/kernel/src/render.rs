@@ -8,10 +8,10 @@ use crate::{
     event::{AttemptStarted, Command},
     expression::{self, EvaluationError, Scope},
     fan::MAX_ITEMS,
-    flow::{AskPlan, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template},
+    flow::{AskPlan, Budget, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template},
     frame::StepResult,
     ids::VisitId,
-    inner, loops,
+    inner, loops, verify,
 };
 use envoi_contract::{
     handoff::Status,
@@ -193,19 +193,21 @@ fn is_reference(data: &Value) -> bool {
 /// What the next attempt of `visit` is started with.
 pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<AttemptStarted, SkillError> {
     let values = Values::of(draft, visit);
-    let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
     let (step, frame) = (at.step, draft.frame(at));
     let loops = &frame.loops;
-    let StepKind::Run(plan) = &step.kind else {
+    let StepKind::Run(own) = &step.kind else {
         let message = format!("step `{}` has no command", step.id);
         return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
     };
+    let open = draft.control.open.get(visit);
+    let (verifies, plan) = open.and_then(|open| verify::next(open, step)).unzip();
+    let budget = verify::budget_of_next(open, step);
     let item = values.item().map(|(index, item)| variables_of(index, item)).unwrap_or_default();
     let mut env = environment(&values, draft.flow.env.iter().chain(inherited(draft, at)).chain(&step.env))?;
     env.extend(item);
-    let command = command(&values, plan, &mut env)?;
+    let command = command(&values, plan.unwrap_or(own), &mut env)?;
     Ok(AttemptStarted {
-        attempt: visit.attempt(attempts.saturating_add(1)),
+        attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
         env,
         cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&values, cwd))?,
@@ -216,6 +218,8 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
         sent_back_by: loops::sent_back_by(at.flow, loops, &visit.step).cloned(),
         answer: draft.control.last_answer.clone(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
+        reserved: Some(budget).filter(|budget| *budget != Budget::default()),
+        verifies,
     })
 }
 

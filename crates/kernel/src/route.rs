@@ -12,7 +12,7 @@ use crate::{
     graph,
     ids::{FlowId, InterruptId, StepId, VisitId},
     input::Refusal,
-    limit, loops,
+    limit, loops, verify,
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -148,7 +148,9 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -
         Some(VisitState::Returned(data)) => (None, Some(data)),
         _ => (None, None),
     };
-    let exit = settled.and_then(|settled| match settled.outcome {
+    // The exit code of a verification says whether the step's command ran, not what it stated.
+    let own = draft.control.open.get(visit).is_none_or(|open| verify::verified(open).is_none());
+    let exit = settled.filter(|_| own).and_then(|settled| match settled.outcome {
         Outcome::Exited { code } => Some(code),
         _ => None,
     });

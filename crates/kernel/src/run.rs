@@ -144,7 +144,7 @@ impl Run {
         }
         Wants {
             attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
-            ready: self.control.ready().cloned().collect(),
+            ready: self.control.ready(&self.flow).cloned().collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
@@ -156,7 +156,7 @@ impl Run {
     /// How the run stands.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status::of(&self.control)
+        Status::of(&self.flow, &self.control)
     }
 
     /// Contract 3 of this run, true after each [`Run::apply`].
@@ -248,6 +248,25 @@ impl Run {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
+    }
+
+    /// What people have added to the bounds.
+    #[must_use]
+    pub fn raised(&self) -> &Ledger {
+        &self.control.raised
+    }
+
+    /// What live attempts have set aside of it: their budgets.
+    #[must_use]
+    pub fn reserved(&self) -> Ledger {
+        self.control.accounts.reserved()
+    }
+
+    /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
+    /// is [`Run::ledger`].
+    #[must_use]
+    pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
+        self.control.accounts.by_step()
     }
 
     /// The time of the last event; the run's own time never goes below it.

@@ -5,14 +5,16 @@
 
 use crate::{
     advance::advance,
+    budget,
     conclude::{self, Conclusion},
     control::VisitState,
     draft::{At, Draft},
     event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
-    flow::{InDoubtPolicy, Step},
+    flow::{Budget, InDoubtPolicy, Step},
     ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
     retry,
+    verify::{self, Said},
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -31,7 +33,12 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
     let at = draft.at(&attempt.visit)?;
-    let verdict = judge(at.step, &result);
+    let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
+    let verified = open.and_then(verify::verified).cloned();
+    let said = open.and_then(|open| verify::said(open, &result.outcome));
+    let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
+    let verdict = budget::hold(verdict, reserved(&draft, &attempt));
+    let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = AttemptSettled {
         given_up: draft.control.ending.contains_key(&attempt),
@@ -43,6 +50,9 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
         return advance(draft);
     }
     match verdict.error {
+        _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
+            verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
         Some(_) if try_again(&mut draft, at.step, &settled)? => {}
         Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
@@ -64,7 +74,7 @@ pub(crate) fn in_doubt<'a>(
     let step = at.step;
     let error = doubt(attempt);
     let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
-    draft.emit(Event::AttemptSettled(Box::new(AttemptSettled {
+    let settled = AttemptSettled {
         attempt: attempt.clone(),
         outcome: Outcome::InDoubt { evidence: evidence.clone() },
         ok: false,
@@ -81,8 +91,15 @@ pub(crate) fn in_doubt<'a>(
         given_up,
         flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
-    })))?;
+    };
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
+        return advance(draft);
+    }
+    if let Some(open) = draft.control.open.get(&attempt.visit)
+        && let Some(said) = verify::said(open, &settled.outcome)
+    {
+        verify::follow(&mut draft, &settled, said, "")?;
         return advance(draft);
     }
     if draft.control.winds_down() {
@@ -93,9 +110,11 @@ pub(crate) fn in_doubt<'a>(
         "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
     );
     match &step.on_in_doubt {
-        InDoubtPolicy::Ask | InDoubtPolicy::Verify(_) => {
+        InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }
+        // The next attempt is the verification.
+        InDoubtPolicy::Verify(_) => {}
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Rerun => {
             let question =
@@ -132,13 +151,22 @@ fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
     Err(Refusal::NotLive { attempt: attempt.clone() })
 }
 
-fn judge(step: &Step, result: &AttemptResult) -> Verdict {
+/// What a live attempt was started with as its budget.
+fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
+    let plan = draft.control.open.get(&attempt.visit)?.plan.as_ref()?;
+    plan.reserved.filter(|_| plan.attempt == *attempt)
+}
+
+/// A verdict on an attempt; `own` says whether it did the step's own work, whose exit codes may state something.
+fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     if let Outcome::CannotStart { reason } = &result.outcome {
         let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
         return Verdict { ok: false, error: Some(error), report: None };
     }
     let (exit, signal) = match result.outcome {
-        Outcome::Exited { code } if step.routing.status_from_exit.contains_key(&code) => (Some(0), None),
+        Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
+            (Some(0), None)
+        }
         Outcome::Exited { code } => (Some(code), None),
         Outcome::Signalled { signal } => (None, Some(signal)),
         _ => (None, None),

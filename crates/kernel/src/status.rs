@@ -3,6 +3,7 @@
 use crate::{
     control::{Control, VisitState},
     event::{About, EndStatus, RunEnded},
+    flow::Flow,
 };
 
 /// How a run stands (the table in `docs/exit-codes.md`).
@@ -20,7 +21,7 @@ pub enum Status {
 }
 
 impl Status {
-    pub(crate) fn of(control: &Control) -> Self {
+    pub(crate) fn of(flow: &Flow, control: &Control) -> Self {
         if let Some(ended) = &control.ended {
             return Self::Ended(ended.clone());
         }
@@ -28,7 +29,7 @@ impl Status {
         let waits = |state: &VisitState| match state {
             VisitState::InDoubt | VisitState::Asked | VisitState::Fan | VisitState::Inside => true,
             // A bound that is reached holds up everything that has not begun.
-            VisitState::Ready => control.ready().next().is_none(),
+            VisitState::Ready => control.ready(flow).next().is_none(),
             _ => false,
         };
         let moving = !control.ending.is_empty() || control.open.values().any(|visit| !waits(&visit.state));

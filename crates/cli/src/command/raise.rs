@@ -62,5 +62,6 @@ fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
         llm_calls: args.llm_calls.unwrap_or(0),
         wall_time_ms,
         cost,
+        ..Ledger::default()
     })
 }

@@ -18,6 +18,7 @@ mod crash;
 mod doubt;
 mod envelope;
 mod importing;
+mod ledger;
 mod nasty;
 mod notify;
 mod people;

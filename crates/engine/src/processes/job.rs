@@ -54,6 +54,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         workspace: job.workspace.clone(),
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
         never: vec![shared.layout.root().to_owned()],
+        since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
@@ -109,6 +110,10 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
     ];
+    let budget = started.reserved.unwrap_or_default();
+    variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));
+    variables.extend(budget.cost.map(|cost| ("ENVOI_BUDGET_COST_USD", cost.to_string())));
+    variables.extend(started.verifies.as_ref().map(|doubtful| ("ENVOI_VERIFIES", doubtful.to_string())));
     if let Some(handoff) = &started.handoff {
         variables.push(("ENVOI_HANDOFF", text(restored(shared, job, handoff)?)));
     }

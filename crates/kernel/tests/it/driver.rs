@@ -69,6 +69,16 @@ pub(crate) fn reported(id: &str, members: &str) -> AttemptResult {
     }
 }
 
+/// Nobody knows how it ended; it ran for so long.
+pub(crate) fn doubtful(id: &str, ran_ms: u64) -> Input {
+    let ran = ("ran_ms".to_owned(), Value::from(ran_ms));
+    Input::InDoubt {
+        attempt: attempt(id),
+        evidence: Value::Object([ran].into_iter().collect()),
+        slot: slot(),
+    }
+}
+
 pub(crate) fn exited(id: &str, code: i32) -> AttemptResult {
     result(id, Outcome::Exited { code }, "")
 }

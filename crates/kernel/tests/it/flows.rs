@@ -3,7 +3,7 @@
 use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
-        AskPlan, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
+        AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
         OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
@@ -140,6 +140,15 @@ pub(crate) trait With: Sized {
     }
     fn in_doubt(self, policy: InDoubtPolicy) -> Step {
         self.with(|step| step.on_in_doubt = policy)
+    }
+    /// Model calls and dollars of one attempt, `-` for none.
+    fn budget(self, llm_calls: &str, cost: &str) -> Step {
+        self.with(|step| step.budget = Budget { llm_calls: llm_calls.parse().ok(), cost: Cost::parse(cost) })
+    }
+    /// Doubt about it is settled by this program.
+    fn verified_by(self, program: &str) -> Step {
+        let plan = CommandPlan::Exec(vec![Template(program.to_owned())]);
+        self.in_doubt(InDoubtPolicy::Verify(plan))
     }
     fn exhausted(self, policy: OnExhausted) -> Step {
         self.with(|step| step.routing.on_exhausted = policy)

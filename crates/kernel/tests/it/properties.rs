@@ -10,6 +10,7 @@ use envoi_kernel::{
     event::{About, Choice, InterruptRaised},
     flow::Step,
     input::Answer,
+    ledger::{Cost, Ledger},
 };
 use proptest::{
     prelude::*,
@@ -74,7 +75,7 @@ proptest! {
 
     #[test]
     fn no_bound_is_passed_and_no_visit_is_repeated((flow, turns) in (flows(), turns())) {
-        let driver = live(&flow, &turns, |_, _| {});
+        let driver = live(&flow, &turns, |driver, _| check_accounts(&driver.run));
         rules::check(&flow, &driver.records);
     }
 
@@ -88,6 +89,22 @@ proptest! {
         prop_assert!(matches!(driver.run.status(), Status::Ended(_)), "it goes on after {most} turns");
         rules::check(&flow, &driver.records);
     }
+}
+
+/// The steps' accounts sum up to the run's, and only what lives has anything set aside.
+fn check_accounts(run: &Run) {
+    let sum = |count: fn(&Ledger) -> u64| run.ledger_by_step().values().map(count).sum::<u64>();
+    let used = run.ledger();
+    assert_eq!(sum(|used| used.agent_hops), used.agent_hops);
+    assert_eq!(sum(|used| used.iterations), used.iterations);
+    assert_eq!(sum(|used| used.llm_calls), used.llm_calls);
+    assert_eq!(sum(|used| used.wall_time_ms), used.wall_time_ms);
+    let cost = run.ledger_by_step().values().fold(Cost::default(), |sum, used| sum.saturating_add(used.cost));
+    assert_eq!(cost, used.cost);
+    let live = run.wants().attempts;
+    let budgets = live.iter().filter_map(|attempt| run.attempt(attempt)?.reserved);
+    let calls: u64 = budgets.filter_map(|budget| budget.llm_calls).sum();
+    assert_eq!(run.reserved().llm_calls, calls);
 }
 
 /// Turns that one try may take: the attempt, its wait, and raises of every bound that it has used up.
@@ -166,6 +183,16 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
         for record in live(&flow, &turns, |_, _| {}).records {
             *seen.entry(record.event.name().to_owned()).or_default() += 1;
+            if let Event::AttemptStarted(started) = &record.event
+                && started.verifies.is_some()
+            {
+                *seen.entry("verifies".to_owned()).or_default() += 1;
+            }
+            if let Event::AttemptSettled(settled) = &record.event
+                && let Some(error) = &settled.error
+            {
+                *seen.entry(error.code.clone()).or_default() += 1;
+            }
             if let Event::RunEnded(ended) = &record.event {
                 *seen.entry(ended.terminal_reason.clone()).or_default() += 1;
             }
@@ -197,6 +224,9 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "user_cancelled",
         "tool_failed_fatally",
         "policy_violation",
+        "verifies",
+        "DID_NOT_HAPPEN",
+        "BUDGET_OVERRUN",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }

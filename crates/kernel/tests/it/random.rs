@@ -16,8 +16,8 @@ use envoi_kernel::{
     Flow, Input,
     event::{Choice, FoundFile, InterruptRaised, Outcome},
     flow::{
-        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached, Overdue,
-        Step, StepKind, Template,
+        Budget, CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached,
+        Overdue, Step, StepKind, Template,
     },
     ids::{AttemptId, InterruptId, TimerId},
     input::{Answer, Slot},
@@ -43,6 +43,7 @@ struct Plan {
     condition: Option<&'static str>,
     argument: &'static str,
     asks: Option<Asks>,
+    budget: (Option<u64>, Option<u64>),
 }
 
 /// A question of a random flow.
@@ -120,11 +121,21 @@ fn plan() -> impl Strategy<Value = Plan> {
         1 => Just(Some("steps.s1.data.n == 1")),
     ];
     let arguments = prop_oneof![20 => Just("go"), 1 => Just("${{ steps.s0.summary }}")];
-    let policy = select(vec![InDoubtPolicy::Ask, InDoubtPolicy::Rerun, InDoubtPolicy::Fail]);
+    let verify = |text: &str| InDoubtPolicy::Verify(CommandPlan::Exec(vec![Template(text.to_owned())]));
+    let policy = select(vec![
+        InDoubtPolicy::Ask,
+        InDoubtPolicy::Rerun,
+        InDoubtPolicy::Fail,
+        verify("look"),
+        verify("look"),
+        verify("${{ steps.s0.summary }}"),
+    ]);
     let branches = prop::collection::vec(0..STEPS, 1..3);
     let asks = option::weighted(0.3, asks());
-    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, asks)
-        .prop_map(|(routing, branches, next, retry, policy, condition, argument, asks)| Plan {
+    let budget = (option::weighted(0.2, 0_u64..4), option::weighted(0.2, 0_u64..4));
+    let acts = (asks, budget);
+    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, acts)
+        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, budget))| Plan {
             routing,
             branches,
             next,
@@ -133,6 +144,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             condition,
             argument,
             asks,
+            budget,
         })
 }
 
@@ -172,9 +184,11 @@ fn build(place: usize, count: usize, plan: &Plan) -> Step {
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
     built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
+    let (llm_calls, cost) = plan.budget;
+    let cost = cost.and_then(|tenths| Cost::parse(&format!("0.{tenths}")));
     match &plan.asks {
+        None => built.with(|step| step.budget = Budget { llm_calls, cost }),
         Some(asks) => question(built, place, count, asks),
-        None => built,
     }
 }
 
@@ -388,7 +402,7 @@ pub(crate) fn turns() -> impl Strategy<Value = Vec<(Turn, bool)>> {
         1 => Just(Turn::Start),
         8 => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
-        3 => which().prop_map(Turn::Doubt),
+        7 => which().prop_map(Turn::Doubt),
         24 => said().prop_map(Turn::Answer),
         4 => prop::bool::weighted(0.7).prop_map(Turn::Expire),
         2 => prop::bool::weighted(0.8).prop_map(Turn::Changed),

@@ -3,8 +3,11 @@
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record,
-    event::{About, AttemptSettled, Choice, Course, InterruptAnswered, InterruptRaised, Routed, RunEnded},
-    flow::{AskPlan, Overdue, Step},
+    event::{
+        About, AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome,
+        Routed, RunEnded,
+    },
+    flow::{AskPlan, Budget, InDoubtPolicy, Overdue, Step},
     ids::{AttemptId, InterruptId, Principal, StepId, VisitId},
     ledger::{Cost, Ledger},
 };
@@ -28,6 +31,16 @@ struct Count {
     visits: BTreeMap<StepId, u32>,
     /// What people have added to the bounds.
     raised: Ledger,
+    /// Budgets of live attempts.
+    reserved: BTreeMap<AttemptId, (Option<u64>, Option<Cost>)>,
+    /// What attempts in doubt were charged with: time, calls, cost.
+    doubted: BTreeMap<AttemptId, (u64, u64, Cost)>,
+    /// Visits whose last attempt is in doubt and has to be verified, or settled by a person, before it is run again.
+    unsettled: BTreeMap<VisitId, AttemptId>,
+    /// Live attempts that verify others.
+    verifying: BTreeMap<AttemptId, AttemptId>,
+    /// Visits whose verification has said nothing.
+    unanswered: BTreeSet<VisitId>,
     starter: Option<Principal>,
     /// Questions that wait, with those who have approved.
     open: BTreeMap<InterruptId, (InterruptRaised, Vec<Principal>)>,
@@ -56,12 +69,18 @@ pub(crate) fn check(flow: &Flow, records: &[Record]) {
 impl Count {
     fn take(&mut self, flow: &Flow, event: &Event) {
         match event {
-            Event::AttemptStarted(event) => self.starts(flow, &event.attempt),
+            Event::AttemptStarted(event) => {
+                let budget = event.reserved.unwrap_or_default();
+                self.verifies(flow, event);
+                self.reserves(flow, &event.attempt, budget.llm_calls, budget.cost);
+                self.starts(flow, &event.attempt);
+            }
             Event::AttemptSettled(event) => {
                 assert!(self.attempts.contains(&event.attempt), "{} settled before it began", event.attempt);
                 let once = self.settled.insert((event.attempt.clone(), event.late));
                 assert!(once, "{} is recorded twice", event.attempt);
                 self.charge(event);
+                self.settles_doubt(flow, event);
             }
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => {
@@ -77,11 +96,10 @@ impl Count {
         let more = &self.raised;
         let below = |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max + more);
         assert!(below(self.hops, limits.agent_hops, more.agent_hops), "hops");
-        assert!(below(self.llm_calls, limits.llm_calls, more.llm_calls), "calls");
         assert!(below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms), "time");
-        assert!(limits.cost.is_none_or(|max| self.cost < max.saturating_add(more.cost)), "cost");
         self.hops += 1;
         self.counts_on(&attempt.visit);
+        assert!(!self.unanswered.contains(&attempt.visit), "{attempt} begins and nobody knows");
         assert!(!self.handed_on.contains(&attempt.visit), "{attempt} begins after the hand-off");
         assert!(self.attempts.insert(attempt.clone()), "{attempt} begins twice");
         let before = attempt.attempt - 1;
@@ -95,14 +113,72 @@ impl Count {
         *last = visit.visit;
     }
 
-    fn charge(&mut self, event: &AttemptSettled) {
+    /// What is to be verified is not run again before that, and only what is in doubt is verified.
+    fn verifies(&mut self, flow: &Flow, event: &AttemptStarted) {
+        let unsettled = self.unsettled.remove(&event.attempt.visit);
+        assert_eq!(event.verifies, unsettled, "{} begins", event.attempt);
+        if let Some(verified) = unsettled {
+            let step = flow.step(&verified.visit.step).unwrap();
+            assert!(matches!(step.on_in_doubt, InDoubtPolicy::Verify(_)), "{verified} is verified");
+            self.verifying.insert(event.attempt.clone(), verified);
+        }
+    }
+
+    fn settles_doubt(&mut self, flow: &Flow, event: &AttemptSettled) {
         if event.late {
             return;
         }
-        self.wall_time_ms += event.duration_ms;
-        self.llm_calls += event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
+        let visit = &event.attempt.visit;
+        let doubt = matches!(event.outcome, Outcome::InDoubt { .. });
+        if self.verifying.remove(&event.attempt).is_some() {
+            // Then a person has to speak, or the visit is over, before anything of it begins.
+            let silent = !matches!(event.outcome, Outcome::Exited { code: 0 | 1 });
+            self.unanswered.extend(silent.then(|| visit.clone()));
+        } else if doubt && matches!(flow.step(&visit.step).unwrap().on_in_doubt, InDoubtPolicy::Verify(_)) {
+            self.unsettled.insert(visit.clone(), event.attempt.clone());
+        }
+    }
+
+    /// Together with what the live attempts may still use, a new one stays within every bound.
+    fn reserves(&mut self, flow: &Flow, attempt: &AttemptId, calls: Option<u64>, cost: Option<Cost>) {
+        let step = flow.step(&attempt.visit.step).unwrap();
+        let budget = if self.verifying.contains_key(attempt) { Budget::default() } else { step.budget };
+        assert_eq!((calls, cost), (budget.llm_calls, budget.cost), "{attempt} has another budget");
+        let of_others: u64 = self.reserved.values().filter_map(|(calls, _)| *calls).sum();
+        if let Some(max) = flow.limits.llm_calls.map(|max| max + self.raised.llm_calls) {
+            let taken = self.llm_calls + of_others;
+            assert!(calls.map_or(taken < max, |wanted| taken + wanted <= max), "calls of {attempt}");
+        }
+        if let Some(max) = flow.limits.cost.map(|max| max.saturating_add(self.raised.cost)) {
+            let of_others = self.reserved.values().filter_map(|(_, cost)| *cost);
+            let taken = of_others.fold(self.cost, Cost::saturating_add);
+            let fits = cost.map_or(taken < max, |wanted| taken.saturating_add(wanted) <= max);
+            assert!(fits, "cost of {attempt}");
+        }
+        if calls.is_some() || cost.is_some() {
+            self.reserved.insert(attempt.clone(), (calls, cost));
+        }
+    }
+
+    fn charge(&mut self, event: &AttemptSettled) {
+        let (max_calls, max_cost) = self.reserved.remove(&event.attempt).unwrap_or_default();
+        let calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
         let cost = event.metrics.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse);
-        self.cost = self.cost.saturating_add(cost.unwrap_or_default());
+        let mut used = (event.duration_ms, calls, cost.unwrap_or_default());
+        if matches!(event.outcome, Outcome::InDoubt { .. }) {
+            used = (event.duration_ms, max_calls.unwrap_or(0), max_cost.unwrap_or_default());
+            self.doubted.insert(event.attempt.clone(), used);
+        } else if event.late {
+            let (time, calls, cost) = self.doubted.remove(&event.attempt).unwrap_or_default();
+            used = (used.0.max(time) - time, used.1.max(calls) - calls, used.2.saturating_sub(cost));
+        } else {
+            let over = max_calls.is_some_and(|max| used.1 > max) || max_cost.is_some_and(|max| used.2 > max);
+            let told = event.error.as_ref().is_some_and(|error| error.code == "BUDGET_OVERRUN");
+            assert_eq!(over, told, "{}: {:?}", event.attempt, event.error);
+        }
+        self.wall_time_ms += used.0;
+        self.llm_calls += used.1;
+        self.cost = self.cost.saturating_add(used.2);
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) {
@@ -206,6 +282,10 @@ impl Count {
     fn answered(&mut self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
         self.counts(flow, record, event);
         let (raised, voters) = self.close(&event.interrupt);
+        if raised.about == About::InDoubt {
+            self.unsettled.remove(&raised.visit);
+            self.unanswered.remove(&raised.visit);
+        }
         let more = event.raise.clone().unwrap_or_default();
         assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
         self.raised_by(&more);

@@ -114,6 +114,7 @@ fn ledger(pairs: &[(&str, &str)]) -> Ledger {
         llm_calls: more.llm_calls.unwrap_or(0),
         wall_time_ms: more.wall_time_ms.unwrap_or(0),
         cost: more.cost.unwrap_or_default(),
+        ..Ledger::default()
     }
 }
 
@@ -189,6 +190,9 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::FlowReturned(event) => format!("{} returns {}", event.visit, event.data.compact()),
         Event::RunStopping(event) => format!("stopping: {}", event.terminal_reason),
+        Event::AttemptStarted(event) if event.verifies.is_some() => {
+            format!("{} verifies {}", event.attempt, event.verifies.as_ref().unwrap())
+        }
         Event::AttemptStarted(event) if event.iteration > 0 => {
             format!("{} begins (round {})", event.attempt, event.iteration)
         }
