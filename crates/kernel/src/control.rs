@@ -19,6 +19,7 @@ use crate::{
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
     loops,
+    rounds::Goals,
     verify::{self, Doubt, Said},
 };
 use envoi_contract::{
@@ -58,6 +59,8 @@ pub(crate) struct Control {
     pub(crate) inner: BTreeMap<String, Frame>,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
+    /// What the run is for, once its first round has begun.
+    pub(crate) goals: Option<Goals>,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
@@ -194,6 +197,16 @@ impl Control {
                 Ok(())
             }
             Event::FannedOut(event) => self.fanned_out(event),
+            Event::GoalsSet(event) => {
+                self.goals = Some(Goals::of(event.goals.clone()));
+                self.ledger.rounds = 1;
+                Ok(())
+            }
+            Event::GoalsReached(event) => {
+                let goals = self.goals.as_mut().ok_or("the run has no goals")?;
+                goals.reached.extend(event.goals.iter().cloned());
+                Ok(())
+            }
             Event::FlowEntered(event) => self.flow_entered(flow, event),
             Event::FlowReturned(event) => {
                 self.inner.remove(&event.visit.inside());
@@ -464,6 +477,13 @@ impl Control {
                 self.ledger.add(&self.accounts.went_back(&event.visit));
                 self.open_anew(&scope, target);
             }
+            Course::Round(first) => {
+                loops::start_round(of, &mut frame.loops, step, first);
+                frame.diverted.clear();
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                self.goals.as_mut().ok_or("the run has no goals")?.next_round();
+                self.open_anew(&scope, first);
+            }
             Course::Done(done) => {
                 let standing = match (done, &event.end) {
                     (Done::Passed, _) => Standing::Passed,
@@ -536,7 +556,7 @@ impl Control {
             About::Ask => Some(VisitState::Asked),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
-            About::Exhausted | About::Blocked | About::Review => None,
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
         };
         if let Some(state) = waits {
             self.visit(&event.visit)?.state = state;
@@ -574,7 +594,7 @@ impl Control {
                     visit.state = VisitState::Ready;
                 }
             }
-            About::Exhausted | About::Blocked | About::Review => {}
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
         }
         Ok(())
     }

@@ -244,6 +244,13 @@ impl Run {
         }
     }
 
+    /// The most rounds of a run with goals: those of the flow, and what people have added.
+    #[must_use]
+    pub fn max_rounds(&self) -> Option<u64> {
+        let goals = self.flow.goals.as_ref()?;
+        Some(goals.max_rounds.saturating_add(self.control.raised.rounds))
+    }
+
     /// What the run has used.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {

@@ -32,6 +32,7 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod goals;
 mod graphs;
 mod handoff;
 mod inner;

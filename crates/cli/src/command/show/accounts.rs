@@ -13,7 +13,7 @@ struct Counter {
     told: fn(&Ledger) -> String,
 }
 
-const COUNTERS: [Counter; 7] = [
+const COUNTERS: [Counter; 8] = [
     Counter {
         name: "attempts",
         short: "ATTEMPTS",
@@ -26,6 +26,7 @@ const COUNTERS: [Counter; 7] = [
         of: |used| used.iterations,
         told: |used| used.iterations.to_string(),
     },
+    Counter { name: "rounds", short: "ROUNDS", of: |used| used.rounds, told: |used| used.rounds.to_string() },
     Counter {
         name: "model calls",
         short: "CALLS",
@@ -84,11 +85,12 @@ fn bounds(run: &Run) -> Vec<Vec<String>> {
 }
 
 /// The bounds that hold, each alone, in the order of [`COUNTERS`].
-fn limits(run: &Run) -> [Option<Ledger>; 7] {
+fn limits(run: &Run) -> [Option<Ledger>; 8] {
     let limits = run.limits();
     [
         limits.agent_hops.map(|agent_hops| Ledger { agent_hops, ..Ledger::default() }),
         limits.iterations.map(|iterations| Ledger { iterations, ..Ledger::default() }),
+        run.max_rounds().map(|rounds| Ledger { rounds, ..Ledger::default() }),
         limits.llm_calls.map(|llm_calls| Ledger { llm_calls, ..Ledger::default() }),
         None,
         None,
@@ -98,7 +100,10 @@ fn limits(run: &Run) -> [Option<Ledger>; 7] {
 }
 
 fn steps(run: &Run) -> Vec<Vec<String>> {
-    let told: Vec<&Counter> = COUNTERS.iter().filter(|counter| (counter.of)(run.ledger()) > 0).collect();
+    let told: Vec<&Counter> = COUNTERS
+        .iter()
+        .filter(|counter| counter.name != "rounds" && (counter.of)(run.ledger()) > 0)
+        .collect();
     let header = std::iter::once("STEP").chain(told.iter().map(|counter| counter.short));
     let header: Vec<String> = header.map(str::to_owned).collect();
     let rows = in_order(run).into_iter().map(|(step, used)| {
@@ -149,7 +154,8 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
         (
             "limits",
             json!({
-                "agent_hops": limits.agent_hops, "iterations": limits.iterations, "llm_calls": limits.llm_calls,
+                "agent_hops": limits.agent_hops, "iterations": limits.iterations,
+                "rounds": run.max_rounds(), "llm_calls": limits.llm_calls,
                 "cost_usd": limits.cost.map(|cost| cost.to_string()), "wall_time_ms": limits.wall_time_ms,
             }),
         ),
@@ -160,7 +166,7 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
 
 fn ledger(used: &Ledger) -> Value {
     json!({
-        "agent_hops": used.agent_hops, "iterations": used.iterations, "llm_calls": used.llm_calls,
+        "agent_hops": used.agent_hops, "iterations": used.iterations, "rounds": used.rounds, "llm_calls": used.llm_calls,
         "tokens_in": used.tokens_in, "tokens_out": used.tokens_out,
         "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
     })
