@@ -20,6 +20,7 @@ mod envelope;
 mod importing;
 mod nasty;
 mod notify;
+mod parts;
 mod people;
 mod plan;
 mod repair;
