@@ -337,7 +337,7 @@ impl Control {
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
                 self.diverted.retain(|diverted| flow.position(step) > flow.position(&diverted.step));
-                self.ledger.add(&self.accounts.went_back(&event.visit));
+                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_visit(step);
             }
             Course::Complete | Course::Hold | Course::Stop => {}
