@@ -89,7 +89,7 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
-    /// The last of them, with what its verification needs to know; `None` once it has been run again.
+    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
     #[serde(default)]
     pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
@@ -282,9 +282,6 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
-        if event.verifies.is_none() {
-            visit.doubt = None;
-        }
         visit.plan = Some(Arc::new(event.clone()));
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
