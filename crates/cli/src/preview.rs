@@ -45,7 +45,7 @@ fn tried(
     choice: Choice,
     by: &Principal,
 ) -> Result<Vec<Record>, Refusal> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
     let answer = Answer {
@@ -118,6 +118,7 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
         }
         Some(Course::Enter(step)) => Some(format!("goes on with step `{step}`{}", title(run, step))),
         Some(Course::LoopBack(step)) => Some(format!("goes back to step `{step}`")),
+        Some(Course::Done(_) | Course::Gathered) => None,
         Some(Course::Complete) => Some("the run is complete".to_owned()),
         Some(Course::Hold) => Some("asks again".to_owned()),
         Some(Course::Stop) | None => end,

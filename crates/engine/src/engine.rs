@@ -365,6 +365,16 @@ impl Engine {
         self.forget_if_over(id);
     }
 
+    /// Has live attempts of a run ended.
+    fn cancel(&mut self, id: &RunId, is_meant: impl Fn(&AttemptId) -> bool) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in active.live.iter().filter(|attempt| is_meant(attempt)) {
+            if active.cancelled.insert(attempt.clone()) {
+                self.world.runner.cancel(id, attempt);
+            }
+        }
+    }
+
     /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
     /// else is decided: until then nobody would count it, and its slot would be given away.
     fn start(&mut self, id: &RunId, attempts: &[AttemptId]) {
@@ -416,14 +426,9 @@ impl Engine {
         let now = self.world.clock.now().max(run.last_at());
         let wants = run.wants();
         self.start(id, &wants.attempts);
-        let active = self.runs.get_mut(id)?;
-        if wants.cancelling {
-            for attempt in active.live.iter() {
-                if active.cancelled.insert(attempt.clone()) {
-                    self.world.runner.cancel(id, attempt);
-                }
-            }
-        }
+        // After a crash, how an attempt ends that was given up has to be found out first.
+        self.start(id, &wants.ending);
+        self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
         if self.draining {
             return None;
         }

@@ -3,7 +3,13 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::graph`], [`crate::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
-use crate::{diagnostic::Span, goals::DraftGoals, read::Spanned};
+use crate::{
+    diagnostic::Span,
+    files::{Named, Names},
+    goals::DraftGoals,
+    inner::Outputs,
+    read::Spanned,
+};
 use envoi_kernel::{
     flow::{InputDecl, Limits, Secret, Step, Template},
     notify::Target,
@@ -29,6 +35,17 @@ pub(crate) struct Draft {
     /// There is something that was meant as `goals` and cannot be read.
     pub(crate) goals_unclear: bool,
     pub(crate) expressions: Vec<Usage>,
+    /// What is read of other flows.
+    pub(crate) outputs: Vec<Outputs>,
+    /// The other flows that it names.
+    pub(crate) named: Names,
+}
+
+impl Draft {
+    /// Whether a flow that it names is wrong, so that it cannot be right itself.
+    pub(crate) fn leans_on_wrong_ones(&self) -> bool {
+        self.named.values().any(|named| matches!(named, Named::Wrong))
+    }
 }
 
 /// One step of a [`Draft`].
@@ -69,6 +86,8 @@ pub(crate) struct Waits {
 pub(crate) struct Targets {
     /// Whether the step asks.
     pub(crate) asks: bool,
+    /// Whether it runs another flow.
+    pub(crate) nests: bool,
     /// Something in its question cannot be read, so that it may lead elsewhere than it seems.
     pub(crate) unclear: bool,
     pub(crate) next: Option<Spanned<String>>,
@@ -121,6 +140,8 @@ pub(crate) enum Site {
     Condition,
     /// A list whose items are not there yet.
     List,
+    /// `outputs` of a step that runs a flow: evaluated there.
+    Outputs,
     /// The list of goals, before the first round.
     Goals,
 }

@@ -99,6 +99,8 @@ mod tests {
             "retry: { attempts: 0 }",
             "retry: {}",
             "on_in_doubt: maybe",
+            "inputs: { a: 1 }",
+            "flow: ./x.yaml",
             "marks: 5",
             "marks: [x, x]",
             "budget: {}",

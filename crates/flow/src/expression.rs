@@ -29,9 +29,20 @@ const MAX_BYTES: usize = 1024;
 
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
+    check_all(&draft.expressions, draft, graph, text, problems);
+    for outputs in &draft.outputs {
+        // That flow is right: looking at it again finds nothing.
+        let inner = &outputs.of.draft;
+        let graph = Graph::check(&inner.steps, None, &mut Problems::default());
+        check_all(&outputs.expressions, inner, &graph, text, problems);
+    }
+}
+
+/// Checks expressions that stand in `text` and see what there is in `draft`.
+fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     let environment = environment();
     let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
-    for usage in &draft.expressions {
+    for usage in usages {
         if problems.full() {
             return;
         }

@@ -7,12 +7,12 @@ use crate::{
     bounds,
     diagnostic::{Diagnostic, Problems},
     draft::Draft,
-    goals, keys,
+    files, goals, inner, keys,
     names::{self, Names},
     notify, path,
     read::{self, Fields, Spanned, refuse},
     schema, secret, step,
-    yaml::Node,
+    yaml::{Kind, Node},
 };
 use envoi_kernel::{
     flow::{InputDecl, Secret},
@@ -25,8 +25,8 @@ const MAX_STEPS: usize = 10_000;
 /// Folders of a run, beside which those of its flows' artifacts stand.
 const RESERVED: &[&str] = &["attempts", "answers"];
 
-pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
-    let mut draft = Draft::default();
+pub(crate) fn read(root: &Node, named: files::Names, problems: &mut Problems) -> Draft {
+    let mut draft = Draft { named, ..Draft::default() };
     let Some(fields) = Fields::of(root, &keys::FLOW, problems) else { return draft };
     match fields.get("flow") {
         Some(node) => draft.id = id(node, problems),
@@ -52,6 +52,9 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
     }
     draft.notify = fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default();
+    if let Some(node) = fields.get("flows") {
+        flows(node, &draft.named, problems);
+    }
     match fields.get("steps") {
         Some(node) => steps(node, &mut draft, problems),
         None if fields.misspelt("steps", &keys::FLOW) => {}
@@ -104,6 +107,17 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
         if let (Some(name), Some(source)) = (named, source) {
             draft.secrets.push(Secret { name, source });
         }
+    }
+}
+
+/// Files of flows into which hints may lead.
+fn flows(node: &Node, named: &files::Names, problems: &mut Problems) {
+    let items = read::list(node, "`flows`", "a list of flow files", problems).unwrap_or_default();
+    if items.is_empty() && matches!(node.kind, Kind::Sequence(_)) {
+        problems.add(Diagnostic::invalid(node.span, "`flows` names no file"));
+    }
+    for item in items {
+        inner::named(item, named, problems);
     }
 }
 

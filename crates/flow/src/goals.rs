@@ -42,11 +42,12 @@ pub(crate) struct DraftGoals {
 
 impl DraftGoals {
     /// The kernel's plan, unless a part is absent because it is wrong.
-    pub(crate) fn plan(self) -> Option<GoalsPlan> {
+    pub(crate) fn plan(&self) -> Option<GoalsPlan> {
+        let step = |target: &Option<Spanned<String>>| StepId::new(target.as_ref()?.value.as_str()).ok();
         Some(GoalsPlan {
-            list: self.list?,
-            from: StepId::new(self.from?.value).ok()?,
-            to: StepId::new(self.to?.value).ok()?,
+            list: self.list.clone()?,
+            from: step(&self.from)?,
+            to: step(&self.to)?,
             max_rounds: self.max_rounds,
             stuck_after: self.stuck_after,
         })

@@ -26,7 +26,19 @@ impl Vocabulary {
 
 pub(crate) const FLOW: Vocabulary = Vocabulary {
     place: "a flow",
-    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "notify", "goals", "steps"],
+    keys: &[
+        "flow",
+        "title",
+        "inputs",
+        "limits",
+        "secrets",
+        "workspace",
+        "env",
+        "notify",
+        "goals",
+        "flows",
+        "steps",
+    ],
     later: &[],
 };
 
@@ -59,6 +71,8 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "id",
         "run",
         "ask",
+        "flow",
+        "inputs",
         "skill",
         "if",
         "env",
@@ -78,7 +92,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "outputs",
         "marks",
     ],
-    later: &["flow", "http", "a2a", "model", "agent"],
+    later: &["http", "a2a", "model", "agent"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
@@ -86,6 +100,22 @@ pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "mode
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
+
+/// Keys of [`STEP`] that a step which runs a flow may have.
+pub(crate) const BESIDE_FLOW: &[&str] = &[
+    "id",
+    "flow",
+    "inputs",
+    "outputs",
+    "if",
+    "needs",
+    "join",
+    "for_each",
+    "max_parallel",
+    "continue_on_error",
+    "marks",
+    "routing",
+];
 
 pub(crate) const JOIN: Vocabulary = Vocabulary { place: "`join`", keys: &["quorum"], later: &[] };
 

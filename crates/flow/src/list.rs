@@ -84,7 +84,7 @@ fn written_out<'n>(
 }
 
 /// The first text in `node` that looks as if it were to be filled in.
-fn expression_in(node: &Node) -> Option<&Node> {
+pub(crate) fn expression_in(node: &Node) -> Option<&Node> {
     match &node.kind {
         Kind::Scalar(scalar) => scalar.text.contains("${{").then_some(node),
         Kind::Sequence(items) => items.iter().find_map(expression_in),

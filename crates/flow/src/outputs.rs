@@ -6,7 +6,7 @@
 use crate::{
     diagnostic::{Diagnostic, Problems},
     json_schema::{Mismatch, Schema},
-    keys,
+    keys, list,
     read::{Fields, refuse},
     schema,
 };
@@ -63,6 +63,11 @@ pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<Value
         let message = "`outputs` says what the data of a report is, and this step need not leave one";
         let help = "say so: `skill: NAME`; a command with a `skill` leaves a report";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    if let Some(expression) = list::expression_in(node) {
+        let message = "`outputs` beside `run` is a JSON Schema, in which nothing is filled in";
+        let help = "expressions stand in the `outputs` of a step with `flow`";
+        return refuse(problems, Diagnostic::invalid(expression.span, message).help(help));
     }
     schema::of_data(node, problems)
 }

@@ -184,7 +184,7 @@ fn default_fits(schema: &Schema, node: &Node, name: &str, problems: &mut Problem
 }
 
 /// The node that a path of names and indices leads to, as far as it goes.
-fn at<'n>(node: &'n Node, path: &[String]) -> &'n Node {
+pub(crate) fn at<'n>(node: &'n Node, path: &[String]) -> &'n Node {
     let mut current = node;
     for part in path {
         let below = match &current.kind {

@@ -9,7 +9,8 @@ use crate::{
     draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
     each,
     expression::regards_failure,
-    goals, keys, names, outputs, path,
+    files::Names,
+    goals, inner, keys, names, outputs, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
     yaml::{Kind, Node},
@@ -39,12 +40,20 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
     let (waits, join) = waits::read(&fields, problems);
     let each = fields.get("for_each").is_some();
     let marks = fields.get("marks").map(|node| goals::marks(node, problems)).unwrap_or_default();
-    let mut reader =
-        Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
+    let mut reader = Reader {
+        fields,
+        place,
+        expressions: &mut draft.expressions,
+        outputs: &mut draft.outputs,
+        secrets: &draft.secret_names,
+        named: &draft.named,
+        problems,
+    };
     reader.one_action(at);
     let mut targets = Targets::default();
-    let step = match (fields.get("ask"), fields.get("run")) {
-        (Some(question), None) => reader.asking(question, id.as_ref(), &mut targets),
+    let step = match (fields.get("ask"), fields.get("run"), fields.get("flow")) {
+        (Some(question), None, None) => reader.asking(question, id.as_ref(), &mut targets),
+        (None, None, Some(_)) => reader.nesting(id.as_ref(), &mut targets),
         _ => reader.step(id.as_ref(), &mut targets),
     };
     let step = step.filter(|_| problems.count() == before).map(|step| Step {
@@ -81,6 +90,8 @@ struct Reader<'r> {
     fields: Fields<'r>,
     place: usize,
     expressions: &'r mut Vec<Usage>,
+    outputs: &'r mut Vec<inner::Outputs>,
+    named: &'r Names,
     secrets: &'r [Spanned<String>],
     problems: &'r mut Problems,
 }
@@ -90,9 +101,9 @@ impl Reader<'_> {
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
-            (None, _) if ["run", "ask"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
+            (None, _) if ["run", "ask", "flow"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
-                let message = "this step does nothing: it has no `run` and no `ask`";
+                let message = "this step does nothing: it has no `run`, no `ask` and no `flow`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));
@@ -110,6 +121,12 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
+        let commands = self.fields.get("run").is_some() && self.fields.get("flow").is_none();
+        if let Some((key, _)) = self.fields.pair("inputs").filter(|_| commands) {
+            let message = "`inputs` does nothing in a step that runs a command";
+            let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
+            self.problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
         let kind = self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run);
         let skill = self.fields.get("skill").and_then(|node| path::fixed(node, "`skill`", self.problems));
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
@@ -122,7 +139,10 @@ impl Reader<'_> {
             self.fields.get("timeout").and_then(|node| read::duration(node, "`timeout`", self.problems));
         let retry = self.fields.get("retry").and_then(|node| retry(node, self.problems));
         let artifacts = self.fields.get("artifacts").map(|node| path::artifacts(node, self.problems));
-        let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
+        let routing = self
+            .fields
+            .get("routing")
+            .and_then(|node| routing::read(node, targets, self.named, self.problems));
         each::not_routed(&self.fields, routing.as_ref(), self.problems);
         let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
         let budget = self.fields.get("budget").and_then(|node| bounds::budget(node, self.problems));
@@ -150,6 +170,31 @@ impl Reader<'_> {
             budget: budget.unwrap_or_default(),
             outputs,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
+        })
+    }
+
+    /// A step that runs another flow.
+    fn nesting(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
+        inner::keys_beside(&self.fields, self.problems);
+        targets.nests = true;
+        let part = inner::read(&self.fields, self.place, self.named, self.expressions, self.problems);
+        let condition = self.fields.get("if").and_then(|node| self.condition(node));
+        let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
+        let routing = self.fields.get("routing");
+        let routing = routing.and_then(|node| routing::of_a_flow(node, targets, self.problems));
+        let continue_on_error = self
+            .fields
+            .get("continue_on_error")
+            .and_then(|node| read::boolean(node, "`continue_on_error`", self.problems));
+        let inner::Part { plan, outputs } = part?;
+        self.outputs.push(outputs);
+        let id = StepId::new(id?.value.as_str()).ok()?;
+        Some(Step {
+            condition,
+            for_each,
+            routing: routing.unwrap_or_default(),
+            continue_on_error: continue_on_error.unwrap_or(false),
+            ..Step::new(id, StepKind::Flow(Box::new(plan)))
         })
     }
 

@@ -318,7 +318,7 @@ fn a_step_has_an_id_of_its_own_and_does_one_thing() {
         ),
         (steps("  - id: a\n"), 3, 9, INVALID, "it has no `run`"),
         (steps("  - id: a\n    rnu: [x]\n"), 4, 5, INVALID, "did you mean `run`?"),
-        (steps("  - id: a\n    flow: other.yaml\n"), 4, 5, LATER, "`flow` in a step"),
+        (steps("  - id: a\n    flow: other.yaml\n"), 4, 11, INVALID, "`other.yaml` cannot be read"),
         (steps("  - id: a\n    http: {}\n"), 4, 5, LATER, "`http` in a step"),
         (
             steps("  - id: a\n    run: 5\n"),

@@ -128,6 +128,8 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         duration_ms: 5,
         warnings: Vec::new(),
         late: false,
+        given_up: false,
+        flow: None,
         workspace_digest: None,
     }))
 }
@@ -254,6 +256,7 @@ pub(crate) fn entered(name: &str) -> Event {
         course,
         audit: Value::Null,
         answer: None,
+        end: None,
     }))
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
 pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     // Most runs have no budgets, and everything that is ready is looked at often.
     !control.accounts.is_free()
-        && flow.step(&visit.step).is_some_and(|step| {
+        && control.flow(flow, visit.frame()).step(&visit.step).is_some_and(|step| {
             let budget = verify::budget_of_next(control.open.get(visit), step);
             room(&flow.limits, control, &budget) == Room::NotYet
         })
@@ -135,6 +135,11 @@ pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
         "iterations" => "max_iterations_exceeded",
         _ => return None,
     })
+}
+
+/// Whether a run that ends like this was stopped by a bound of its own, and not by one of its loops.
+pub(crate) fn is_of_the_run(ended: &str) -> bool {
+    NAMES.iter().any(|name| terminal_reason(name) == Some(ended))
 }
 
 /// The bounds of `limits`, by their keys.

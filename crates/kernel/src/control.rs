@@ -6,11 +6,16 @@
 
 use crate::{
     accounts::Accounts,
+    bounds,
     event::{
-        About, AttemptSettled, AttemptStarted, Choice, Course, Event, HandoffWritten, InterruptAnswered,
-        InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened, RunStarted,
+        About, AttemptSettled, AttemptStarted, Choice, Course, Done, Event, FannedOut, FlowEntered,
+        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened,
+        RunStarted,
     },
+    fan::Fan,
     flow::{Flow, Overdue},
+    frame::{Diverted, Frame, Kept, Standing, StepResult},
+    graph,
     ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
     loops,
@@ -47,9 +52,10 @@ pub(crate) struct Control {
     /// Visits that have no hand-off yet.
     #[serde(with = "pairs")]
     pub(crate) open: BTreeMap<VisitId, OpenVisit>,
-    pub(crate) steps: BTreeMap<StepId, StepState>,
-    /// By the step that closes the loop.
-    pub(crate) loops: BTreeMap<StepId, LoopState>,
+    /// The run's own flow.
+    pub(crate) top: Frame,
+    /// Flows that steps run, by their scope.
+    pub(crate) inner: BTreeMap<String, Frame>,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
     /// Questions that are open, oldest first (their ids sort by time).
@@ -63,18 +69,20 @@ pub(crate) struct Control {
     /// The newest version of every artifact, by its path; `None` when it was deleted.
     #[serde(default)]
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
-    /// The denials and expiries that the run is on the way of, the first one first: what a denial leads to may ask too.
-    #[serde(default)]
-    pub(crate) diverted: Vec<Diverted>,
     /// What has been added to the bounds.
     #[serde(default)]
     pub(crate) raised: Ledger,
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
     /// Attempts given up as in doubt, whose result may still arrive.
     pub(crate) abandoned: BTreeSet<AttemptId>,
+    /// Attempts that were given up, are being ended and have not been told to be over.
+    #[serde(with = "pairs")]
+    pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     /// The last hand-off that was not skipped.
     pub(crate) last_handoff: Option<VisitId>,
     pub(crate) cancelling: Option<Principal>,
+    /// How the run will end, once what is live is over: nothing further starts.
+    pub(crate) stopping: Option<RunEnded>,
     pub(crate) ended: Option<RunEnded>,
 }
 
@@ -96,13 +104,22 @@ pub(crate) struct OpenVisit {
     pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
     pub(crate) plan: Option<Arc<AttemptStarted>>,
+    /// Its items, if its step is done for each of several.
+    #[serde(default)]
+    pub(crate) fan: Option<Box<Fan>>,
 }
 
 /// Where a visit stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum VisitState {
-    /// Waits for a free slot.
+    /// Waits for a free slot, or to be looked at.
     Ready,
+    /// Its items are under way.
+    Fan,
+    /// The flow that it runs is under way.
+    Inside,
+    /// The flow that it ran is complete, with this data; what follows stands in the same commit.
+    Returned(Value),
     /// Its last attempt is live.
     Running,
     /// Waits for its next try.
@@ -118,51 +135,6 @@ pub(crate) enum VisitState {
     /// Its last attempt is settled and known; what follows stands in the same commit. After doubt a visit is `Ready`
     /// again unless a question or its hand-off follows.
     Settled(Arc<AttemptSettled>),
-}
-
-/// What is known of a step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StepState {
-    /// Visits opened so far.
-    pub(crate) visits: u32,
-    /// Its last settled visit.
-    pub(crate) last: Option<Arc<StepResult>>,
-}
-
-/// The last settled visit of a step, as expressions see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StepResult {
-    pub(crate) status: HandoffStatus,
-    pub(crate) summary: String,
-    pub(crate) data: Value,
-    pub(crate) artifacts: Value,
-    /// The attempt that left a report.
-    pub(crate) report: Option<AttemptId>,
-    /// The last attempt; `None` when the visit was skipped.
-    pub(crate) attempt: Option<AttemptId>,
-}
-
-/// One loop of the flow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LoopState {
-    /// Times it has gone back since it was entered from outside.
-    pub(crate) iteration: u64,
-    /// The attempt whose text is the feedback of this round.
-    pub(crate) feedback: Option<AttemptId>,
-    /// The answer that sent the run back into this round.
-    #[serde(default)]
-    pub(crate) sent_back_by: Option<InterruptId>,
-}
-
-/// Why the run left its ordinary way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Diverted {
-    /// The step that asked.
-    pub(crate) step: StepId,
-    /// Who denied; `None`: its time was over.
-    pub(crate) by: Option<String>,
-    /// Whether it counts as a denial.
-    pub(crate) denied: bool,
 }
 
 impl OpenVisit {
@@ -213,6 +185,28 @@ impl Control {
     fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunStarted(event) => self.run_started(flow, event, record.at),
+            Event::StepEntered(event) => {
+                self.open_visit(&event.scope, &event.step);
+                Ok(())
+            }
+            Event::StepsGivenUp(event) => {
+                self.frame_mut(&event.scope).passed_by.extend(event.steps.iter().cloned());
+                Ok(())
+            }
+            Event::FannedOut(event) => self.fanned_out(event),
+            Event::FlowEntered(event) => self.flow_entered(flow, event),
+            Event::FlowReturned(event) => {
+                self.inner.remove(&event.visit.inside());
+                if let Some(open) = self.open.get_mut(&event.visit) {
+                    open.state = VisitState::Returned(event.data.clone());
+                }
+                Ok(())
+            }
+            Event::RunStopping(event) => {
+                self.stopping = Some(event.clone());
+                self.timers.clear();
+                Ok(())
+            }
             Event::AttemptStarted(event) => self.attempt_started(event),
             Event::AttemptSettled(event) => self.attempt_settled(event),
             Event::Routed(event) => self.routed(flow, event),
@@ -237,7 +231,7 @@ impl Control {
                 self.timers.clear();
                 Ok(())
             }
-            Event::RunReopened(event) => self.run_reopened(event),
+            Event::RunReopened(event) => self.run_reopened(flow, event),
             Event::RunEnded(event) => self.run_ended(event),
         }
     }
@@ -253,26 +247,128 @@ impl Control {
         let first = flow.steps.first().ok_or("the flow has no steps")?;
         self.started = Some(Arc::new(event.clone()));
         self.started_at = at;
-        self.open_visit(&first.id);
+        self.top.inputs = event.inputs.clone();
+        if !flow.graph {
+            self.open_visit("", &first.id);
+        }
         Ok(())
     }
 
-    fn open_visit(&mut self, step: &StepId) {
-        let state = self.steps.entry(step.clone()).or_default();
+    /// The flow that holds `visit`, as far as it has come.
+    pub(crate) fn frame(&self, scope: &str) -> &Frame {
+        self.inner.get(scope).unwrap_or(&self.top)
+    }
+
+    fn frame_mut(&mut self, scope: &str) -> &mut Frame {
+        self.inner.get_mut(scope).unwrap_or(&mut self.top)
+    }
+
+    /// The flow of a scope; `flow` is the run's own.
+    pub(crate) fn flow<'f>(&self, flow: &'f Flow, scope: &str) -> &'f Flow {
+        let named = self.inner.get(scope).and_then(|frame| frame.flow.as_ref());
+        named.and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
+    }
+
+    /// Every flow under way, the run's own first.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (&str, &Frame)> {
+        [("", &self.top)].into_iter().chain(self.inner.iter().map(|(scope, frame)| (scope.as_str(), frame)))
+    }
+
+    fn open_visit(&mut self, scope: &str, step: &StepId) {
+        let state = self.frame_mut(scope).step(step);
         state.visits = state.visits.saturating_add(1);
-        let id = VisitId { scope: String::new(), step: step.clone(), visit: state.visits };
-        self.open.insert(
-            id,
-            OpenVisit {
-                state: VisitState::Ready,
-                attempts: 0,
-                failures: 0,
-                doubts: 0,
-                doubt: None,
-                error: None,
-                plan: None,
-            },
-        );
+        let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
+        self.open.insert(id, OpenVisit::new());
+    }
+
+    /// Opens a visit that takes up nothing of the one before it.
+    fn open_anew(&mut self, scope: &str, step: &StepId) {
+        self.forget(scope, step);
+        self.open_visit(scope, step);
+    }
+
+    /// What a failed visit had come to is of no use any more.
+    fn forget(&mut self, scope: &str, step: &StepId) {
+        if let Some(Kept::Flow(inside)) = self.frame_mut(scope).step(step).kept.take() {
+            self.drop_flow(&inside);
+        }
+    }
+
+    /// The flow of this scope, and those within it, are done with.
+    fn drop_flow(&mut self, inside: &str) {
+        let within = format!("{inside}.");
+        self.inner.retain(|scope, _| scope != inside && !scope.starts_with(&within));
+    }
+
+    fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
+        let kept = self.frame_mut(&event.visit.scope).step(&event.visit.step).kept.take();
+        let before = match &kept {
+            Some(Kept::Items(fan)) => Some(fan.as_ref()),
+            _ => None,
+        };
+        let fan = Fan::of(event.items.clone(), event.width, before);
+        let visit = self.visit(&event.visit)?;
+        (visit.state, visit.fan) = (VisitState::Fan, Some(Box::new(fan)));
+        self.admit_items(&event.visit);
+        Ok(())
+    }
+
+    /// Opens as many items as there is room for.
+    fn admit_items(&mut self, whole: &VisitId) {
+        if self.winds_down() {
+            return;
+        }
+        while let Some(item) =
+            self.open.get_mut(whole).and_then(|open| open.fan.as_mut()).and_then(|fan| fan.admit())
+        {
+            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::new());
+        }
+    }
+
+    fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), String> {
+        let inner =
+            flow.flows.get(&event.flow).ok_or_else(|| format!("there is no flow `{}`", event.flow))?;
+        let scope = event.visit.inside();
+        if let Some(open) = self.open.get_mut(&event.visit) {
+            open.state = VisitState::Inside;
+        }
+        let state = self.frame_mut(event.visit.frame()).step(&event.visit.step);
+        let kept = state.kept.take();
+        state.held |= event.by_hint;
+        if let (true, Some(Kept::Flow(old))) = (event.resumes, kept) {
+            return self.take_up(inner, &event.visit, old.as_str());
+        }
+        let frame = Frame {
+            flow: Some(event.flow.clone()),
+            caller: Some(event.visit.clone()),
+            by_hint: event.by_hint,
+            inputs: event.inputs.clone(),
+            ..Frame::default()
+        };
+        self.inner.insert(scope.clone(), frame);
+        let first = event.at.as_ref().or_else(|| inner.steps.first().map(|step| &step.id));
+        if let Some(first) = first.filter(|_| !inner.graph) {
+            self.open_visit(&scope, first);
+        }
+        Ok(())
+    }
+
+    /// The flow goes on where it stopped, as a part of a new visit.
+    fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
+        let scope = visit.inside();
+        let mut frame = self.inner.remove(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
+        (frame.caller, frame.over) = (Some(visit.clone()), false);
+        let stopped = frame.failing.take().and_then(|end| end.stopped_by).or_else(|| frame.stopped_at.take());
+        frame.diverted.retain(|diverted| Some(&diverted.step) != stopped.as_ref());
+        if inner.graph {
+            graph::take_up_failed(inner, &mut frame);
+        }
+        self.inner.insert(scope.clone(), frame);
+        let step = stopped.or_else(|| inner.steps.first().map(|step| step.id.clone()));
+        if let Some(step) = step.filter(|_| !inner.graph) {
+            self.open_visit(&scope, &step);
+        }
+        Ok(())
     }
 
     fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
@@ -290,6 +386,7 @@ impl Control {
     fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
         if event.late {
             self.abandoned.remove(&event.attempt);
+            self.ending.remove(&event.attempt);
             self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
@@ -317,27 +414,63 @@ impl Control {
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
+        let scope = event.visit.frame().to_owned();
+        let step = &event.visit.step;
+        let of = self.flow(flow, &scope);
+        let feedback = self.last_attempt(&event.visit);
+        if self.inner.get(&event.visit.inside()).is_some_and(|inner| inner.by_hint) {
+            self.drop_flow(&event.visit.inside());
+        }
+        let frame = self.frame_mut(&scope);
+        if event.course != Course::Gathered {
+            frame.step(step).held = event.course == Course::Hold;
+            frame.stopped_at = (event.course == Course::Hold).then(|| step.clone());
+        }
+        if let (false, Some(end)) = (of.graph, &event.end) {
+            frame.failing.get_or_insert_with(|| end.as_ref().clone());
+        }
         match &event.course {
-            Course::Enter(step) => {
+            Course::Enter(next) => {
                 // Who leaves the way of a denial by its `next` is on an ordinary way again.
-                if self.diverted.last().is_some_and(|diverted| diverted.step != event.visit.step) {
-                    self.diverted.clear();
+                let on_its_way = frame.diverted.last().is_none_or(|diverted| diverted.step == *step);
+                if !on_its_way && frame.failing.is_none() {
+                    frame.diverted.clear();
                 }
-                loops::enter(flow, &mut self.loops, &event.visit.step, step);
-                self.open_visit(step);
+                loops::enter(of, &mut frame.loops, step, next);
+                self.open_anew(&scope, next);
             }
-            Course::LoopBack(step) => {
-                let feedback = self.last_attempt(&event.visit);
-                loops::go_back(flow, &mut self.loops, &event.visit.step, step, feedback);
-                if let Some(state) = self.loops.get_mut(&event.visit.step) {
+            Course::LoopBack(target) => {
+                loops::go_back(of, &mut frame.loops, step, target, feedback);
+                if let Some(state) = frame.loops.get_mut(step) {
                     state.sent_back_by.clone_from(&event.answer);
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
-                self.diverted.retain(|diverted| flow.position(step) > flow.position(&diverted.step));
+                let stays = |at: &StepId| of.position(target) > of.position(at);
+                frame.diverted.retain(|diverted| stays(&diverted.step));
+                let failed = frame.failing.as_ref().and_then(|end| end.stopped_by.as_ref());
+                if failed.is_some_and(|failed| !stays(failed)) {
+                    frame.failing = None;
+                }
+                if of.graph {
+                    let again = graph::descendants(of, target);
+                    frame.reset(&again);
+                    for step in again {
+                        self.forget(&scope, step);
+                    }
+                }
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
-                self.open_visit(step);
+                self.open_anew(&scope, target);
             }
-            Course::Complete | Course::Hold | Course::Stop => {}
+            Course::Done(done) => {
+                let standing = match (done, &event.end) {
+                    (Done::Passed, _) => Standing::Passed,
+                    (Done::Skipped, _) => Standing::Skipped,
+                    (Done::Failed, Some(end)) => Standing::Failed(end.clone()),
+                    (Done::Failed, None) => return Err("a failure does not say how the flow ends".to_owned()),
+                };
+                frame.step(step).standing = Some(standing);
+            }
+            Course::Complete | Course::Hold | Course::Stop | Course::Gathered => {}
         }
         Ok(())
     }
@@ -347,18 +480,50 @@ impl Control {
         match self.open.get(visit) {
             Some(open) if open.attempts > 0 => Some(visit.attempt(open.attempts)),
             Some(_) => None,
-            None => self.steps.get(&visit.step)?.last.as_ref()?.attempt.clone(),
+            None => self.frame(visit.frame()).steps.get(&visit.step)?.last.as_ref()?.attempt.clone(),
         }
     }
 
     fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
-        let open =
-            self.open.remove(&event.visit).ok_or_else(|| format!("visit `{}` is not open", event.visit))?;
-        let result = step_result(&event.visit, &open, event);
-        self.steps.entry(event.visit.step.clone()).or_default().last = Some(Arc::new(result));
-        if event.handoff.status != HandoffStatus::Skipped {
-            self.last_handoff = Some(event.visit.clone());
+        let id = &event.visit;
+        let open = self.open.remove(id).ok_or_else(|| format!("visit `{id}` is not open"))?;
+        let result = Arc::new(step_result(id, &open, event));
+        if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
+            self.abandoned.insert(plan.attempt.clone());
+            self.ending.insert(plan.attempt.clone(), Arc::clone(plan));
         }
+        self.timers.retain(|_, (_, visit)| visit != id);
+        let status = event.handoff.status;
+        match self.inner.get_mut(&id.inside()) {
+            Some(frame) if status == HandoffStatus::Failed => frame.over = true,
+            _ => self.drop_flow(&id.inside()),
+        }
+        if status != HandoffStatus::Skipped {
+            self.last_handoff = Some(id.clone());
+            self.frame_mut(id.frame()).hand_over(id);
+        }
+        if let Some(item) = id.item() {
+            let whole = id.whole();
+            if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.fan.as_mut()) {
+                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), result);
+            }
+            self.drop_flow(&id.inside());
+            self.admit_items(&whole);
+            return Ok(());
+        }
+        let kept = match (status, open.fan) {
+            (HandoffStatus::Failed, Some(fan)) => Some(Kept::Items(fan)),
+            (HandoffStatus::Failed, None) if self.inner.contains_key(&id.inside()) => {
+                Some(Kept::Flow(id.inside()))
+            }
+            _ => None,
+        };
+        let frame = self.frame_mut(id.frame());
+        if status == HandoffStatus::Failed {
+            frame.stopped_at = Some(id.step.clone());
+        }
+        let state = frame.step(&id.step);
+        (state.last, state.kept) = (Some(result), kept);
         Ok(())
     }
 
@@ -394,7 +559,8 @@ impl Control {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
                 if event.choice == Choice::Deny {
                     let by = Some(event.by.actor.clone());
-                    self.diverted.push(Diverted { step: raised.visit.step.clone(), by, denied: true });
+                    let diverted = Diverted { step: raised.visit.step.clone(), by, denied: true };
+                    self.frame_mut(raised.visit.frame()).diverted.push(diverted);
                 }
             }
             About::Limit => {
@@ -421,10 +587,11 @@ impl Control {
     fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
         let raised = self.close_interrupt(id)?;
         let step = &raised.visit.step;
-        let plan = flow.step(step).and_then(|step| step.asks());
+        let scope = raised.visit.frame();
+        let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());
         let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
         self.visit(&raised.visit)?.state = VisitState::Expired;
-        self.diverted.push(Diverted { step: step.clone(), by: None, denied });
+        self.frame_mut(scope).diverted.push(Diverted { step: step.clone(), by: None, denied });
         Ok(())
     }
 
@@ -434,17 +601,22 @@ impl Control {
         Ok(())
     }
 
-    fn run_reopened(&mut self, event: &RunReopened) -> Result<(), String> {
+    fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
         self.ended.take().ok_or("the run is not over")?;
-        self.cancelling = None;
+        (self.cancelling, self.stopping) = (None, None);
+        self.top.failing = None;
         // A step on the way of a denial that failed and is done again ends the run as denied all the same.
-        self.diverted.retain(|diverted| diverted.step != event.step);
-        self.open_visit(&event.step);
+        self.top.diverted.retain(|diverted| diverted.step != event.step);
+        if flow.graph {
+            graph::take_up_failed(flow, &mut self.top);
+        } else {
+            self.open_visit("", &event.step);
+        }
         Ok(())
     }
 
     fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
-        if self.open.values().any(|visit| visit.state == VisitState::Running) {
+        if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
             return Err("an attempt is still live".to_owned());
         }
         self.take_back_unstarted_visits();
@@ -458,13 +630,41 @@ impl Control {
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in core::mem::take(&mut self.open) {
-            if visit.attempts > 0 {
+            let frame = self.frame_mut(id.frame());
+            frame.stopped_at = Some(id.step.clone());
+            if visit.attempts > 0 || id.item().is_some() {
                 continue;
             }
-            if let Some(state) = self.steps.get_mut(&id.step) {
-                state.visits = state.visits.saturating_sub(1);
-            }
+            let state = frame.step(&id.step);
+            state.visits = state.visits.saturating_sub(1);
         }
+    }
+
+    /// The visit, in the flow of `scope`, that is this one or holds it, at whatever depth.
+    pub(crate) fn holder(&self, visit: &VisitId, scope: &str) -> Option<VisitId> {
+        let mut visit = visit.whole();
+        while visit.scope != scope {
+            visit = self.inner.get(&visit.scope)?.caller.as_ref()?.whole();
+        }
+        Some(visit)
+    }
+
+    /// Whether nothing further starts, because the run is being cancelled or is stopped.
+    pub(crate) fn winds_down(&self) -> bool {
+        self.cancelling.is_some() || self.stopping.is_some()
+    }
+
+    /// Visits that only a free slot, or a look, keeps from going on.
+    pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
+        // What was given up may still write into the workspace.
+        let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
+        let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
+        ready.map(|(id, _)| id).filter(move |id| !bounds::is_held_up(flow, self, id))
+    }
+
+    /// Whether nothing starts before a person has said what becomes of a bound that is reached.
+    fn waits_for_a_bound(&self) -> bool {
+        self.interrupts.values().any(|raised| raised.about == About::Limit)
     }
 
     /// Attempts that are to be running.
@@ -485,6 +685,8 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         summary: handoff.summary.clone(),
         data: match &open.state {
             VisitState::Settled(settled) => settled.data.clone(),
+            VisitState::Returned(data) => data.clone(),
+            VisitState::Fan => open.fan.as_ref().map(|fan| fan.data()).unwrap_or_default(),
             VisitState::Answered(answered) => answered.data.clone(),
             _ => Value::Null,
         },
@@ -494,21 +696,39 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
     }
 }
 
+impl OpenVisit {
+    fn new() -> Self {
+        Self {
+            state: VisitState::Ready,
+            attempts: 0,
+            failures: 0,
+            doubts: 0,
+            doubt: None,
+            error: None,
+            plan: None,
+            fan: None,
+        }
+    }
+}
+
 /// Maps with structured keys as a list of pairs: JSON has only text for member names.
 mod pairs {
-    use super::{BTreeMap, OpenVisit, VisitId};
-    use serde::{Deserialize, Deserializer, Serializer};
+    use super::BTreeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(
-        map: &BTreeMap<VisitId, OpenVisit>,
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(map)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<VisitId, OpenVisit>, D::Error> {
-        Ok(Vec::<(VisitId, OpenVisit)>::deserialize(deserializer)?.into_iter().collect())
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -334,6 +334,8 @@ pub struct Wants {
     pub interrupts: Vec<InterruptId>,
     /// When those of them that lapse do.
     pub expiries: Vec<(InterruptId, Timestamp)>,
+    /// Attempts that were given up: they are to be ended, and it is to be told how they did.
+    pub ending: Vec<AttemptId>,
     /// Live attempts are to be ended.
     pub cancelling: bool,
 }
@@ -346,5 +348,6 @@ impl Wants {
             && self.ready.is_empty()
             && self.timers.is_empty()
             && self.interrupts.is_empty()
+            && self.ending.is_empty()
     }
 }

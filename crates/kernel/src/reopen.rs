@@ -11,7 +11,7 @@ use crate::{
 
 /// Input: reopen.
 pub(crate) fn reopen(mut draft: Draft<'_>, by: Principal, why: Option<String>) -> Result<Draft<'_>, Refusal> {
-    let status = Status::of(&draft.control).word();
+    let status = Status::of(draft.flow, &draft.control).word();
     let ended = draft.control.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded);
     let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
     let step = match &ended.stopped_by {

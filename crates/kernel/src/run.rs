@@ -1,12 +1,12 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    accounts, advance, answer, ask, bounds, cancel,
-    control::{ApplyError, Control, VisitState},
+    accounts, advance, answer, ask, cancel,
+    control::{ApplyError, Control},
     draft::Draft,
     event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
     expire,
-    flow::{Flow, Limits},
+    flow::{Flow, Limits, Step},
     ids::{AttemptId, InterruptId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
@@ -148,16 +148,13 @@ impl Run {
         if self.control.ended.is_some() {
             return Wants::default();
         }
-        let ready = self.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
         Wants {
             attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
-            ready: ready
-                .filter(|(id, _)| !bounds::is_held_up(&self.flow, &self.control, id))
-                .map(|(id, _)| id.clone())
-                .collect(),
+            ready: self.control.ready(&self.flow).cloned().collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
+            ending: self.control.ending.keys().cloned().collect(),
             cancelling: self.control.cancelling.is_some(),
         }
     }
@@ -165,7 +162,7 @@ impl Run {
     /// How the run stands.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status::of(&self.control)
+        Status::of(&self.flow, &self.control)
     }
 
     /// Contract 3 of this run, true after each [`Run::apply`].
@@ -180,17 +177,30 @@ impl Run {
         &self.flow
     }
 
+    /// The flow that holds a visit: the run's own, or one that a step runs.
+    #[must_use]
+    pub fn flow_of(&self, visit: &VisitId) -> &Arc<Flow> {
+        let inner = self.control.inner.get(visit.frame()).and_then(|frame| frame.flow.as_ref());
+        inner.and_then(|id| self.flow.flows.get(id)).unwrap_or(&self.flow)
+    }
+
+    /// The step of a visit.
+    #[must_use]
+    pub fn step(&self, visit: &VisitId) -> Option<&Step> {
+        self.flow_of(visit).step(&visit.step)
+    }
+
     /// How the run began; `None` before its first event.
     #[must_use]
     pub fn started(&self) -> Option<&RunStarted> {
         self.control.started.as_deref()
     }
 
-    /// What a live attempt was started with.
+    /// What an attempt was started with that is live, or was given up and is being ended.
     #[must_use]
     pub fn attempt(&self, id: &AttemptId) -> Option<&Arc<AttemptStarted>> {
-        let visit = self.control.open.get(&id.visit)?;
-        visit.plan.as_ref().filter(|plan| plan.attempt == *id)
+        let open = self.control.open.get(&id.visit).and_then(|visit| visit.plan.as_ref());
+        open.filter(|plan| plan.attempt == *id).or_else(|| self.control.ending.get(id))
     }
 
     /// Questions that are open, oldest first.
@@ -205,7 +215,7 @@ impl Run {
     /// What an open question takes, the most usual first; another round may still be refused past a bound.
     #[must_use]
     pub fn accepts(&self, raised: &InterruptRaised) -> Vec<Choice> {
-        self.flow.step(&raised.visit.step).map(|step| answer::accepts(step, raised)).unwrap_or_default()
+        self.step(&raised.visit).map(|step| answer::accepts(step, raised)).unwrap_or_default()
     }
 
     /// Approvals of an open question that needs more than one, in the order in which they came.

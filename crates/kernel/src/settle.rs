@@ -8,10 +8,10 @@ use crate::{
     budget,
     conclude::{self, Conclusion},
     control::VisitState,
-    draft::Draft,
+    draft::{At, Draft},
     event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
     flow::{Budget, InDoubtPolicy, Step},
-    ids::AttemptId,
+    ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
     retry,
     verify::{self, Said},
@@ -32,25 +32,29 @@ const MAX_DATA_BYTES: usize = 64 * 1024;
 pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
-    let step = draft.step(&attempt.visit.step)?;
+    let at = draft.at(&attempt.visit)?;
     let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
     let verified = open.and_then(verify::verified).cloned();
     let said = open.and_then(|open| verify::said(open, &result.outcome));
-    let verdict = verify::judged(said, verified.as_ref(), judge(step, &result, said.is_none()));
+    let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
     let verdict = budget::hold(verdict, reserved(&draft, &attempt));
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
-    let settled = record(result, &verdict, late);
+    let settled = AttemptSettled {
+        given_up: draft.control.ending.contains_key(&attempt),
+        flow: flow_beside_the_runs_own(&at),
+        ..record(result, &verdict, late)
+    };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
-        return Ok(draft);
+        return advance(draft);
     }
     match verdict.error {
         _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
             verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
         }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
-        Some(_) if try_again(&mut draft, step, &settled)? => {}
+        Some(_) if try_again(&mut draft, at.step, &settled)? => {}
         Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
@@ -62,10 +66,12 @@ pub(crate) fn in_doubt<'a>(
     attempt: &AttemptId,
     evidence: Value,
 ) -> Result<Draft<'a>, Refusal> {
-    if !is_live(&draft, attempt)? {
+    let given_up = draft.control.ending.contains_key(attempt);
+    if !is_live(&draft, attempt)? && !given_up {
         return Err(Refusal::NotLive { attempt: attempt.clone() });
     }
-    let step = draft.step(&attempt.visit.step)?;
+    let at = draft.at(&attempt.visit)?;
+    let step = at.step;
     let error = doubt(attempt);
     let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
     let settled = AttemptSettled {
@@ -81,17 +87,22 @@ pub(crate) fn in_doubt<'a>(
         started_at: draft.now,
         duration_ms: ran_ms,
         warnings: Vec::new(),
-        late: false,
+        late: given_up,
+        given_up,
+        flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if given_up {
+        return advance(draft);
+    }
     if let Some(open) = draft.control.open.get(&attempt.visit)
         && let Some(said) = verify::said(open, &settled.outcome)
     {
         verify::follow(&mut draft, &settled, said, "")?;
         return advance(draft);
     }
-    if draft.control.cancelling.is_some() {
+    if draft.control.winds_down() {
         conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
         return advance(draft);
     }
@@ -188,8 +199,14 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         duration_ms: result.duration_ms,
         warnings: result.warnings,
         late,
+        given_up: false,
+        flow: None,
         workspace_digest: result.workspace_digest,
     }
+}
+
+fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
+    (!at.scope.is_empty()).then(|| at.flow.id.clone())
 }
 
 /// Data over the limit is a reference to the report that holds it.
@@ -211,7 +228,7 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
     let shell = open.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Shell(_)));
     let spent = open.failures >= step.retry.attempts;
-    if spent || draft.control.cancelling.is_some() || !retry::may_help(settled, shell) {
+    if spent || draft.control.winds_down() || !retry::may_help(settled, shell) {
         return Ok(false);
     }
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);

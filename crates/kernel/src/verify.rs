@@ -100,7 +100,7 @@ pub(crate) fn follow(
 ) -> Result<(), Refusal> {
     let visit = &settled.attempt.visit;
     let Some(open) = draft.control.open.get(visit) else { return Ok(()) };
-    if draft.control.cancelling.is_some() {
+    if draft.control.winds_down() {
         let unknown = || settle::doubt(&in_doubt(open, visit));
         let error = open.error.clone().unwrap_or_else(unknown);
         return conclude::conclude(draft, visit, Conclusion::Failed(error));

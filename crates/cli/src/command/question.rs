@@ -163,7 +163,7 @@ impl Asked {
 
     /// Who may answer, where not everybody may.
     fn who_may(&self) -> Option<String> {
-        let plan = self.run.flow().step(&self.row.visit.step)?.asks()?;
+        let plan = self.run.step(&self.row.visit)?.asks()?;
         if self.row.about != About::Ask {
             return None;
         }
@@ -217,7 +217,7 @@ impl Asked {
     }
 
     fn schema(&self) -> Option<&Value> {
-        let step = self.run.flow().step(&self.row.visit.step)?;
+        let step = self.run.step(&self.row.visit)?;
         step.asks().filter(|_| self.row.about == About::Ask)?.schema.as_ref()
     }
 

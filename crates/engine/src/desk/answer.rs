@@ -188,7 +188,7 @@ fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised
 
 /// The form fits its schema; a run only knows whether there is one.
 fn check_form(run: &Run, raised: &InterruptRaised, answer: &Answer) -> Result<(), Refused> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let (Some(schema), Some(data)) = (schema, &answer.data) else { return Ok(()) };
     envoi_flow::answers::check(schema, data).map_err(|errors| {

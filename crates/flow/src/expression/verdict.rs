@@ -108,9 +108,12 @@ impl Names<'_> {
     fn step(&self, id: &str, member: Option<&str>, found: &Found) -> Verdict {
         let covers = found.range.clone();
         if let Some(place) = self.graph.place(id) {
-            let asks = self.draft.steps.get(place).is_some_and(|step| step.targets.asks);
+            let step = self.draft.steps.get(place);
+            let asks = step.is_some_and(|step| step.targets.asks);
+            let nests = step.is_some_and(|step| step.targets.nests);
             let member = member.and_then(|member| match member {
                 "report" if asks => Some(no_report(id)),
+                "report" if nests => Some(no_report_of_a_flow(id)),
                 _ => no_member("a step", member, OF_A_STEP),
             });
             return Verdict { wrong: member.into_iter().chain(self.order(id, place)).collect(), covers };
@@ -124,6 +127,9 @@ impl Names<'_> {
 
     /// A step can be read only where it can have run.
     fn order(&self, id: &str, read: usize) -> Option<Diagnostic> {
+        if self.usage.site == Site::Outputs {
+            return None;
+        }
         let Some(reader) = self.usage.step else {
             let message =
                 format!("`env` of the flow cannot read step `{id}`: it is filled in for every step");
@@ -174,6 +180,11 @@ fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnos
     let help =
         did_you_mean(name, members.iter().copied()).unwrap_or_else(|| format!("it has {}", listed(members)));
     Some(unplaced(format!("{what} has no `{name}`")).help(help))
+}
+
+fn no_report_of_a_flow(id: &str) -> Diagnostic {
+    unplaced(format!("step `{id}` runs a flow, which leaves no report"))
+        .help("what it hands over is its `data`: the `outputs` of the step")
 }
 
 fn no_report(id: &str) -> Diagnostic {

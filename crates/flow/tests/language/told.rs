@@ -1,10 +1,11 @@
 //! Flows that load, and mistakes that are told at their place.
 
-use envoi_flow::{Colour, Report, load};
+use envoi_flow::{Colour, Loaded, Report, load, load_with};
 use envoi_kernel::{
     flow::{Flow, Step},
     ids::StepId,
 };
+use std::collections::BTreeMap;
 
 /// A mistake: the text of the flow, the line and the text at which it is told, and words of what is said.
 pub(crate) type Row = (String, usize, &'static str, &'static str);
@@ -12,6 +13,18 @@ pub(crate) type Row = (String, usize, &'static str, &'static str);
 #[expect(clippy::panic, reason = "a flow of these tests that does not load is a failed test")]
 pub(crate) fn loaded(text: &str) -> Flow {
     load("f.yaml", text).unwrap_or_else(|report| panic!("{text}\n{}", report.render(Colour::Never))).flow
+}
+
+/// Files by their paths.
+pub(crate) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+/// The flow of the first of these files, and what it was read from.
+#[expect(clippy::panic, reason = "a flow of these tests that does not load is a failed test")]
+pub(crate) fn loaded_with(text: &str, others: &[(&str, &str)]) -> Loaded {
+    load_with("in/flow.yaml", text, &files(others))
+        .unwrap_or_else(|report| panic!("{}", report.render(Colour::Never)))
 }
 
 /// A flow of these steps, one a line, from line 3.

@@ -143,7 +143,7 @@ impl World<'_> {
                     *tally.visits.entry(step.clone()).or_default() += 1;
                     *tally.returns.entry(event.visit.step.clone()).or_default() += 1;
                 }
-                Course::Complete | Course::Hold | Course::Stop => {}
+                Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
             },
             Event::TimerSet(event) => {
                 tally.waits_ms += u64::try_from(event.due.as_millis() - self.now.as_millis()).unwrap();

@@ -20,6 +20,16 @@ pub(crate) fn flow(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     bounded(Limits::default(), steps)
 }
 
+/// A flow `demo` whose steps say what they need.
+pub(crate) fn graph(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    bounded_graph(Limits::default(), steps)
+}
+
+pub(crate) fn bounded_graph(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    let listed = bounded(limits, steps);
+    Arc::new(Flow { graph: true, ..Flow::clone(&listed) })
+}
+
 pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     Arc::new(Flow {
         id: FlowId::new("demo").unwrap(),

@@ -192,7 +192,7 @@ impl Count {
             Course::LoopBack(target) => {
                 self.goes_back(flow, &event.visit.step, from, flow.position(target).unwrap())
             }
-            Course::Complete | Course::Hold | Course::Stop => {}
+            Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
         }
     }
 
@@ -318,7 +318,7 @@ impl Count {
             match &event.course {
                 Course::Enter(step) | Course::LoopBack(step) => assert_eq!(Some(step), target.as_ref()),
                 Course::Hold => assert!(target.is_some()),
-                Course::Stop => {}
+                Course::Stop | Course::Done(_) | Course::Gathered => {}
                 Course::Complete => panic!("{visit} was denied, and the run is complete"),
             }
         }

@@ -64,6 +64,10 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         None => (words, slot()),
     };
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    if let Some(nth) = first.strip_prefix('#') {
+        let nth: usize = nth.parse().unwrap();
+        return Some(said(rest, slot, driver.asked()[nth - 1].clone()));
+    }
     Some(match first {
         "clock" => {
             driver.now = Timestamp::from_millis(driver.now.as_millis() + rest.parse::<i64>().unwrap());
@@ -71,7 +75,7 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         }
         "start" => driver.start(slot),
         "slot" => Input::SlotFree(slot.unwrap()),
-        "answer" => said(driver, rest, slot),
+        "answer" => said(rest, slot, question(driver)),
         "expire" => Input::Expire { interrupt: question(driver), slot },
         "changed" => {
             let path = if rest.is_empty() { "a.py" } else { rest };
@@ -96,7 +100,7 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         }
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
-        verb if is_choice(verb.trim_end_matches(':')) => said(driver, words, slot),
+        verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
         id => attempt_input(id, rest, slot),
     })
 }
@@ -115,12 +119,12 @@ fn ledger(pairs: &[(&str, &str)]) -> Ledger {
 }
 
 /// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
-fn said(driver: &Driver, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
+fn said(words: &str, slot: Option<envoi_kernel::input::Slot>, about: InterruptId) -> Input {
     let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     let text = first.ends_with(':').then(|| rest.to_owned());
     let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| ledger(&[(name, more)]));
-    let answer = Answer::new(question(driver), choice(first.trim_end_matches(':')), person(by));
+    let answer = Answer::new(about, choice(first.trim_end_matches(':')), person(by));
     Input::Answer { answer: Box::new(Answer { text, raise, ..answer }), slot }
 }
 
@@ -174,6 +178,18 @@ fn choice(word: &str) -> Choice {
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::RunStarted(_) => "started".to_owned(),
+        Event::StepEntered(event) => format!("{} entered", scoped(&event.scope, event.step.as_str())),
+        Event::StepsGivenUp(event) => {
+            let steps: Vec<&str> = event.steps.iter().map(|step| step.as_str()).collect();
+            format!("{} does without {}", scoped(&event.scope, event.by.as_str()), steps.join(" "))
+        }
+        Event::FannedOut(event) => format!("{} has {} items", event.visit, event.items.len()),
+        Event::FlowEntered(event) => {
+            let at = event.at.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
+            format!("{} {} {}{at}", event.visit, if event.resumes { "takes up" } else { "runs" }, event.flow)
+        }
+        Event::FlowReturned(event) => format!("{} returns {}", event.visit, event.data.compact()),
+        Event::RunStopping(event) => format!("stopping: {}", event.terminal_reason),
         Event::AttemptStarted(event) if event.verifies.is_some() => {
             format!("{} verifies {}", event.attempt, event.verifies.as_ref().unwrap())
         }
@@ -202,8 +218,14 @@ pub(crate) fn event(event: &Event) -> String {
     }
 }
 
+fn scoped(scope: &str, step: &str) -> String {
+    if scope.is_empty() { step.to_owned() } else { format!("{scope}.{step}") }
+}
+
 fn course(course: &Course) -> String {
     match course {
+        Course::Done(done) => format!("is {done:?}").to_lowercase(),
+        Course::Gathered => "is an item".to_owned(),
         Course::Enter(step) => format!("-> {step}"),
         Course::LoopBack(step) => format!("back to {step}"),
         Course::Complete => "-> end".to_owned(),
@@ -221,6 +243,7 @@ fn over(event: &RunEnded) -> String {
 pub(crate) fn stand(run: &Run) -> String {
     let wants = run.wants();
     let mut parts: Vec<String> = wants.attempts.iter().map(|id| format!("{id} live")).collect();
+    parts.extend(wants.ending.iter().map(|id| format!("{id} ending")));
     parts.extend(wants.ready.iter().map(|id| format!("{id} ready")));
     parts.extend(wants.timers.iter().map(|_| "timer".to_owned()));
     parts.extend(wants.interrupts.iter().map(|_| "question".to_owned()));
