@@ -656,10 +656,15 @@ impl Control {
 
     /// Visits that only a free slot, or a look, keeps from going on.
     pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
+        self.movable().filter(move |id| !bounds::is_held_up(flow, self, id))
+    }
+
+    /// These, and those that could not start because of what others have set aside; but they may have nothing to start.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
         // What was given up may still write into the workspace.
         let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
-        ready.map(|(id, _)| id).filter(move |id| !bounds::is_held_up(flow, self, id))
+        ready.map(|(id, _)| id)
     }
 
     /// Whether nothing starts before a person has said what becomes of a bound that is reached.
