@@ -120,8 +120,8 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
-    let ready: Vec<VisitId> = draft.control.ready(draft.flow).cloned().collect();
-    for visit in ready {
+    let movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    for visit in movable {
         let at = draft.at(&visit)?;
         if let Some(error) = rounds::begin(draft, &visit, &at)? {
             conclude::conclude(draft, &visit, Conclusion::Failed(error))?;

@@ -100,7 +100,7 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
-    /// The last of them, with what its verification needs to know; `None` once it has been run again.
+    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
     #[serde(default)]
     pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
@@ -391,9 +391,6 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
-        if event.verifies.is_none() {
-            visit.doubt = None;
-        }
         visit.plan = Some(Arc::new(event.clone()));
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
@@ -474,7 +471,7 @@ impl Control {
                         self.forget(&scope, step);
                     }
                 }
-                self.ledger.add(&self.accounts.went_back(&event.visit));
+                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
                 self.open_anew(&scope, target);
             }
             Course::Round(first) => {
@@ -679,10 +676,15 @@ impl Control {
 
     /// Visits that only a free slot, or a look, keeps from going on.
     pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
+        self.movable().filter(move |id| !bounds::is_held_up(flow, self, id))
+    }
+
+    /// These, and those that could not start because of what others have set aside; but they may have nothing to start.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
         // What was given up may still write into the workspace.
         let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
-        ready.map(|(id, _)| id).filter(move |id| !bounds::is_held_up(flow, self, id))
+        ready.map(|(id, _)| id)
     }
 
     /// Whether nothing starts before a person has said what becomes of a bound that is reached.

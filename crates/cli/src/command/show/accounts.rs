@@ -22,7 +22,7 @@ const COUNTERS: [Counter; 8] = [
     },
     Counter {
         name: "loop-backs",
-        short: "BACK",
+        short: "LOOPS",
         of: |used| used.iterations,
         told: |used| used.iterations.to_string(),
     },
@@ -127,7 +127,7 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
     accounts
 }
 
-/// A table as it is where it has room, else one cell a line.
+/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
 fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = output::table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -136,10 +136,9 @@ fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         return table;
     };
     let row = |row: &Vec<String>| -> String {
-        let mut cells = header.iter().zip(row);
-        let first = cells.next().map_or_else(String::new, |(_, cell)| format!("{cell}\n"));
-        let cells = cells.filter(|(_, cell)| *cell != "-");
-        cells.fold(first, |text, (name, cell)| format!("{text}  {}: {cell}\n", name.to_lowercase()))
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| *cell != "-");
+        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
+        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
     };
     rows.iter().map(row).collect()
 }
@@ -177,12 +176,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_without_room_has_one_cell_a_line() {
+    fn a_table_without_room_is_told_in_words() {
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let rows =
             [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
         let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
-        let narrow = "attempts\n  used: 3\n  limit: 10, raised by 5\n";
+        let narrow = "attempts: used 3, limit 10, raised by 5\n";
         for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
             assert_eq!(fitted(&rows, columns), told, "{columns:?}");
         }
