@@ -32,7 +32,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, control, event, record.at),
         Event::StepEntered(event) => {
             let visit = VisitId { scope: event.scope.clone(), step: event.step.clone(), visit: 1 };
-            revisit(envelope, &stage(control, &visit));
+            again(envelope, control, &visit);
         }
         Event::GoalsSet(event) => {
             envelope.initialize_goals(&event.goals);
@@ -54,7 +54,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
-            revisit(envelope, event.step.as_str());
+            again(envelope, control, &VisitId { scope: String::new(), step: event.step.clone(), visit: 1 });
         }
         Event::RunEnded(event) => ended(envelope, event, record.at),
         _ => {}
@@ -257,6 +257,20 @@ fn round_ended(envelope: &mut Envelope, flow: &Flow, event: &Routed, at: Timesta
             ("data", output("data")),
         ]));
         envelope.advance_stage();
+    }
+}
+
+/// A step is done again: from the start, unless it takes up what its last visit had come to.
+fn again(envelope: &mut Envelope, control: &Control, visit: &VisitId) {
+    let name = stage(control, visit);
+    let state = control.frame(visit.frame()).steps.get(&visit.step);
+    if state.is_none_or(|state| state.kept.is_none()) {
+        return revisit(envelope, &name);
+    }
+    let within = format!("{name}/");
+    let failed: Vec<String> = envelope.failed_stages.keys().map(ToString::to_string).collect();
+    for stage in failed.into_iter().filter(|stage| *stage == name || stage.starts_with(&within)) {
+        envelope.failed_stages.remove(stage.as_str());
     }
 }
 
