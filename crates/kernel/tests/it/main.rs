@@ -32,6 +32,7 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod given_up;
 mod graphs;
 mod handoff;
 mod inner;
