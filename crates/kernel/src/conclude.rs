@@ -130,7 +130,10 @@ pub(crate) fn close(
         inner::enter_by_hint(draft, visit, &flow, &step)?;
     }
     match end {
-        Some(end) if of_the_run => ending::stop(draft, end),
+        Some(end) if of_the_run => {
+            let stopped_by = Some(ending::step_at_the_top(draft, visit));
+            ending::stop(draft, RunEnded { stopped_by, ..end })
+        }
         Some(end) if stops => ending::end_flow(draft, &at.scope, end),
         None if complete => ending::complete(draft, &at.scope),
         _ => Ok(()),

@@ -180,7 +180,7 @@ impl Run {
     /// The flow that holds a visit: the run's own, or one that a step runs.
     #[must_use]
     pub fn flow_of(&self, visit: &VisitId) -> &Arc<Flow> {
-        let inner = self.control.inner.get(visit.frame()).and_then(|frame| frame.flow.as_ref());
+        let inner = self.control.flow_id(visit.frame());
         inner.and_then(|id| self.flow.flows.get(id)).unwrap_or(&self.flow)
     }
 

@@ -33,6 +33,7 @@ mod expiry;
 mod expressions;
 mod fans;
 mod goals;
+mod given_up;
 mod graphs;
 mod handoff;
 mod inner;
