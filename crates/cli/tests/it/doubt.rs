@@ -94,7 +94,7 @@ fn verifying(says: u8) -> Stage {
     );
     stage.write(
         "verify.sh",
-        &format!(
+        format!(
             "echo $ENVOI_ATTEMPT verifies $ENVOI_VERIFIES for $ENVOI_KEY >> verified\n\
              while test -e wait; do sleep 0.01; done\n\
              echo it was there; echo 'no such registry' >&2; exit {says}\n"

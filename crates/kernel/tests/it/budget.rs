@@ -6,7 +6,7 @@ use crate::{
     story::{ends, feed, plays, stand},
 };
 use envoi_kernel::{
-    Flow, Input,
+    Flow, Input, Run,
     event::Outcome,
     flow::{Budget, InDoubtPolicy, Step},
     input::AttemptResult,
@@ -225,4 +225,48 @@ fn a_run_that_a_budget_ended_goes_on_when_the_bound_is_raised() {
          = b.1.1 live
          ",
     );
+}
+
+/// A run in which `a.1.1` is live and `b.1` is ready beside it.
+fn beside_each_other(limit: &str) -> Driver {
+    let steps = ["a", "b"].map(|name| step(name).budget("3", "-").tries(2));
+    let mut driver = Driver::started(&bounded(limits(&[("llm_calls", limit)]), steps));
+    let mut snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot()).unwrap();
+    let open = snapshot["control"]["open"].as_array_mut().unwrap();
+    let text = open[0].to_string().replace("\"step\":\"a\"", "\"step\":\"b\"");
+    let mut other: serde_json::Value = serde_json::from_str(&text).unwrap();
+    (other[1]["state"], other[1]["attempts"]) = ("Ready".into(), 0.into());
+    other[1]["plan"] = serde_json::Value::Null;
+    open.push(other);
+    let flow = Arc::clone(driver.run.flow());
+    driver.run = Run::restore(flow, &serde_json::to_vec(&snapshot).unwrap()).unwrap();
+    driver
+}
+
+#[test]
+fn what_does_not_fit_only_beside_others_waits_for_them() {
+    let mut driver = beside_each_other("5");
+    let mut say = |words: &str| feed(&mut driver, words);
+    assert_eq!(
+        say("slot"),
+        "refused: no visit waits for a slot = a.1.1 live",
+        "3 are reserved, 3 wanted of 5"
+    );
+    assert_eq!(
+        say("a.1.1 exit 1"),
+        "a.1.1 TOOL_EXIT_NON_ZERO, timer for a.1, b.1.1 begins = b.1.1 live, timer"
+    );
+    assert_eq!(say("due"), "timer fires = b.1.1 live", "now the other one waits");
+    assert_eq!(
+        say("b.1.1 exit 1"),
+        "b.1.1 TOOL_EXIT_NON_ZERO, timer for b.1, a.1.2 begins = a.1.2 live, timer"
+    );
+}
+
+#[test]
+fn what_fits_beside_others_starts_at_once() {
+    let mut driver = beside_each_other("6");
+    assert_eq!(stand(&driver.run), "= a.1.1 live, b.1 ready");
+    assert_eq!(feed(&mut driver, "slot"), "b.1.1 begins = a.1.1 live, b.1.1 live");
+    assert_eq!(driver.run.reserved().llm_calls, 6);
 }
