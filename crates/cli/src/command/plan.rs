@@ -42,8 +42,8 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
 
 impl Planned {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let (_, text) = read_flow(path)?;
-        let plan = plan(&load(path, &text)?.flow);
+        let (file, text) = read_flow(path)?;
+        let plan = plan(&load(path, &file, &text)?.flow);
         Ok(Self { file: path.to_string_lossy().into_owned(), text, plan })
     }
 
