@@ -94,6 +94,14 @@ pub struct ResumeRequest {
     pub caller: CallerWire,
 }
 
+impl ResumeRequest {
+    /// To hear how a run goes on: decides nothing, and reopens nothing.
+    #[must_use]
+    pub fn follow(run: RunId, by: Principal, caller: CallerWire) -> Self {
+        Self { run, choice: None, reopen: false, raise: None, request: None, why: None, by, caller }
+    }
+}
+
 /// See [`Request::Answer`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AnswerRequest {

@@ -26,16 +26,7 @@ impl Desk {
         if self.has_begun(&request.run)? {
             // The engine that began it went away before it could say so.
             let StartRequest { run, by, caller, .. } = request;
-            let again = ResumeRequest {
-                run,
-                choice: None,
-                reopen: false,
-                raise: None,
-                request: None,
-                why: None,
-                by,
-                caller,
-            };
+            let again = ResumeRequest::follow(run, by, caller);
             return self.resume(again, client);
         }
         let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
