@@ -54,6 +54,7 @@ pub(crate) fn result(id: &str, outcome: Outcome, text: &str) -> AttemptResult {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     }
 }
