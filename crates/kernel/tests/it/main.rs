@@ -16,6 +16,7 @@ mod driver;
 mod flows;
 mod raise;
 mod random;
+mod random_graphs;
 mod rules;
 mod story;
 
@@ -33,6 +34,7 @@ mod expiry;
 mod expressions;
 mod fans;
 mod given_up;
+mod graph_rules;
 mod graphs;
 mod handoff;
 mod inner;
