@@ -389,7 +389,8 @@ impl Count {
     fn leaves(&mut self, flow: &Flow, event: &Routed) {
         let of = self.places.flow(flow, event.visit.frame());
         // A loop first gives up what it repeats.
-        let given_up = |visit: &VisitId| of.graph && *visit != event.visit;
+        let places = &self.places;
+        let given_up = |visit: &VisitId| *visit != event.visit && places.flow(flow, visit.frame()).graph;
         if let Some((visit, target)) = self.closing.take_if(|(visit, _)| !given_up(visit)) {
             assert_eq!(visit, event.visit, "something comes before the end of the denied visit");
             match &event.course {
