@@ -16,6 +16,7 @@ mod driver;
 mod flows;
 mod raise;
 mod random;
+mod random_graphs;
 mod rules;
 mod story;
 
@@ -34,6 +35,7 @@ mod expressions;
 mod fans;
 mod given_up;
 mod goals;
+mod graph_rules;
 mod graphs;
 mod handoff;
 mod inner;
