@@ -12,7 +12,7 @@ use crate::{
     ending,
     event::{About, EndStatus, Event, RunEnded, StepEntered},
     fan,
-    flow::{AskPlan, ForEach, InnerPlan, Join, OnReached, StepKind},
+    flow::{AskPlan, Budget, ForEach, InnerPlan, Join, OnReached, StepKind},
     give_up,
     graph::{self, Joined},
     ids::{StepId, VisitId},
@@ -75,7 +75,12 @@ fn graphs<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = &'d str> {
 }
 
 fn is_open(draft: &Draft<'_>, scope: &str, step: &StepId) -> bool {
-    draft.control.open.keys().any(|visit| visit.scope == scope && visit.step == *step)
+    let visits = draft.control.frame(scope).steps.get(step).map_or(0, |state| state.visits);
+    // An open visit is the last one.
+    visits > 0 && {
+        let last = VisitId { scope: scope.to_owned(), step: step.clone(), visit: visits };
+        draft.control.open.contains_key(&last)
+    }
 }
 
 fn due(draft: &Draft<'_>) -> Option<(String, StepId)> {
@@ -124,8 +129,13 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
     let movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    // Once a step has to wait for a slot, others like it need not be looked at: there may be a thousand items.
+    let mut no_slot = false;
     for visit in movable {
         let at = draft.at(&visit)?;
+        if no_slot && at.item.is_some() && is_plain(draft, &visit, &at) {
+            continue;
+        }
         if let Some(error) = rounds::begin(draft, &visit, &at)? {
             conclude::conclude(draft, &visit, Conclusion::Failed(error))?;
             return Ok(true);
@@ -136,12 +146,21 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
             Entry::Broken(error) => conclude::conclude(draft, &visit, Conclusion::Failed(error))?,
             Entry::FanOut(plan) => fan::out(draft, &visit, plan)?,
             Entry::Inside(plan) => inner::enter(draft, &visit, plan)?,
-            Entry::Start if !start(draft, &visit, &at)? => continue,
+            Entry::Start if !start(draft, &visit, &at)? => {
+                no_slot |= draft.slot.is_none() && is_plain(draft, &visit, &at);
+                continue;
+            }
             Entry::Start => {}
         }
         return Ok(true);
     }
     Ok(false)
+}
+
+/// A command that sets nothing aside: whether it may start depends on nothing of its own.
+fn is_plain(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> bool {
+    let budget = verify::budget_of_next(draft.control.open.get(visit), at.step);
+    matches!(at.step.kind, StepKind::Run(_)) && budget == Budget::default()
 }
 
 enum Entry<'a> {

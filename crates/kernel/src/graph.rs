@@ -92,6 +92,11 @@ pub(crate) fn due<'f>(flow: &'f Flow, frame: &Frame, is_open: impl Fn(&StepId) -
 
 /// Whether some ancestor of the step has failed and nothing has that in hand.
 pub(crate) fn has_failed_before(flow: &Flow, frame: &Frame, step: &StepId) -> bool {
+    let has_failed = |state: &crate::frame::StepState| matches!(state.standing, Some(Standing::Failed(_)));
+    // Most runs go well, and this is asked for every step that waits.
+    if !frame.steps.values().any(has_failed) {
+        return false;
+    }
     let before = ancestors(flow, step);
     before.into_iter().any(|ancestor| ancestor != step && failure(flow, frame, ancestor).is_some())
 }
