@@ -11,4 +11,5 @@ mod adversary;
 mod counts;
 mod figures;
 mod random;
+mod random_whole;
 mod soundness;
