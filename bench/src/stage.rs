@@ -194,6 +194,7 @@ impl Stage {
                 slot: None,
             },
             pinned: PinnedFlow {
+                parts: Default::default(),
                 digest: self.flow.digest,
                 language: self.language,
                 name: "bench.yaml".to_owned(),

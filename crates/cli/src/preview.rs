@@ -68,6 +68,7 @@ fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
         "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
         "iterations" => Ledger { iterations: count, ..Ledger::default() },
+        "rounds" => Ledger { rounds: count, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
         "cost_usd" => Ledger { cost, ..Ledger::default() },
         _ => Ledger::default(),
@@ -117,6 +118,7 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
             Some(format!("goes to step `{step}`, after which the run ends as failed"))
         }
         Some(Course::Enter(step)) => Some(format!("goes on with step `{step}`{}", title(run, step))),
+        Some(Course::Round(step)) => Some(format!("begins another round at step `{step}`")),
         Some(Course::LoopBack(step)) => Some(format!("goes back to step `{step}`")),
         Some(Course::Done(_) | Course::Gathered) => None,
         Some(Course::Complete) => Some("the run is complete".to_owned()),

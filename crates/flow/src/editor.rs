@@ -7,6 +7,9 @@
 pub const SCHEMA: &str = include_str!("../../../spec/schemas/flow.schema.json");
 
 #[cfg(test)]
+mod manual;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{json_schema::Schema, keys, tree, yaml};
@@ -21,7 +24,7 @@ mod tests {
         Value::parse_str(crate::config::SCHEMA).unwrap()
     }
 
-    fn misfits(text: &str) -> Vec<String> {
+    pub(super) fn misfits(text: &str) -> Vec<String> {
         misfits_of(&schema(), text)
     }
 
@@ -58,10 +61,6 @@ mod tests {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
             let read: BTreeSet<&str> = vocabulary.keys.iter().copied().collect();
             assert_eq!(properties.keys().collect::<BTreeSet<&str>>(), read, "{}", vocabulary.place);
-            for (name, property) in properties {
-                let told = property.get("description").or(property.get("$ref"));
-                assert!(told.is_some(), "`{name}` of {} has no description", vocabulary.place);
-            }
         }
     }
 

@@ -51,7 +51,8 @@ fn ada() -> Principal {
 
 pub(crate) fn pinned() -> PinnedFlow {
     let text = "flow: fix\n".to_owned();
-    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text }
+    let parts = std::collections::BTreeMap::from([("part.yaml".to_owned(), "flow: part\n".to_owned())]);
+    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text, parts }
 }
 
 /// The commit of these events from `seq` on; a second passes between two events.

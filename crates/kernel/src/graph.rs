@@ -75,6 +75,11 @@ pub(crate) fn joined(frame: &Frame, step: &Step) -> Joined {
     }
 }
 
+/// Whether what the step needs is there.
+pub(crate) fn may_enter(flow: &Flow, frame: &Frame, step: &StepId) -> bool {
+    flow.step(step).is_some_and(|step| joined(frame, step) == Joined::Met)
+}
+
 /// Steps to be entered, in listed order: not over, not under way, and their needs have been decided.
 /// `is_open` says whether a step has an open visit.
 pub(crate) fn due<'f>(flow: &'f Flow, frame: &Frame, is_open: impl Fn(&StepId) -> bool) -> Option<&'f Step> {

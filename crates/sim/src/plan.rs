@@ -81,8 +81,13 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
     questions::into(&mut flow, dice);
     budgets::into(&mut flow, dice);
     let flow = Arc::new(flow);
-    let pinned =
-        PinnedFlow { digest: flow.digest, language: loaded.language, name: "flow.yaml".to_owned(), text };
+    let pinned = PinnedFlow {
+        digest: flow.digest,
+        language: loaded.language,
+        name: "flow.yaml".to_owned(),
+        text,
+        parts: loaded.parts,
+    };
     Some(Planned {
         id: RunId::new(format!("run_{number}")).ok()?,
         flow,

@@ -44,8 +44,8 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
 
 impl Planned {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let (_, text) = read_flow(path)?;
-        let loaded = load(path, &text)?;
+        let (file, text) = read_flow(path)?;
+        let loaded = load(path, &file, &text)?;
         let plan = plan(&loaded.flow);
         Ok(Self { file: path.to_string_lossy().into_owned(), text, parts: loaded.parts, plan })
     }

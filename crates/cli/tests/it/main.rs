@@ -21,6 +21,8 @@ mod importing;
 mod ledger;
 mod nasty;
 mod notify;
+mod parallel;
+mod parts;
 mod people;
 mod plan;
 mod repair;

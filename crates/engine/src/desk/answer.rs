@@ -93,16 +93,7 @@ impl Desk {
         client: &Sender<Response>,
     ) -> Result<(), Refused> {
         if follow {
-            let request = ResumeRequest {
-                run,
-                choice: None,
-                reopen: false,
-                raise: None,
-                request: None,
-                why: None,
-                by: answer.by,
-                caller,
-            };
+            let request = ResumeRequest::follow(run, answer.by, caller);
             return self.resume(request, client);
         }
         tell(client, Response::Accepted { run });

@@ -5,7 +5,7 @@ use crate::{
     message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
-use envoi_journal::{Reader, files};
+use envoi_journal::{PinnedFlow, Reader, files};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -106,7 +106,8 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
 /// The run, and the bytes of its events since its last snapshot.
 fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
     let loaded = reader.load(id).map_err(|error| read_failed(&error))?;
-    let flow = envoi_flow::load(&loaded.pinned.name, &loaded.pinned.text).map_err(|report| {
+    let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
+    let flow = envoi_flow::load_with(name, text, parts).map_err(|report| {
         Refused::failure(format!(
             "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
         ))
@@ -160,7 +161,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
     let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
     run.interrupts().filter(move |raised| match raised.about {
         About::InDoubt => in_doubt,
-        About::Exhausted | About::Blocked | About::Review => choice.is_some() && !in_doubt,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
         About::Limit | About::Ask => false,
     })
 }
@@ -168,7 +169,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_journal::{Commit, Layout, PinnedFlow, Snapshot, Store};
+    use envoi_journal::{Commit, Layout, Snapshot, Store};
     use envoi_kernel::{Input, ids::Principal, input::Start};
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
@@ -200,6 +201,7 @@ mod tests {
             language: loaded.language,
             name: "f.yaml".to_owned(),
             text: FLOW.to_owned(),
+            parts: loaded.parts,
         };
         let seq = records.last().unwrap().seq;
         let snapshot = Some(Snapshot { seq, state: b"{\"of\": \"another version\"}".to_vec() });

@@ -102,7 +102,13 @@ fn begin(name: &str) -> Message {
             yes_to: Vec::new(),
             slot: None,
         },
-        pinned: PinnedFlow { digest, language, name: "flow.yaml".to_owned(), text },
+        pinned: PinnedFlow {
+            digest,
+            language,
+            name: "flow.yaml".to_owned(),
+            text,
+            parts: Default::default(),
+        },
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),
     }))

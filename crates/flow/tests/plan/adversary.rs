@@ -8,7 +8,7 @@ use envoi_contract::{
     time::Timestamp,
 };
 use envoi_kernel::{
-    Event, Flow, Input, Run, Status,
+    Event, Flow, Input, Refusal, Run, Status,
     event::{Choice, Course, InterruptRaised, Outcome},
     flow::{Overdue, Step},
     ids::{AttemptId, Principal, RunId, StepId, TimerId, VisitId},
@@ -105,7 +105,7 @@ struct World<'f> {
 /// Lives one run of `flow` to its end, or for at most so many turns.
 pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
     let mut dice = Dice(seed);
-    let (fails, doubts) = (dice.pick(&[0, 30, 60, 100]), dice.pick(&[0, 0, 20, 70]));
+    let (fails, doubts) = (dice.pick(&[0, 30, 60, 100]), dice.pick(&[0, 0, 20, 90]));
     let back = dice.pick(&[50, 70, 90, 100]);
     let mut world = World {
         flow,
@@ -146,7 +146,12 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
 
 impl World<'_> {
     fn feed(&mut self, input: Input) -> bool {
-        let Ok(records) = self.run.decide(input, self.now) else { return false };
+        let records = match self.run.decide(input, self.now) {
+            Ok(records) => records,
+            // A refusal has a reason; that the state does not fit its flow is none.
+            Err(refusal @ Refusal::Inconsistent { .. }) => panic!("{refusal}"),
+            Err(_) => return false,
+        };
         for record in records {
             self.count(&record.event);
             self.run.apply(&record).unwrap();
@@ -196,9 +201,7 @@ impl World<'_> {
                 let name = self.name(&event.visit);
                 match &event.course {
                     Course::LoopBack(_) => *self.tally.returns.entry(name).or_default() += 1,
-                    course if course.to_owned() != Course::Hold && is_round(course) => {
-                        self.tally.rounds += 1;
-                    }
+                    Course::Round(_) => self.tally.rounds += 1,
                     _ => {}
                 }
             }
@@ -246,18 +249,19 @@ impl World<'_> {
         let step = self.step(&attempt.visit);
         let duration_ms = step.timeout_ms.unwrap_or(7);
         self.over.remove(attempt);
-        if self.dice.percent(self.doubts) {
+        let verifies = self.run.attempt(attempt).is_some_and(|plan| plan.verifies.is_some());
+        // A verification in doubt is a question, which makes no run longer by itself.
+        if self.dice.percent(if verifies { self.doubts / 10 } else { self.doubts }) {
             let ran = Value::Number(Number::parse(&duration_ms.to_string()).unwrap());
             let evidence = Value::Object(Object::from([("ran_ms", ran)]));
             self.tally.calls += self.budget_of(attempt);
             return Input::InDoubt { attempt: attempt.clone(), evidence, slot: slot() };
         }
-        let verifies = self.run.attempt(attempt).is_some_and(|plan| plan.verifies.is_some());
         let failures = u64::from(attempt.attempt);
         let last = failures >= u64::from(step.retry.attempts);
         // A failure that is tried again makes a run longer, the last one mostly ends it.
         let code = match self.dice.percent(self.fails) {
-            true if verifies => self.dice.pick(&[0, 0, 1, 1, 1, 2]),
+            _ if verifies => self.dice.pick(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]),
             true if !last || self.dice.percent(4) => 2,
             _ if self.dice.percent(self.back) => 1,
             _ => 0,
@@ -272,7 +276,7 @@ impl World<'_> {
         let calls = self.budget_of(attempt);
         self.tally.calls += calls;
         // A verification that says that it happened may have found that it happened badly.
-        let well = !(verifies && code == 0 && self.dice.percent(50));
+        let well = !(verifies && code == 0 && self.dice.percent(70));
         let report = (!well || calls > 0).then(|| {
             let metrics = format!(r#""metrics":{{"llm_calls":{calls}}}"#);
             format!(r#"{{"ok":{well},"generatedAt":"t","skillName":"s",{metrics}}}"#).into_bytes()
@@ -398,10 +402,6 @@ impl World<'_> {
         let lapsed = Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() };
         assert!(self.feed(lapsed), "no answer is taken: {raised:?}");
     }
-}
-
-fn is_round(course: &Course) -> bool {
-    format!("{course:?}").starts_with("Round")
 }
 
 fn more(bound: &str) -> Ledger {

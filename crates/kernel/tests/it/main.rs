@@ -32,6 +32,8 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod goals;
+mod given_up;
 mod graphs;
 mod handoff;
 mod inner;

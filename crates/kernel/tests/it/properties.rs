@@ -145,7 +145,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
 fn plain(raised: &InterruptRaised) -> Answer {
     let choice = match raised.about {
         About::InDoubt => Choice::Fail,
-        About::Exhausted | About::Blocked | About::Review => Choice::Proceed,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
         About::Limit => Choice::Raise,
         About::Ask => Choice::Deny,
     };

@@ -192,7 +192,12 @@ impl Count {
             Course::LoopBack(target) => {
                 self.goes_back(flow, &event.visit.step, from, flow.position(target).unwrap())
             }
-            Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
+            Course::Round(_)
+            | Course::Done(_)
+            | Course::Gathered
+            | Course::Complete
+            | Course::Hold
+            | Course::Stop => {}
         }
     }
 
@@ -318,7 +323,7 @@ impl Count {
             match &event.course {
                 Course::Enter(step) | Course::LoopBack(step) => assert_eq!(Some(step), target.as_ref()),
                 Course::Hold => assert!(target.is_some()),
-                Course::Stop | Course::Done(_) | Course::Gathered => {}
+                Course::Stop | Course::Round(_) | Course::Done(_) | Course::Gathered => {}
                 Course::Complete => panic!("{visit} was denied, and the run is complete"),
             }
         }
