@@ -311,6 +311,7 @@ fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried })

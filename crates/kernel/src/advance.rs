@@ -92,7 +92,10 @@ fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refus
     let (flow, frame) = (draft.control.flow(draft.flow, &scope), draft.control.frame(&scope));
     let Some(step) = flow.step(&step) else { return Ok(()) };
     let losers: Vec<StepId> = match step.join {
-        Join::Any | Join::Quorum(_) => graph::losers(flow, frame, step).into_iter().cloned().collect(),
+        Join::Any | Join::Quorum(_) => {
+            let lost = graph::losers(flow, frame, step, |step| is_open(draft, &scope, step));
+            lost.into_iter().cloned().collect()
+        }
         Join::All | Join::Settled => Vec::new(),
     };
     let at = At { flow, step, scope, item: None };

@@ -703,6 +703,10 @@ impl Control {
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in core::mem::take(&mut self.open) {
+            // The flow of an item is done with when its item is.
+            if !id.frame().is_empty() && !self.inner.contains_key(id.frame()) {
+                continue;
+            }
             let frame = self.frame_mut(id.frame());
             frame.stopped_at = Some(id.step.clone());
             if visit.attempts > 0 || id.item().is_some() {

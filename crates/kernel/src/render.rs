@@ -107,6 +107,8 @@ pub(crate) fn inputs(
         };
         inputs.insert(name.clone(), value);
     }
+    let misfit = |message: String| SkillError { code: "INPUT_INVALID".to_owned(), message };
+    (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
     Ok(inputs)
 }
 

@@ -294,6 +294,7 @@ impl World<'_> {
                 report_blob: None,
                 files: Vec::new(),
                 warnings: Vec::new(),
+                misfit: None,
                 workspace_digest: None,
             }),
             slot: slot(),

@@ -280,3 +280,23 @@ fn a_bound_that_is_reached_inside_stops_the_run_at_the_step_of_its_own_flow() {
         "limits raised, reopened at b, b.2 takes up build, b.2.judge.3.1 begins (round 1) = b.2.judge.3.1 live"
     );
 }
+
+#[test]
+fn inputs_that_do_not_fit_fail_the_step() {
+    let build = named("build", flow([step("c")]));
+    let refuses = envoi_kernel::flow::InputCheck(|flow, _| Err(format!("flow `{}` wants another", flow.id)));
+    let build = Arc::new(Flow { input_check: refuses, ..Flow::clone(&build) });
+    let driver = Driver::started(&with(flow([runs("b", "build")]), [build]));
+    let error = driver.handoff("b.1").error.clone().unwrap();
+    assert_eq!(error, "INPUT_INVALID: flow `build` wants another");
+}
+
+#[test]
+fn a_run_that_ends_while_a_flow_of_an_item_waits_numbers_its_visits_on() {
+    let build = named("build", flow([step("b")]));
+    let each = ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None };
+    let outer = with(flow([runs("b", "build").with(|step| step.for_each = Some(each))]), [build]);
+    let inputs = ["start", "cancel", "0.b.1.b.1.1 cancelled", "reopen"];
+    let went = ends(&outer, &inputs);
+    assert!(went.starts_with("reopened at b, b.2 has 2 items, 0.b.2 runs build"), "{went}");
+}
