@@ -67,12 +67,14 @@ impl Cost {
     }
 
     /// In billionths of a US dollar.
-    pub(crate) fn nano_usd(self) -> u64 {
+    #[must_use]
+    pub fn nano_usd(self) -> u64 {
         self.nano_usd
     }
 
     /// From billionths of a US dollar.
-    pub(crate) fn from_nano_usd(nano_usd: u64) -> Self {
+    #[must_use]
+    pub fn from_nano_usd(nano_usd: u64) -> Self {
         Self { nano_usd }
     }
 
