@@ -32,6 +32,7 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod fork;
 mod goals;
 mod graphs;
 mod handoff;

@@ -448,7 +448,12 @@ impl Turn {
                 Input::TimerDue { timer, slot }
             }
             Turn::Cancel => Input::Cancel { by: person("bob") },
-            Turn::Reopen => Input::Reopen { by: person("bob"), why: Some("once more".to_owned()), slot },
+            Turn::Reopen => Input::Reopen {
+                by: person("bob"),
+                why: Some("once more".to_owned()),
+                elsewhere: Default::default(),
+                slot,
+            },
             Turn::Clock(by) => {
                 driver.now = Timestamp::from_millis(driver.now.as_millis().saturating_add(*by));
                 return None;
