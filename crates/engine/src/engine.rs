@@ -508,9 +508,11 @@ fn input(ask: Ask) -> Input {
     match ask {
         Ask::Answer(answer) => Input::Answer { answer, slot: None },
         Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Ask::Raise { more, by, why, request } => Input::Raise { more, by, why, request, slot: None },
+        Ask::Raise { more, by, why, request, elsewhere } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: None }
+        }
         Ask::Cancel { by } => Input::Cancel { by },
-        Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
+        Ask::Reopen { by, why, elsewhere } => Input::Reopen { by, why, elsewhere, slot: None },
     }
 }
 
@@ -529,14 +531,20 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
             start.slot = free;
             Input::Start(start)
         }
+        Input::Fork(mut fork) => {
+            fork.slot = free;
+            Input::Fork(fork)
+        }
         Input::Settled { result, .. } => Input::Settled { result, slot: free },
         Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
         Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
-        Input::Raise { more, by, why, request, .. } => Input::Raise { more, by, why, request, slot: free },
+        Input::Raise { more, by, why, request, elsewhere, .. } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: free }
+        }
         Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
         Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
-        Input::Reopen { by, why, .. } => Input::Reopen { by, why, slot: free },
+        Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
         Input::SlotFree(slot) => Input::SlotFree(slot),
         Input::Cancel { by } => Input::Cancel { by },
     }

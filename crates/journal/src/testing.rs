@@ -266,5 +266,5 @@ pub(crate) fn cancelled(name: &str) -> Event {
 }
 
 pub(crate) fn reopened(name: &str) -> Event {
-    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name) })
+    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name), elsewhere: Default::default() })
 }

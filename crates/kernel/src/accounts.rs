@@ -67,6 +67,8 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more
         Event::AttemptStarted(event) => &event.attempt.visit,
         Event::AttemptSettled(event) => &event.attempt.visit,
         Event::Routed(event) => &event.visit,
+        // What was lived before was paid for by the run that lived it.
+        Event::RunForked(_) => return by_step.clear(),
         _ => return,
     };
     if *more != Ledger::default() {

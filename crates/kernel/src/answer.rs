@@ -165,7 +165,10 @@ fn either(words: &[&str]) -> String {
 fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> Result<(), Refusal> {
     let Some(plan) = plan else { return Ok(()) };
     let started = draft.control.started.as_deref();
-    if plan.not_by_starter && started.is_some_and(|started| started.by == answer.by) {
+    let forked = draft.control.forked.as_deref();
+    let starts = started.is_some_and(|started| started.by == answer.by)
+        || forked.is_some_and(|forked| forked.by == answer.by);
+    if plan.not_by_starter && starts {
         return Err(Refusal::NotByStarter { actor: answer.by.actor.clone() });
     }
     let votes = draft.control.votes.get(&answer.interrupt).map(Vec::as_slice).unwrap_or_default();

@@ -9,9 +9,10 @@ use crate::{
     bounds,
     event::{
         About, AttemptSettled, AttemptStarted, Choice, Course, Done, Event, FannedOut, FlowEntered,
-        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened,
-        RunStarted,
+        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunForked,
+        RunReopened, RunStarted,
     },
+    family::Share,
     fan::Fan,
     flow::{Flow, Overdue},
     frame::{Diverted, Frame, Kept, Standing, StepResult},
@@ -90,6 +91,12 @@ pub(crate) struct Control {
     /// How the run will end, once what is live is over: nothing further starts.
     pub(crate) stopping: Option<RunEnded>,
     pub(crate) ended: Option<RunEnded>,
+    /// How it was forked, if it was.
+    #[serde(default)]
+    pub(crate) forked: Option<Arc<RunForked>>,
+    /// What of `ledger` and `raised` is that of others of its family.
+    #[serde(default)]
+    pub(crate) inherited: Share,
 }
 
 /// A visit on its way to its hand-off.
@@ -205,7 +212,7 @@ impl Control {
             Event::FannedOut(event) => self.fanned_out(event),
             Event::GoalsSet(event) => {
                 self.goals = Some(Goals::of(event.goals.clone()));
-                self.ledger.rounds = 1;
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
                 Ok(())
             }
             Event::GoalsReached(event) => {
@@ -251,6 +258,10 @@ impl Control {
                 Ok(())
             }
             Event::RunReopened(event) => self.run_reopened(flow, event),
+            Event::RunForked(event) => {
+                self.run_forked(event);
+                Ok(())
+            }
             Event::RunEnded(event) => self.run_ended(event),
         }
     }
@@ -673,6 +684,9 @@ impl Control {
     fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
         self.ended.take().ok_or("the run is not over")?;
         (self.cancelling, self.stopping) = (None, None);
+        self.ledger.add(&event.elsewhere.used);
+        self.raised.add(&event.elsewhere.raised);
+        self.inherited.add(&event.elsewhere);
         self.top.failing = None;
         // A step on the way of a denial that failed and is done again ends the run as denied all the same.
         self.top.diverted.retain(|diverted| diverted.step != event.step);
@@ -682,6 +696,25 @@ impl Control {
             self.open_visit("", &event.step);
         }
         Ok(())
+    }
+
+    /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
+    /// tries go on; items and flows keep what they have come to.
+    fn run_forked(&mut self, event: &RunForked) {
+        for visit in self.open.values_mut() {
+            if !matches!(visit.state, VisitState::Fan | VisitState::Inside) {
+                (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
+            }
+        }
+        self.accounts = Accounts::default();
+        self.timers.clear();
+        self.abandoned.clear();
+        self.ending.clear();
+        (self.cancelling, self.stopping, self.ended) = (None, None, None);
+        self.ledger = event.family.used.clone();
+        self.raised = event.family.raised.clone();
+        self.inherited = event.family.clone();
+        self.forked = Some(Arc::new(event.clone()));
     }
 
     fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {

@@ -49,10 +49,15 @@ impl<'a> Draft<'a> {
 
     /// Adds an event and what it changes.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), Refusal> {
-        let record = Record { seq: self.control.next_seq, at: self.now, event };
+        self.adopt(Record { seq: self.control.next_seq, at: self.now, event })
+    }
+
+    /// Takes over a record that another run has lived, as it is.
+    pub(crate) fn adopt(&mut self, record: Record) -> Result<(), Refusal> {
         self.control
             .apply(self.flow, &record)
             .map_err(|error| Refusal::Inconsistent { reason: error.to_string() })?;
+        self.now = self.now.max(record.at);
         self.records.push(record);
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! never computed again.
 
 use crate::{
+    family::Share,
     flow::Budget,
     ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
@@ -82,6 +83,8 @@ pub enum Event {
     CancelRequested(CancelRequested),
     /// An ended run goes on.
     RunReopened(RunReopened),
+    /// What stands before it was lived by another run; this one goes on from here.
+    RunForked(Box<RunForked>),
     /// The run is over.
     RunEnded(RunEnded),
 }
@@ -114,6 +117,7 @@ impl Event {
             Event::RunStopping(_) => "run_stopping",
             Event::CancelRequested(_) => "cancel_requested",
             Event::RunReopened(_) => "run_reopened",
+            Event::RunForked(_) => "run_forked",
             Event::RunEnded(_) => "run_ended",
         }
     }
@@ -640,6 +644,28 @@ pub struct RunReopened {
     pub why: Option<String>,
     /// The step that gets a new visit.
     pub step: StepId,
+    /// What others of its family have used and been given since it knew of it last.
+    #[serde(default, skip_serializing_if = "Share::is_nothing")]
+    pub elsewhere: Share,
+}
+
+/// See [`Event::RunForked`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunForked {
+    /// The run that has lived what stands before.
+    pub from: RunId,
+    /// The run that this one goes back to by forks.
+    pub root: RunId,
+    /// The step that had just been entered.
+    pub step: StepId,
+    /// The last event that was taken over from `from`.
+    pub at: Seq,
+    /// Who.
+    pub by: Principal,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// What all runs of the family have used and been given so far: it counts for this one.
+    pub family: Share,
 }
 
 /// See [`Event::RunEnded`].

@@ -19,6 +19,9 @@ use envoi_contract::{
     routing::{Decision, Signal},
 };
 
+/// What stands for the reason why in the audit of a visit that was given up.
+pub(crate) const AUDIT: &str = "given up";
+
 /// Does without these steps of the flow that `at` stands in.
 pub(crate) fn steps(draft: &mut Draft<'_>, at: &At<'_>, steps: Vec<StepId>) -> Result<(), Refusal> {
     if steps.is_empty() {
@@ -80,8 +83,7 @@ fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refu
         None if at.flow.graph => Course::Done(Done::Skipped),
         None => Course::Stop,
     };
-    let decided =
-        Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from("given up"));
+    let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from(AUDIT));
     let told = Told { status: Status::Skipped, text: String::new(), error: None };
     let handoff = conclude::write_handoff(draft, &visit, told, &decided)?;
     let Decided { signal, course, audit, .. } = decided;

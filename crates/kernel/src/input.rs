@@ -2,6 +2,8 @@
 
 use crate::{
     event::{Blob, Choice, FileChange, FoundFile, Outcome},
+    family::Share,
+    fork::Fork,
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::Ledger,
 };
@@ -18,6 +20,8 @@ use serde::{Deserialize, Serialize};
 pub enum Input {
     /// Begin.
     Start(Box<Start>),
+    /// Begin with what another run has lived, up to a step.
+    Fork(Box<Fork>),
     /// A slot is free for the visit that waits longest.
     SlotFree(Slot),
     /// An attempt is over.
@@ -74,6 +78,8 @@ pub enum Input {
         why: Option<String>,
         /// The id of the request, if it may be made twice.
         request: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -88,6 +94,8 @@ pub enum Input {
         by: Principal,
         /// Why, if said.
         why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -221,6 +229,12 @@ pub enum Refusal {
     NotReopenable {
         /// How it stands.
         status: &'static str,
+    },
+    /// The run cannot be forked there.
+    #[error("the run cannot be forked: {reason}")]
+    NotForkable {
+        /// Why.
+        reason: String,
     },
     /// The attempt is not live: unknown, already settled, or replaced by a later one and already recorded as late.
     #[error("attempt `{attempt}` is not live")]

@@ -130,7 +130,7 @@ fn is_zero(count: &u64) -> bool {
 
 impl Ledger {
     /// Adds each counter; none goes past the largest number there is.
-    pub(crate) fn add(&mut self, more: &Self) {
+    pub fn add(&mut self, more: &Self) {
         self.agent_hops = self.agent_hops.saturating_add(more.agent_hops);
         self.iterations = self.iterations.saturating_add(more.iterations);
         self.llm_calls = self.llm_calls.saturating_add(more.llm_calls);
@@ -142,7 +142,8 @@ impl Ledger {
     }
 
     /// How much more this is than `other`, counter by counter; nothing where it is not more.
-    pub(crate) fn beyond(&self, other: &Self) -> Self {
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
         Self {
             agent_hops: self.agent_hops.saturating_sub(other.agent_hops),
             iterations: self.iterations.saturating_sub(other.iterations),

@@ -6,7 +6,7 @@ use crate::{
     control::Control,
     event::{
         AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed,
-        RunEnded,
+        RunEnded, RunForked,
     },
     flow::Flow,
     frame::StepResult,
@@ -55,6 +55,10 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
             again(envelope, control, &VisitId { scope: String::new(), step: event.step.clone(), visit: 1 });
+        }
+        Event::RunForked(event) => {
+            forked(envelope, event, record.at);
+            bounds(envelope, flow, control);
         }
         Event::RunEnded(event) => ended(envelope, event, record.at),
         _ => {}
@@ -319,6 +323,18 @@ fn is_to_be_revisited(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
     let position = of.position(&visit.step);
     let here = control.open.keys().filter(|open| open.scope == visit.frame());
     here.into_iter().any(|open| of.position(&open.step) <= position)
+}
+
+/// Attempts that were live in the run that lived them are not known to have ended.
+fn forked(envelope: &mut Envelope, event: &RunForked, at: Timestamp) {
+    let running = |record: &&mut ProcessingRecord| record.status == RecordStatus::Running;
+    for record in envelope.processing_history.iter_mut().filter(running) {
+        record.completed_at = Some(at.to_string());
+        record.status = RecordStatus::Error;
+        record.error = Some(format!("still under way in {} where this run was forked from it", event.from));
+    }
+    envelope.metadata.insert("forked_from".to_owned(), Value::from(event.from.as_str()));
+    envelope.metadata.insert("forked_at_step".to_owned(), Value::from(event.step.as_str()));
 }
 
 fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {

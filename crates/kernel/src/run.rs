@@ -4,13 +4,19 @@ use crate::{
     accounts, advance, answer, ask, cancel,
     control::{ApplyError, Control},
     draft::Draft,
-    event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
+    event::{
+        AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked, RunStarted,
+    },
     expire,
+    family::Share,
     flow::{Flow, Limits, Step},
-    ids::{AttemptId, InterruptId, Seq, VisitId},
+    fork,
+    ids::{AttemptId, InterruptId, RunId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
-    projection, raise, reopen, settle, start,
+    projection, raise,
+    reopen::{self, Reopen},
+    settle, start,
     status::Status,
     timer,
 };
@@ -101,6 +107,7 @@ impl Run {
         let draft = |slot| Draft::new(&self.flow, &self.control, now, slot);
         let decided = match input {
             Input::Start(begin) => start::start(draft(begin.slot.clone()), *begin),
+            Input::Fork(given) => fork::fork(draft(None), *given),
             Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
             Input::Settled { result, slot } => settle::settled(draft(slot), *result),
             Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
@@ -108,11 +115,14 @@ impl Run {
             Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
             Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
-            Input::Raise { more, by, why, request, slot } => {
-                raise::raise(draft(slot), more, by, why, request)
+            Input::Raise { more, by, why, request, elsewhere, slot } => {
+                let reopen = Reopen { by, why, elsewhere };
+                raise::raise(draft(slot), more, request, reopen)
             }
             Input::Cancel { by } => cancel::cancel(draft(None), by),
-            Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
+            Input::Reopen { by, why, elsewhere, slot } => {
+                reopen::reopen(draft(slot), Reopen { by, why, elsewhere })
+            }
         }?;
         Ok(decided.finish())
     }
@@ -120,8 +130,10 @@ impl Run {
     fn check_phase(&self, input: &Input) -> Result<(), Refusal> {
         let status = self.status();
         match (input, &status) {
-            (Input::Start(_), _) if self.control.started.is_some() => Err(Refusal::AlreadyStarted),
-            (Input::Start(_), _) => Ok(()),
+            (Input::Start(_) | Input::Fork(_), _) if self.control.started.is_some() => {
+                Err(Refusal::AlreadyStarted)
+            }
+            (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.started.is_none() => Err(Refusal::NotStarted),
             (Input::Reopen { .. } | Input::Settled { .. }, Status::Ended(_)) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
@@ -257,7 +269,8 @@ impl Run {
         Some(goals.max_rounds.saturating_add(self.control.raised.rounds))
     }
 
-    /// What the run has used.
+    /// What the run has used, and what others of its family had when it last began or went on: what its bounds are
+    /// tested with.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
@@ -269,6 +282,31 @@ impl Run {
         &self.control.raised
     }
 
+    /// What it has used and been given itself: for all but forks that is everything it knows of.
+    #[must_use]
+    pub fn own_share(&self) -> Share {
+        self.known_share().beyond(&self.control.inherited)
+    }
+
+    /// What it knows to have been used by its family, and added to its bounds.
+    #[must_use]
+    pub fn known_share(&self) -> Share {
+        Share { used: self.control.ledger.clone(), raised: self.control.raised.clone() }
+    }
+
+    /// How it was forked, if it is a fork.
+    #[must_use]
+    pub fn forked(&self) -> Option<&RunForked> {
+        self.control.forked.as_deref()
+    }
+
+    /// The run that it goes back to by forks: itself, if it is none. `None` before its first event.
+    #[must_use]
+    pub fn root(&self) -> Option<&RunId> {
+        let own = self.control.started.as_deref().map(|started| &started.run);
+        self.forked().map(|forked| &forked.root).or(own)
+    }
+
     /// What live attempts have set aside of it: their budgets.
     #[must_use]
     pub fn reserved(&self) -> Ledger {
@@ -276,7 +314,7 @@ impl Run {
     }
 
     /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
-    /// is [`Run::ledger`].
+    /// is what it has used itself ([`Run::own_share`]).
     #[must_use]
     pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
         &self.by_step

@@ -9,6 +9,7 @@ use envoi_journal::{PinnedFlow, Reader, files};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
+    family::Share,
     ids::RunId,
     input::Answer,
 };
@@ -132,12 +133,16 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
         let (why, request) = (request.why.clone(), request.request.clone());
-        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request }]);
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: Share::default() }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
     if stopped && request.choice.is_none() && request.reopen {
-        return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone() }]);
+        return Ok(vec![Ask::Reopen {
+            by: by.clone(),
+            why: request.why.clone(),
+            elsewhere: Share::default(),
+        }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);

@@ -33,6 +33,7 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod fork;
 mod given_up;
 mod goals;
 mod graph_rules;

@@ -477,7 +477,12 @@ impl Turn {
                 return None;
             }
             Turn::Cancel => Input::Cancel { by: person("bob") },
-            Turn::Reopen => Input::Reopen { by: person("bob"), why: Some("once more".to_owned()), slot },
+            Turn::Reopen => Input::Reopen {
+                by: person("bob"),
+                why: Some("once more".to_owned()),
+                elsewhere: Default::default(),
+                slot,
+            },
             Turn::Clock(by) => {
                 driver.now = Timestamp::from_millis(driver.now.as_millis().saturating_add(*by));
                 return None;

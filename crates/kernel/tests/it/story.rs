@@ -96,10 +96,17 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "more" => {
             let words: Vec<&str> = rest.split(' ').collect();
             let pairs: Vec<_> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            Input::Raise { more: ledger(&pairs), by: person("bob"), why: None, request: None, slot }
+            Input::Raise {
+                more: ledger(&pairs),
+                by: person("bob"),
+                why: None,
+                request: None,
+                elsewhere: Default::default(),
+                slot,
+            }
         }
         "cancel" => Input::Cancel { by: person("bob") },
-        "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
+        "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot },
         verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
         id => attempt_input(id, rest, slot),
     })
@@ -226,6 +233,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LimitsRaised(_) => "limits raised".to_owned(),
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
         Event::RunReopened(event) => format!("reopened at {}", event.step),
+        Event::RunForked(event) => format!("forked from {} at {}", event.from, event.step),
         Event::RunEnded(event) => over(event),
     }
 }
