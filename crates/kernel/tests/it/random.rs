@@ -470,7 +470,14 @@ impl Turn {
             Turn::Raise(bound, by) => {
                 let bounds = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
                 let more = amount(bounds[*bound], *by);
-                Input::Raise { more, by: person("bob"), why: None, request: None, elsewhere: None, slot }
+                Input::Raise {
+                    more,
+                    by: person("bob"),
+                    why: None,
+                    request: None,
+                    elsewhere: Default::default(),
+                    slot,
+                }
             }
             Turn::Restart => {
                 driver.restart();
