@@ -334,8 +334,13 @@ impl Engine {
                     self.runs.remove(id);
                 }
                 self.give_back(taken);
-                if let Some(reply) = reply {
-                    reply(Err(refusal.into()));
+                match reply {
+                    Some(reply) => reply(Err(refusal.into())),
+                    // The state of a run contradicts itself: what was to be told must not be lost in silence.
+                    None if matches!(refusal, Refusal::Inconsistent { .. }) => {
+                        self.stop(EngineError::Stopping { reason: format!("run `{id}`: {refusal}") });
+                    }
+                    None => {}
                 }
             }
         }

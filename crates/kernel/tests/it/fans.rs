@@ -170,3 +170,36 @@ fn an_item_in_doubt_asks_and_the_others_go_on() {
     let went = "1.work.1.1 ok, 1.work.1 is an item, 1.work.1 succeeded = question [waiting 5]";
     assert_eq!(ends(&flow(steps), &inputs), went);
 }
+
+#[test]
+fn items_do_not_go_on_from_one_another() {
+    let flow = flow([step("a"), each(step("work"), "[1, 2]", Some(1))]);
+    let mut driver = Driver::started(&flow);
+    feed(&mut driver, "a.1.1 exit 0");
+    feed(&mut driver, "0.work.1.1 exit 0");
+    let shown = driver.begun("1.work.1.1").handoff.as_ref().map(ToString::to_string);
+    assert_eq!(shown.as_deref(), Some("a.1"));
+}
+
+#[test]
+fn data_that_is_too_much_together_is_left_out_and_said_so() {
+    let items: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let list = format!("[{}]", items.join(","));
+    let mut driver = Driver::started(&flow([each(step("work"), &list, Some(1)).skill(), step("z")]));
+    let data = "x".repeat(4_000);
+    for item in 0..40 {
+        feed(&mut driver, &format!(r#"{item}.work.1.1 reports "data":"{data}""#));
+    }
+    let output =
+        driver.run.envelope().outputs.get("work").and_then(|output| output.get("data")).cloned().unwrap();
+    assert!(output.get("$omitted").is_some() && output.compact().len() < 300, "{}", output.compact());
+    assert_eq!(driver.run.wants().attempts.len(), 1, "the run goes on");
+}
+
+#[test]
+fn an_item_that_cannot_be_handed_over_fails_before_it_starts() {
+    let list = format!("['{}']", "x".repeat(900)).replace('x', "\\u0000");
+    let driver = Driver::started(&flow([each(step("work"), &list, None)]));
+    assert!(driver.nth_begun(0).is_none());
+    assert_eq!(driver.run.status().exit_code(), Some(1));
+}

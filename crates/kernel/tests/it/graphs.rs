@@ -442,3 +442,66 @@ fn a_step_goes_on_from_the_last_of_what_it_needs() {
     assert_eq!(driver.begun("j.1.1").handoff.as_ref().map(ToString::to_string).as_deref(), Some("a.1"));
     assert_eq!(driver.begun("x.1.1").handoff, None);
 }
+
+#[test]
+fn a_step_that_is_not_done_has_no_failure_in_hand() {
+    let settled = joining(after(step("s"), &["a"]), Join::Settled);
+    let flow = graph([step("a"), settled.when("false"), step("b")]);
+    let went = ends(&flow, &["start", "slot", "a.1.1 exit 1", "b.1.1 exit 0"]);
+    assert!(went.ends_with("over: tool_failed_fatally at a = nothing [failed 1]"), "{went}");
+}
+
+#[test]
+fn a_reopened_run_leaves_what_went_on_without_the_failed_step() {
+    let flow = graph([
+        step("a"),
+        step("c"),
+        joining(after(step("e"), &["a", "c"]), Join::Any),
+        after(step("f"), &["a"]),
+    ]);
+    let inputs = ["start", "slot", "c.1.1 exit 0", "a.1.1 exit 1", "e.1.1 exit 0", "reopen", "a.2.1 exit 0"];
+    let went = ends(&flow, &inputs);
+    assert_eq!(went, "a.2.1 ok, a.2 is passed, a.2 succeeded, f entered, f.2.1 begins = f.2.1 live");
+}
+
+#[test]
+fn what_was_given_up_before_it_began_is_skipped_to_expressions() {
+    let join = joining(after(step("j"), &["a", "b"]), Join::Any).exec(&["${{ steps.b.status }}"]);
+    let flow = graph([step("a"), step("u"), after(step("b"), &["u"]), join]);
+    let mut driver = Driver::started(&flow);
+    for words in ["slot", "a.1.1 exit 0", "u.1.1 cancelled"] {
+        feed(&mut driver, words);
+    }
+    assert!(format!("{:?}", driver.begun("j.1.1").command).contains("skipped"));
+}
+
+#[test]
+fn a_skipped_step_leaves_what_it_would_have_gone_on_from() {
+    let flow = graph([step("a"), after(step("b").when("false"), &["a"]), after(step("c"), &["b"])]);
+    let mut driver = Driver::started(&flow);
+    feed(&mut driver, "a.1.1 exit 0");
+    assert_eq!(driver.begun("c.1.1").handoff.as_ref().map(ToString::to_string).as_deref(), Some("a.1"));
+}
+
+#[test]
+fn a_bound_that_is_raised_while_the_run_stops_lets_it_go_on() {
+    let limits = crate::flows::limits(&[("agent_hops", "1")]);
+    let flow = crate::flows::bounded_graph(limits, [step("a"), step("b")]);
+    let inputs = ["start", "slot", "more agent_hops 5"];
+    let went = ends(&flow, &inputs);
+    assert_eq!(went, "limits raised, b.1.1 begins = a.1.1 live, b.1.1 live");
+}
+
+#[test]
+fn one_raise_answers_every_question_about_its_bound() {
+    let limits = crate::flows::limits(&[("iterations", "1"), ("on_reached", "ask")]);
+    let flow = crate::flows::bounded_graph(limits, [critic("a", "a", 3), critic("b", "b", 3)]);
+    let mut driver = Driver::started(&flow);
+    for words in ["slot", "a.1.1 exit 1", "b.1.1 exit 1", "a.2.1 exit 1"] {
+        feed(&mut driver, words);
+    }
+    assert_eq!(driver.run.wants().interrupts.len(), 2);
+    let went = feed(&mut driver, "more iterations 5");
+    assert!(driver.run.wants().interrupts.is_empty(), "{went}");
+    assert!(went.contains("a.3.1 begins") || went.contains("b.2.1 begins"), "{went}");
+}

@@ -300,3 +300,23 @@ fn a_run_that_ends_while_a_flow_of_an_item_waits_numbers_its_visits_on() {
     let went = ends(&outer, &inputs);
     assert!(went.starts_with("reopened at b, b.2 has 2 items, 0.b.2 runs build"), "{went}");
 }
+
+#[test]
+fn a_yes_that_was_given_at_the_start_is_for_the_runs_own_steps() {
+    let build = named("build", flow([ask("sure")]));
+    let outer = with(flow([runs("b", "build"), ask("sure")]), [build]);
+    let mut driver = Driver::new(&outer);
+    driver.yes_to = vec![step_id("sure")];
+    driver.feed(driver.start(crate::driver::slot())).unwrap();
+    assert_eq!(driver.question().visit.to_string(), "b.1.sure.1");
+}
+
+#[test]
+fn a_flow_that_a_hint_led_into_may_fail_where_the_step_says_so() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let lenient = triage().with(|step| step.continue_on_error = true);
+    let outer = with(flow([lenient, step("z")]), [build]);
+    let inputs = ["start", "triage.1.1 says Go to flow 'build' step 'link'", "triage.1.link.1.1 exit 1"];
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("triage.1 -> z, z.1.1 begins = z.1.1 live"), "{went}");
+}
