@@ -141,3 +141,32 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
     };
     conclude::conclude(draft, visit, conclusion)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_done_again_unless_it_succeeded_with_the_same_value() {
+        let result = |status| {
+            Arc::new(StepResult {
+                status,
+                summary: String::new(),
+                data: Value::Null,
+                artifacts: Value::Null,
+                report: None,
+                attempt: None,
+            })
+        };
+        let list = |values: &[u64]| values.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let mut before = Fan::of(list(&[1, 2, 3, 4]), 9, None);
+        while before.admit().is_some() {}
+        for (item, status) in
+            [(0, Status::Succeeded), (1, Status::Failed), (2, Status::Succeeded), (3, Status::Succeeded)]
+        {
+            before.settle(item, result(status));
+        }
+        let mut again = Fan::of(list(&[1, 2, 7]), 9, Some(&before));
+        assert_eq!([again.admit(), again.admit(), again.admit()], [Some(1), Some(2), None]);
+    }
+}

@@ -203,3 +203,18 @@ fn an_item_that_cannot_be_handed_over_fails_before_it_starts() {
     assert!(driver.nth_begun(0).is_none());
     assert_eq!(driver.run.status().exit_code(), Some(1));
 }
+
+#[test]
+fn items_that_are_under_way_when_the_run_ends_stay_items() {
+    let two = || each(step("work"), "[1, 2, 3]", Some(1));
+    let went = ends(&flow([two().tries(2)]), &["start", "0.work.1.1 exit 1", "cancel"]);
+    let expected = "cancel by bob, 0.work.1 is an item, 0.work.1 failed, work.1 stops, work.1 failed, \
+                    over: user_cancelled at work = nothing [cancelled 130]";
+    assert_eq!(went, expected);
+    let limits = limits(&[("agent_hops", "1"), ("on_reached", "ask")]);
+    let bounded = crate::flows::bounded(limits, [two()]);
+    let went = ends(&bounded, &["start", "0.work.1.1 exit 0", "stop"]);
+    let expected = "answered stop, stopping: max_agent_hops_exceeded, work.1 stops, work.1 failed, \
+                    over: max_agent_hops_exceeded at work = nothing [exhausted 4]";
+    assert_eq!(went, expected);
+}
