@@ -52,6 +52,6 @@ pub use control::ApplyError;
 pub use event::{Event, Record};
 pub use flow::Flow;
 pub use input::{Input, Refusal, Wants};
-pub use run::{ReplayError, Run};
+pub use run::{Progress, ReplayError, Run};
 pub use settle::MAX_RERUNS;
 pub use status::Status;
