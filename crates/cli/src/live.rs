@@ -9,11 +9,13 @@ pub(crate) mod board;
 pub(crate) mod columns;
 pub(crate) mod ending;
 pub(crate) mod frame;
+mod level;
 mod line;
 mod roster;
 mod rounds;
 mod run_view;
 mod screen;
+mod shape;
 #[cfg(test)]
 mod stage;
 mod store;

@@ -9,9 +9,13 @@ use envoi_contract::{envelope::InterruptKind, handoff::Status as HandoffStatus, 
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
-    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
-    ids::RunId,
+    event::{
+        About, AttemptSettled, Course, FannedOut, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
+        Routed, RunEnded,
+    },
+    ids::{InterruptId, RunId, VisitId},
 };
+use std::collections::BTreeSet;
 
 /// See the module.
 pub(crate) struct Narrator {
@@ -24,12 +28,23 @@ pub(crate) struct Narrator {
     /// Whether the run has been named yet.
     named: bool,
     /// Where the visit leads whose hand-off comes next.
-    leads: Option<String>,
+    leads: Option<(VisitId, String)>,
+    /// Questions that have been shown.
+    shown: BTreeSet<InterruptId>,
 }
 
 impl Narrator {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
-        Self { run, json, quiet: false, live: None, asks_in_place: false, named: false, leads: None }
+        Self {
+            run,
+            json,
+            quiet: false,
+            live: None,
+            asks_in_place: false,
+            named: false,
+            leads: None,
+            shown: BTreeSet::new(),
+        }
     }
 
     /// Says nothing but the end.
@@ -86,6 +101,21 @@ impl Narrator {
         self
     }
 
+    /// These questions are open, and nobody is asked here: those that have not been shown are, and several are counted.
+    pub(crate) fn waits(&mut self, open: &[&InterruptRaised]) {
+        if self.json || self.quiet || self.live.is_some() {
+            return;
+        }
+        for raised in open {
+            if self.shown.insert(raised.interrupt.clone()) {
+                live::say(&question(&self.run, raised, open.len() == 1));
+            }
+        }
+        if open.len() > 1 {
+            live::say(&format!("{} questions are open: envoi inbox {}", open.len(), self.run));
+        }
+    }
+
     pub(crate) fn rest(&mut self, standing: &Standing) {
         let run = &self.run;
         if self.json {
@@ -115,9 +145,18 @@ impl Narrator {
     }
 }
 
-/// How a person answers this question.
-pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
+/// A question in lines; where it is not the only one, the command names it.
+fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
+}
+
+/// How a person answers this question. What decides for all questions of a run is for one that is alone.
+pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    let choose = |choices: &str| format!("envoi answer {} --choice {choices}", raised.interrupt);
     match raised.about {
+        About::InDoubt if !is_alone => choose("rerun|fail"),
+        About::Exhausted if !is_alone => choose("proceed|stop"),
+        About::Blocked | About::Review if !is_alone => choose("proceed|again|stop"),
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
         About::Blocked | About::Review => format!("envoi resume {run} --review proceed|again|stop"),
@@ -160,6 +199,9 @@ impl Narrator {
                 let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
                 format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
             }
+            Event::AttemptSettled(settled) if settled.given_up => {
+                format!("  {:<18} ended (given up)", settled.attempt.to_string())
+            }
             Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
                 format!("  {:<18} in doubt", settled.attempt.to_string())
             }
@@ -168,16 +210,26 @@ impl Narrator {
                 format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
             }
             Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::FannedOut(fanned) => format!("  {:<18} {}", fanned.visit.to_string(), items(fanned)),
+            Event::FlowEntered(entered) => {
+                format!("  {:<18} {}", entered.visit.to_string(), flow_of(entered))
+            }
+            Event::RunStopping(end) => stopping(end),
             Event::Routed(routed) => {
-                self.leads = leads(routed);
-                let line = format!("  {:<18} {}", routed.visit.to_string(), self.leads.as_deref()?);
+                let leads = leads(routed)?;
+                let line = format!("  {:<18} {leads}", routed.visit.to_string());
+                self.leads = Some((routed.visit.clone(), leads));
                 // Only an answer is routed without a hand-off to follow.
                 routed.audit.get("answer").map(|_| line)?
             }
-            Event::HandoffWritten(written) => done(written, self.leads.take().as_deref())?,
+            Event::HandoffWritten(written) => {
+                let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
+                done(written, leads.as_ref().map(|(_, leads)| leads.as_str()))?
+            }
             Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
-                format!("{}\n  answer: {}", raised.question, how_to_answer(&self.run, raised))
+                self.shown.insert(raised.interrupt.clone());
+                question(&self.run, raised, self.shown.len() == 1)
             }
             _ => return None,
         })
@@ -203,7 +255,7 @@ fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
     let (visit, handoff) = (written.visit.to_string(), &written.handoff);
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
-        HandoffStatus::Skipped => "skipped: its condition is false".to_owned(),
+        HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
         HandoffStatus::Succeeded => {
             let took = format!("done in {}", seconds(handoff.duration_ms));
             let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
@@ -211,6 +263,43 @@ fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
         }
     };
     Some(format!("  {visit:<18} {told}"))
+}
+
+/// `Given up: …` says itself what became of a visit; every other reason is why it was not done.
+fn skipped(reason: &str) -> String {
+    let mut said = reason.to_owned();
+    if let Some(first) = said.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    if said.starts_with("given up") { said } else { format!("skipped: {said}") }
+}
+
+/// The items of a visit that is done for each of several values.
+pub(crate) fn items(fanned: &FannedOut) -> String {
+    let items = match fanned.items.len() {
+        1 => "1 item".to_owned(),
+        many => format!("{many} items"),
+    };
+    let bound = if fanned.width < fanned.items.len() {
+        format!(", {} at a time", fanned.width)
+    } else {
+        String::new()
+    };
+    format!("has {items}{bound}")
+}
+
+/// The flow that a visit runs.
+pub(crate) fn flow_of(entered: &FlowEntered) -> String {
+    match &entered.at {
+        Some(step) => format!("leads into flow {} at {step}", entered.flow),
+        None if entered.resumes => format!("takes up flow {} where it stopped", entered.flow),
+        None => format!("runs flow {}", entered.flow),
+    }
+}
+
+/// A run that starts nothing more.
+pub(crate) fn stopping(end: &RunEnded) -> String {
+    format!("stopping, as soon as what is running is over: {}", end.reason)
 }
 
 /// The first line with something in it, at most 100 characters.

@@ -15,7 +15,7 @@ use envoi_kernel::{
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId},
     input::{Answer, AttemptResult, Slot, Start},
 };
-use std::{fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 /// See the module.
 pub(crate) struct Play {
@@ -35,7 +35,14 @@ fn by() -> Principal {
 impl Play {
     /// Its first attempt has just begun.
     pub(crate) fn of(flow: &str) -> Self {
-        let flow = Arc::new(envoi_flow::load("flow.yaml", flow).unwrap().flow);
+        Self::of_parts(flow, &[])
+    }
+
+    /// A flow that names others.
+    pub(crate) fn of_parts(flow: &str, parts: &[(&str, &str)]) -> Self {
+        let parts: BTreeMap<String, String> =
+            parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let flow = Arc::new(envoi_flow::load_with("flow.yaml", flow, &parts).unwrap().flow);
         let mut play = Self { run: Run::new(Arc::clone(&flow)), board: Board::new(&flow), now: 1_000_000 };
         play.decide(Input::Start(Box::new(Start {
             run: RunId::new("run_01m80gf6h0fmgtayzvm0vd1k9a").unwrap(),
@@ -76,6 +83,22 @@ impl Play {
 
     /// The live attempt ends after so long; the first file is one that it made.
     pub(crate) fn ends(&mut self, ms: u64, code: i32, text: &str, files: &[&str]) -> &mut Self {
+        self.end(self.attempt(), (ms, Outcome::Exited { code }), text, files)
+    }
+
+    /// This attempt has ended just now, so long after its start.
+    pub(crate) fn ended(&mut self, attempt: &str, ms: u64, code: i32, text: &str) -> &mut Self {
+        self.now -= i64::try_from(ms).unwrap();
+        self.end(AttemptId::parse(attempt).unwrap(), (ms, Outcome::Exited { code }), text, &[])
+    }
+
+    fn end(
+        &mut self,
+        attempt: AttemptId,
+        (ms, outcome): (u64, Outcome),
+        text: &str,
+        files: &[&str],
+    ) -> &mut Self {
         let started_at = self.now();
         self.wait(i64::try_from(ms).unwrap());
         let file = |path: &&str| FileChange {
@@ -85,8 +108,8 @@ impl Play {
             before: None,
         };
         let result = Box::new(AttemptResult {
-            attempt: self.attempt(),
-            outcome: Outcome::Exited { code },
+            attempt,
+            outcome,
             started_at,
             duration_ms: ms,
             text: text.to_owned(),
@@ -122,6 +145,26 @@ impl Play {
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
         let attempt = self.attempt();
         self.board.output(&attempt, line.to_owned());
+        self
+    }
+
+    /// This attempt has written a line.
+    pub(crate) fn wrote(&mut self, attempt: &str, line: &str) -> &mut Self {
+        self.board.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
+        self
+    }
+
+    /// This attempt is in doubt.
+    pub(crate) fn doubts(&mut self, attempt: &str) -> &mut Self {
+        let attempt = AttemptId::parse(attempt).unwrap();
+        self.decide(Input::InDoubt { attempt, evidence: Value::Null, slot: slot() })
+    }
+
+    /// There is room for everything.
+    pub(crate) fn fills(&mut self) -> &mut Self {
+        while !self.run.wants().ready.is_empty() {
+            self.decide(Input::SlotFree(slot().unwrap()));
+        }
         self
     }
 

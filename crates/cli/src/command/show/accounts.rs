@@ -123,7 +123,7 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
 }
 
 /// A table as it is where it has room, else one cell a line.
-fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
+pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = output::table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
@@ -133,7 +133,7 @@ fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let row = |row: &Vec<String>| -> String {
         let mut cells = header.iter().zip(row);
         let first = cells.next().map_or_else(String::new, |(_, cell)| format!("{cell}\n"));
-        let cells = cells.filter(|(_, cell)| *cell != "-");
+        let cells = cells.filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
         cells.fold(first, |text, (name, cell)| format!("{text}  {}: {cell}\n", name.to_lowercase()))
     };
     rows.iter().map(row).collect()
