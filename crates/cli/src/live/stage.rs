@@ -1,10 +1,11 @@
 //! Runs to look at, for tests: a flow, played through the kernel itself, with a board that hears every record.
 
 use super::{
-    board::Board,
+    board::{Board, State},
     columns::Charset,
     frame::{Look, frame},
 };
+use crate::place;
 use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
@@ -12,7 +13,7 @@ use envoi_contract::{
 use envoi_kernel::{
     Input, Run,
     event::{Change, FileChange, Outcome},
-    ids::{AttemptId, InterruptId, Principal, RunId, TimerId},
+    ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
@@ -74,7 +75,25 @@ impl Play {
             self.run.apply(record).unwrap();
             self.board.record(record);
         }
+        self.assert_in_view();
         self
+    }
+
+    /// Everything that is live, being ended or asked has a row that says so.
+    fn assert_in_view(&mut self) {
+        let wants = self.run.wants();
+        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
+        for attempt in &wants.attempts {
+            assert_eq!(stands(&attempt.visit), Some(State::Running), "{attempt}");
+        }
+        for attempt in &wants.ending {
+            let shown = core::iter::successors(Some(attempt.visit.clone()), place::whole);
+            assert_eq!(shown.last().and_then(|visit| stands(&visit)), Some(State::Ending), "{attempt}");
+        }
+        for raised in self.run.interrupts() {
+            let stands = stands(&raised.visit);
+            assert!(matches!(stands, Some(State::Asked | State::InDoubt)), "{}: {stands:?}", raised.visit);
+        }
     }
 
     pub(crate) fn attempt(&self) -> AttemptId {
