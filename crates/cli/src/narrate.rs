@@ -159,7 +159,9 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
         About::Blocked | About::Review if !is_alone => choose("proceed|again|stop"),
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
-        About::Blocked | About::Review => format!("envoi resume {run} --review proceed|again|stop"),
+        About::Blocked | About::Review | About::Stuck => {
+            format!("envoi resume {run} --review proceed|again|stop")
+        }
         About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
             format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)

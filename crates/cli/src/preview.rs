@@ -71,6 +71,7 @@ fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
         "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
         "iterations" => Ledger { iterations: count, ..Ledger::default() },
+        "rounds" => Ledger { rounds: count, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
         "cost_usd" => Ledger { cost, ..Ledger::default() },
         _ => Ledger::default(),
@@ -122,6 +123,7 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
             Some(format!("goes to step `{step}`, after which the run ends as failed"))
         }
         Course::Enter(step) => Some(format!("goes on with step `{step}`{}", title(flow, step))),
+        Course::Round(step) => Some(format!("begins another round at step `{step}`")),
         Course::LoopBack(step) => Some(format!("goes back to step `{step}`")),
         Course::Done(done) => end.or_else(|| beside_others(*done, records)),
         Course::Gathered => None,

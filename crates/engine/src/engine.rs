@@ -9,6 +9,7 @@ use crate::{
     active::{Active, InFlight, Request},
     message::{self, Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
+    outputs,
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
@@ -255,7 +256,11 @@ impl Engine {
         }
         self.used_slots = self.used_slots.saturating_sub(1);
         let (input, blobs) = match settlement {
-            Settlement::Finished { result, blobs } => (Input::Settled { result, slot: None }, blobs),
+            Settlement::Finished { mut result, blobs } => {
+                result.misfit =
+                    active.run.step(&attempt.visit).and_then(|step| outputs::misfit(step, &result));
+                (Input::Settled { result, slot: None }, blobs)
+            }
             Settlement::InDoubt { evidence } => {
                 (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
             }

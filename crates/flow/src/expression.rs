@@ -126,7 +126,8 @@ impl Checker<'_> {
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
                 Kind::Path { members, call } => {
-                    if open.contains(&found.name) && !self.globals.contains(&found.name) {
+                    let ours = verdict::STATUS.contains(&found.name.as_str());
+                    if open.contains(&found.name) && (ours || !self.globals.contains(&found.name)) {
                         told = self.path(&found, members, *call);
                     }
                 }

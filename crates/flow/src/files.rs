@@ -12,7 +12,11 @@ use crate::{
 use core::fmt;
 use envoi_contract::json::Value;
 use envoi_kernel::flow::{Flow, Secret, SecretSource};
-use std::{collections::BTreeMap, rc::Rc, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 /// Where the texts of named flows come from.
 pub trait Files {
@@ -290,10 +294,37 @@ impl Loader<'_> {
                 );
             }
         }
+        if outermost && !parts.is_empty() {
+            self.check_variables(&flow, root, parts.keys(), problems);
+        }
         if !parts.is_empty() {
             flow.digest = tree::digest_with(root, parts);
         }
         Some(flow)
+    }
+
+    /// Commands of all flows see the secrets of the run: none of them is a variable of another flow as well.
+    fn check_variables<'p>(
+        &self,
+        flow: &Flow,
+        root: &Node,
+        paths: impl Iterator<Item = &'p String>,
+        problems: &mut Problems,
+    ) {
+        let named =
+            paths.filter_map(|path| Some((format!("`{path}`"), &*self.known.get(path)?.as_ref()?.flow)));
+        for (path, of) in core::iter::once(("this file".to_owned(), flow)).chain(named) {
+            let variables = of.env.iter().chain(of.steps.iter().flat_map(|step| &step.env));
+            let mut told = BTreeSet::new();
+            for (name, _) in variables {
+                if flow.secrets.iter().any(|secret| secret.name == *name) && told.insert(name) {
+                    let message =
+                        format!("`{name}` is a secret of the run, and a variable of `env` in {path}");
+                    let help = "a command would see only one of them; rename the other";
+                    problems.add(Diagnostic::invalid(root.span, message).help(help));
+                }
+            }
+        }
     }
 
     /// All that `paths` name, directly or not.

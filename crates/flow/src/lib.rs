@@ -57,7 +57,10 @@ pub use read::parse_duration;
 
 use diagnostic::Problems;
 use draft::Draft;
-use envoi_kernel::{flow::Flow, ids::FlowId};
+use envoi_kernel::{
+    flow::{Flow, InputCheck},
+    ids::FlowId,
+};
 use graph::Graph;
 use std::collections::BTreeMap;
 use yaml::Node;
@@ -162,6 +165,7 @@ fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
         steps: draft.steps.iter().map(|step| step.step.clone()).collect::<Option<_>>()?,
         graph: draft.steps.iter().any(|step| step.waits.named),
         goals,
+        input_check: InputCheck(inputs::check_all),
         flows: BTreeMap::new(),
         digest: tree::digest(root),
     })

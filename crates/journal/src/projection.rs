@@ -86,7 +86,7 @@ impl Progress {
                 self.live_attempts = self.live_attempts.saturating_sub(1);
             }
             Event::Routed(routed) => match &routed.course {
-                Course::Enter(step) | Course::LoopBack(step) => self.enter(step),
+                Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => self.enter(step),
                 Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
             },
             Event::StepEntered(entered) => self.enter(&entered.step),

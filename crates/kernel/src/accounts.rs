@@ -1,12 +1,12 @@
-//! Who has used what: each step's ledger, and what live attempts have set aside.
+//! What live attempts have set aside, what is charged for which, and which step's account that goes to.
 //!
-//! Every change gives what it adds to the run's own ledger, so that the steps' ledgers always sum up to it. What is set aside
-//! stands under the attempt and not under its visit: it is held until that attempt is known to be over, whatever became of
-//! the visit meanwhile. Which bound that reaches is [`crate::bounds`]'s business.
+//! What is set aside stands under the attempt and not under its visit: it is held until that attempt is known to be over,
+//! whatever became of the visit meanwhile. Decisions read that and the run's own ledger; the steps' accounts are for people,
+//! and kept apart ([`charge`]), so that a decision on a long flow need not copy them.
 
 use crate::{
     budget,
-    event::{AttemptSettled, AttemptStarted, Outcome},
+    event::{AttemptSettled, AttemptStarted, Event, Outcome},
     flow::Budget,
     ids::{AttemptId, VisitId},
     ledger::Ledger,
@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Accounts {
-    by_step: BTreeMap<String, Ledger>,
     /// Budgets of attempts that are not settled.
     reserved: BTreeMap<AttemptId, Budget>,
     /// What attempts in doubt were charged with, while their result may still come.
@@ -30,30 +29,23 @@ impl Accounts {
         if let Some(budget) = event.reserved {
             self.reserved.insert(event.attempt.clone(), budget);
         }
-        self.charge(&event.attempt.visit, Ledger { agent_hops: 1, ..Ledger::default() })
+        Ledger { agent_hops: 1, ..Ledger::default() }
     }
 
-    /// An attempt is over: what was set aside is free again, what it used is charged. One in doubt may have used all that
-    /// it was given, and is charged with that; if its result comes after all, what it used beyond that is added, and
-    /// nothing is given back.
+    /// An attempt is over: what was set aside is free again, and this is what it is charged with. One in doubt may have used
+    /// all that it was given, and is charged with that; if its result comes after all, what it used beyond that is added,
+    /// and nothing is given back.
     pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
         let budget = self.reserved.remove(&event.attempt).unwrap_or_default();
         let reported = Ledger { wall_time_ms: event.duration_ms, ..budget::reported(&event.metrics) };
-        let more = if matches!(event.outcome, Outcome::InDoubt { .. }) {
+        if matches!(event.outcome, Outcome::InDoubt { .. }) {
             let all = Ledger { wall_time_ms: event.duration_ms, ..budget::whole(&budget) };
             if all != Ledger::default() {
                 self.in_doubt.insert(event.attempt.clone(), all.clone());
             }
-            all
-        } else {
-            reported.beyond(&self.in_doubt.remove(&event.attempt).unwrap_or_default())
-        };
-        self.charge(&event.attempt.visit, more)
-    }
-
-    /// The loop that `visit` closes goes back.
-    pub(crate) fn went_back(&mut self, visit: &VisitId) -> Ledger {
-        self.charge(visit, Ledger { iterations: 1, ..Ledger::default() })
+            return all;
+        }
+        reported.beyond(&self.in_doubt.remove(&event.attempt).unwrap_or_default())
     }
 
     /// All that is set aside.
@@ -67,15 +59,18 @@ impl Accounts {
     pub(crate) fn is_free(&self) -> bool {
         self.reserved.is_empty()
     }
+}
 
-    /// What each step has used.
-    pub(crate) fn by_step(&self) -> &BTreeMap<String, Ledger> {
-        &self.by_step
-    }
-
-    fn charge(&mut self, visit: &VisitId, more: Ledger) -> Ledger {
-        self.by_step.entry(key(visit)).or_default().add(&more);
-        more
+/// Puts what `event` has added to the run's ledger into the account of its step.
+pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more: &Ledger) {
+    let visit = match event {
+        Event::AttemptStarted(event) => &event.attempt.visit,
+        Event::AttemptSettled(event) => &event.attempt.visit,
+        Event::Routed(event) => &event.visit,
+        _ => return,
+    };
+    if *more != Ledger::default() {
+        by_step.entry(key(visit)).or_default().add(more);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     ids::{StepId, VisitId},
     inner,
     input::{Refusal, Slot},
-    limit, render, verify,
+    limit, render, rounds, verify,
 };
 use envoi_contract::skill_report::SkillError;
 
@@ -92,7 +92,10 @@ fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refus
     let (flow, frame) = (draft.control.flow(draft.flow, &scope), draft.control.frame(&scope));
     let Some(step) = flow.step(&step) else { return Ok(()) };
     let losers: Vec<StepId> = match step.join {
-        Join::Any | Join::Quorum(_) => graph::losers(flow, frame, step).into_iter().cloned().collect(),
+        Join::Any | Join::Quorum(_) => {
+            let lost = graph::losers(flow, frame, step, |step| is_open(draft, &scope, step));
+            lost.into_iter().cloned().collect()
+        }
         Join::All | Join::Settled => Vec::new(),
     };
     let at = At { flow, step, scope, item: None };
@@ -120,9 +123,13 @@ fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
 
 /// Moves the first visit that can be moved; false when all of them wait.
 fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
-    let ready: Vec<VisitId> = draft.control.ready(draft.flow).cloned().collect();
-    for visit in ready {
+    let movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    for visit in movable {
         let at = draft.at(&visit)?;
+        if let Some(error) = rounds::begin(draft, &visit, &at)? {
+            conclude::conclude(draft, &visit, Conclusion::Failed(error))?;
+            return Ok(true);
+        }
         match entry(draft, &at) {
             Entry::Ask(plan) => ask::ask(draft, &visit, plan)?,
             Entry::Skip(why) => conclude::conclude(draft, &visit, Conclusion::Skipped(why))?,
@@ -167,6 +174,10 @@ fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
     if at.flow.graph && graph::joined(frame, step) == Joined::Missed {
         let message = format!("too few of the steps that `{}` needs have succeeded", at.id());
         return Some(Entry::Broken(SkillError { code: "JOIN_NOT_MET".to_owned(), message }));
+    }
+    let no_goals = draft.control.goals.as_ref().is_some_and(|goals| goals.all.is_empty());
+    if no_goals && rounds::is_of_a_round(draft.flow, at) {
+        return Some(Entry::Skip("There are no goals"));
     }
     let content = step.regardless || step.join != Join::All;
     let after_failure = match &step.condition {

@@ -15,7 +15,7 @@ use crate::{
     expire,
     flow::{AskPlan, Step},
     input::{Answer, Refusal},
-    limit, loops,
+    limit, loops, rounds,
     route::{self, Decided},
     verdict,
 };
@@ -75,6 +75,7 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],
+        About::Stuck => vec![Choice::Again, Choice::Proceed, Choice::Stop],
         About::Ask => {
             let yes =
                 if raised.kind() == InterruptKind::Clarification { Choice::Respond } else { Choice::Approve };
@@ -123,7 +124,7 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
         Choice::Fail => fail(draft, &raised),
         Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, &answered),
         _ => {
-            let decided = decided(at, &answered).naming_next();
+            let decided = about_rounds(draft, &raised, decided(at, &answered)).naming_next();
             conclude::close(draft, &raised.visit, decided, None)
         }
     }
@@ -136,6 +137,9 @@ fn check_choice(
     choice: Choice,
 ) -> Result<(), Refusal> {
     let accepted = accepts(at.step, raised);
+    if choice == Choice::Again && raised.about == About::Stuck {
+        return rounds::may_go_again(draft).map_err(|bound| Refusal::PastBound { bound });
+    }
     let of_a_loop = matches!(raised.about, About::Exhausted | About::Blocked | About::Review | About::Ask);
     let closes_one = raised.about != About::Ask || at.step.routing.loop_to.is_some();
     if choice == Choice::Again && of_a_loop && closes_one {
@@ -317,6 +321,13 @@ fn raise(
     if draft.control.open.contains_key(&raised.visit) {
         return Ok(());
     }
+    if limit::bound(&raised.evidence) == "rounds" {
+        let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
+        let course = rounds::next(draft).unwrap_or(Course::Stop);
+        let mut decided = Decided::new(signal, course, verdict::audit(answered));
+        decided.answer = Some(answered.interrupt.clone());
+        return conclude::close(draft, &raised.visit, decided, None);
+    }
     let target = limit::back_to(&raised.evidence).unwrap_or_else(|| loops::back_target(at.step).clone());
     let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
     let mut decided = Decided::new(signal, Course::LoopBack(target), verdict::audit(answered));
@@ -338,6 +349,17 @@ fn stop_at_bound(
         stopped_by: Some(ending::step_at_the_top(draft, &raised.visit)),
     };
     ending::stop(draft, end)
+}
+
+/// Another round is more than another time at the step that ended one; going on leaves the goals as they are.
+fn about_rounds(draft: &Draft<'_>, raised: &InterruptRaised, mut decided: Decided) -> Decided {
+    if raised.about == About::Stuck {
+        if let (Course::LoopBack(_), Some(round)) = (&decided.course, rounds::next(draft)) {
+            decided.course = round;
+        }
+        decided.past_rounds = true;
+    }
+    decided
 }
 
 fn decided(at: &At<'_>, answered: &InterruptAnswered) -> Decided {

@@ -78,6 +78,13 @@ pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -
     (!tally.fits(0)).then(|| reached("iterations", tally.told("iterations")))
 }
 
+/// The bound of all rounds, if it forbids a further one.
+pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
+    let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
+    let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
+    (!tally.fits(0)).then(|| reached("rounds", tally.told("rounds")))
+}
+
 /// How one bound stands.
 #[derive(Debug, Clone, Copy)]
 struct Tally {
@@ -133,6 +140,7 @@ pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
         "wall_time" => "time_limit_exceeded",
         "cost_usd" => "cost_limit_exceeded",
         "iterations" => "max_iterations_exceeded",
+        "rounds" => "max_stages_exceeded",
         _ => return None,
     })
 }
@@ -143,7 +151,8 @@ pub(crate) fn is_of_the_run(ended: &str) -> bool {
 }
 
 /// The bounds of `limits`, by their keys.
-pub(crate) const NAMES: [&str; 5] = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
+pub(crate) const NAMES: [&str; 6] =
+    ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "rounds"];
 
 /// What of `more` is for the bound of this name.
 pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
@@ -153,13 +162,16 @@ pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
         "wall_time" => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
         "cost_usd" => Ledger { cost: more.cost, ..Ledger::default() },
         "iterations" => Ledger { iterations: more.iterations, ..Ledger::default() },
+        "rounds" => Ledger { rounds: more.rounds, ..Ledger::default() },
         _ => Ledger::default(),
     }
 }
 
 /// Whether the flow limits what the bound of this name counts.
-pub(crate) fn is_limited(limits: &Limits, name: &str) -> bool {
+pub(crate) fn is_limited(flow: &Flow, name: &str) -> bool {
+    let limits = &flow.limits;
     match name {
+        "rounds" => flow.goals.is_some(),
         "agent_hops" => limits.agent_hops.is_some(),
         "llm_calls" => limits.llm_calls.is_some(),
         "wall_time" => limits.wall_time_ms.is_some(),

@@ -17,6 +17,7 @@ use crate::{
     ids::VisitId,
     inner,
     input::Refusal,
+    rounds,
     route::{self, Decided},
     subject,
 };
@@ -93,7 +94,8 @@ pub(crate) fn leave(
     told: Told,
     decided: Decided,
 ) -> Result<(), Refusal> {
-    let decided = decided.naming_next();
+    rounds::mark(draft, visit, told.status, &decided)?;
+    let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
     let handoff = write_handoff(draft, visit, told, &decided)?;
     close(draft, visit, decided, Some(handoff))
 }
@@ -106,8 +108,7 @@ pub(crate) fn close(
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
     let at = &draft.at(visit)?;
-    let decided = diversion::end_of(draft, at, within_cancel(draft, decided));
-    let decided = ending::placed(draft, at, decided);
+    let decided = within_the_run(draft, at, decided);
     if let Course::LoopBack(target) = &decided.course {
         give_up::repeated(draft, at, visit, target)?;
     }
@@ -129,11 +130,20 @@ pub(crate) fn close(
         inner::enter_by_hint(draft, visit, &flow, &step)?;
     }
     match end {
-        Some(end) if of_the_run => ending::stop(draft, end),
+        Some(end) if of_the_run => {
+            let stopped_by = Some(ending::step_at_the_top(draft, visit));
+            ending::stop(draft, RunEnded { stopped_by, ..end })
+        }
         Some(end) if stops => ending::end_flow(draft, &at.scope, end),
         None if complete => ending::complete(draft, &at.scope),
         _ => Ok(()),
     }
+}
+
+/// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
+fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+    let decided = diversion::end_of(draft, at, within_cancel(draft, decided));
+    rounds::end_of(draft, at, ending::placed(draft, at, decided))
 }
 
 /// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that

@@ -16,9 +16,10 @@ use crate::{
     flow::{Flow, Overdue},
     frame::{Diverted, Frame, Kept, Standing, StepResult},
     graph,
-    ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
+    ids::{AttemptId, FlowId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
     loops,
+    rounds::Goals,
     verify::{self, Doubt, Said},
 };
 use envoi_contract::{
@@ -56,8 +57,13 @@ pub(crate) struct Control {
     pub(crate) top: Frame,
     /// Flows that steps run, by their scope.
     pub(crate) inner: BTreeMap<String, Frame>,
+    /// Flows that are done with, by their scope, while results of attempts in them may still come.
+    #[serde(default)]
+    pub(crate) left: BTreeMap<String, FlowId>,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
+    /// What the run is for, once its first round has begun.
+    pub(crate) goals: Option<Goals>,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
@@ -97,7 +103,7 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
-    /// The last of them, with what its verification needs to know; `None` once it has been run again.
+    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
     #[serde(default)]
     pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
@@ -190,13 +196,26 @@ impl Control {
                 Ok(())
             }
             Event::StepsGivenUp(event) => {
-                self.frame_mut(&event.scope).passed_by.extend(event.steps.iter().cloned());
+                let frame = self.frame_mut(&event.scope);
+                frame.passed_by.extend(event.steps.iter().cloned());
+                // What a person was to say of one of them is not awaited any more.
+                event.steps.iter().for_each(|step| frame.step(step).held = false);
                 Ok(())
             }
             Event::FannedOut(event) => self.fanned_out(event),
+            Event::GoalsSet(event) => {
+                self.goals = Some(Goals::of(event.goals.clone()));
+                self.ledger.rounds = 1;
+                Ok(())
+            }
+            Event::GoalsReached(event) => {
+                let goals = self.goals.as_mut().ok_or("the run has no goals")?;
+                goals.reached.extend(event.goals.iter().cloned());
+                Ok(())
+            }
             Event::FlowEntered(event) => self.flow_entered(flow, event),
             Event::FlowReturned(event) => {
-                self.inner.remove(&event.visit.inside());
+                self.drop_flow(&event.visit.inside());
                 if let Some(open) = self.open.get_mut(&event.visit) {
                     open.state = VisitState::Returned(event.data.clone());
                 }
@@ -265,8 +284,15 @@ impl Control {
 
     /// The flow of a scope; `flow` is the run's own.
     pub(crate) fn flow<'f>(&self, flow: &'f Flow, scope: &str) -> &'f Flow {
-        let named = self.inner.get(scope).and_then(|frame| frame.flow.as_ref());
-        named.and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
+        self.flow_id(scope).and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
+    }
+
+    /// Which flow a scope is of; `None`: the run's own.
+    pub(crate) fn flow_id(&self, scope: &str) -> Option<&FlowId> {
+        match self.inner.get(scope) {
+            Some(frame) => frame.flow.as_ref(),
+            None => self.left.get(scope),
+        }
     }
 
     /// Every flow under way, the run's own first.
@@ -275,6 +301,7 @@ impl Control {
     }
 
     fn open_visit(&mut self, scope: &str, step: &StepId) {
+        self.leave_hint(scope, step);
         let state = self.frame_mut(scope).step(step);
         state.visits = state.visits.saturating_add(1);
         let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
@@ -297,7 +324,31 @@ impl Control {
     /// The flow of this scope, and those within it, are done with.
     fn drop_flow(&mut self, inside: &str) {
         let within = format!("{inside}.");
-        self.inner.retain(|scope, _| scope != inside && !scope.starts_with(&within));
+        let is_meant = |scope: &String| scope == inside || scope.starts_with(&within);
+        let meant: Vec<String> = self.inner.keys().filter(|scope| is_meant(scope)).cloned().collect();
+        for scope in meant {
+            self.take_flow(&scope);
+        }
+    }
+
+    /// Takes the flow of this scope out. Whose results may still come stays known.
+    fn take_flow(&mut self, scope: &str) -> Option<Frame> {
+        let frame = self.inner.remove(scope)?;
+        let awaited = self.abandoned.iter().any(|attempt| attempt.visit.frame() == scope);
+        if let Some(flow) = frame.flow.as_ref().filter(|_| awaited) {
+            self.left.insert(scope.to_owned(), flow.clone());
+        }
+        Some(frame)
+    }
+
+    /// The flow that a hint of this step led into is done with.
+    fn leave_hint(&mut self, scope: &str, step: &StepId) {
+        let of_it = |caller: &VisitId| caller.scope == scope && caller.step == *step;
+        let hinted = |frame: &Frame| frame.by_hint && frame.caller.as_ref().is_some_and(of_it);
+        let inside = self.inner.iter().find(|(_, frame)| hinted(frame)).map(|(inside, _)| inside.clone());
+        if let Some(inside) = inside {
+            self.drop_flow(&inside);
+        }
     }
 
     fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
@@ -356,7 +407,7 @@ impl Control {
     /// The flow goes on where it stopped, as a part of a new visit.
     fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
         let scope = visit.inside();
-        let mut frame = self.inner.remove(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
+        let mut frame = self.take_flow(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
         (frame.caller, frame.over) = (Some(visit.clone()), false);
         let stopped = frame.failing.take().and_then(|end| end.stopped_by).or_else(|| frame.stopped_at.take());
         frame.diverted.retain(|diverted| Some(&diverted.step) != stopped.as_ref());
@@ -378,9 +429,6 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
-        if event.verifies.is_none() {
-            visit.doubt = None;
-        }
         visit.plan = Some(Arc::new(event.clone()));
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
@@ -390,6 +438,10 @@ impl Control {
         if event.late {
             self.abandoned.remove(&event.attempt);
             self.ending.remove(&event.attempt);
+            let scope = event.attempt.visit.frame();
+            if !self.abandoned.iter().any(|attempt| attempt.visit.frame() == scope) {
+                self.left.remove(scope);
+            }
             self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
@@ -448,7 +500,7 @@ impl Control {
                     state.sent_back_by.clone_from(&event.answer);
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
-                let stays = |at: &StepId| of.position(target) > of.position(at);
+                let stays = |at: &StepId| !graph::is_back(of, at, target);
                 frame.diverted.retain(|diverted| stays(&diverted.step));
                 let failed = frame.failing.as_ref().and_then(|end| end.stopped_by.as_ref());
                 if failed.is_some_and(|failed| !stays(failed)) {
@@ -459,10 +511,21 @@ impl Control {
                     frame.reset(&again);
                     for step in again {
                         self.forget(&scope, step);
+                        self.leave_hint(&scope, step);
                     }
                 }
-                self.ledger.add(&self.accounts.went_back(&event.visit));
-                self.open_anew(&scope, target);
+                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                // A step that was given up before its needs were over is entered when they are.
+                if !of.graph || graph::may_enter(of, self.frame(&scope), target) {
+                    self.open_anew(&scope, target);
+                }
+            }
+            Course::Round(first) => {
+                loops::start_round(of, &mut frame.loops, step, first);
+                frame.diverted.clear();
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                self.goals.as_mut().ok_or("the run has no goals")?.next_round();
+                self.open_anew(&scope, first);
             }
             Course::Done(done) => {
                 let standing = match (done, &event.end) {
@@ -511,7 +574,10 @@ impl Control {
                 fan.settle(usize::try_from(item).unwrap_or(usize::MAX), result);
             }
             self.drop_flow(&id.inside());
-            self.admit_items(&whole);
+            // An item is skipped only with all the others, when the step is given up.
+            if status != HandoffStatus::Skipped {
+                self.admit_items(&whole);
+            }
             return Ok(());
         }
         let kept = match (status, open.fan) {
@@ -536,7 +602,7 @@ impl Control {
             About::Ask => Some(VisitState::Asked),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
-            About::Exhausted | About::Blocked | About::Review => None,
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
         };
         if let Some(state) = waits {
             self.visit(&event.visit)?.state = state;
@@ -574,7 +640,7 @@ impl Control {
                     visit.state = VisitState::Ready;
                 }
             }
-            About::Exhausted | About::Blocked | About::Review => {}
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
         }
         Ok(())
     }
@@ -623,6 +689,10 @@ impl Control {
             return Err("an attempt is still live".to_owned());
         }
         self.take_back_unstarted_visits();
+        let hinted = self.inner.iter().filter(|(_, frame)| frame.by_hint).map(|(inside, _)| inside.clone());
+        for inside in hinted.collect::<Vec<_>>() {
+            self.drop_flow(&inside);
+        }
         self.timers.clear();
         self.interrupts.clear();
         self.votes.clear();
@@ -633,6 +703,10 @@ impl Control {
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in core::mem::take(&mut self.open) {
+            // The flow of an item is done with when its item is.
+            if !id.frame().is_empty() && !self.inner.contains_key(id.frame()) {
+                continue;
+            }
             let frame = self.frame_mut(id.frame());
             frame.stopped_at = Some(id.step.clone());
             if visit.attempts > 0 || id.item().is_some() {
@@ -659,10 +733,15 @@ impl Control {
 
     /// Visits that only a free slot, or a look, keeps from going on.
     pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
+        self.movable().filter(move |id| !bounds::is_held_up(flow, self, id))
+    }
+
+    /// These, and those that could not start because of what others have set aside; but they may have nothing to start.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
         // What was given up may still write into the workspace.
         let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
         let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
-        ready.map(|(id, _)| id).filter(move |id| !bounds::is_held_up(flow, self, id))
+        ready.map(|(id, _)| id)
     }
 
     /// Whether nothing starts before a person has said what becomes of a bound that is reached.

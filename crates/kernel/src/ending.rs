@@ -37,7 +37,9 @@ pub(crate) fn placed(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
     let next = match &decided.course {
         Course::Enter(next) => at.flow.step(next),
         Course::Stop | Course::Complete => at.flow.after(at.id()),
-        Course::LoopBack(_) | Course::Hold | Course::Done(_) | Course::Gathered => return decided,
+        Course::LoopBack(_) | Course::Hold | Course::Round(_) | Course::Done(_) | Course::Gathered => {
+            return decided;
+        }
     };
     decided.course = match next.filter(|next| leads_to_one_regardless(at.flow, next)) {
         Some(next) => Course::Enter(next.id.clone()),

@@ -44,6 +44,10 @@ pub enum Event {
     StepsGivenUp(StepsGivenUp),
     /// A visit is done once for each of these values.
     FannedOut(Box<FannedOut>),
+    /// What the run is for; its first round begins.
+    GoalsSet(GoalsSet),
+    /// Goals are reached.
+    GoalsReached(GoalsReached),
     /// A flow begins as a part of this run.
     FlowEntered(Box<FlowEntered>),
     /// The flow that a visit ran is complete.
@@ -91,6 +95,8 @@ impl Event {
             Event::StepEntered(_) => "step_entered",
             Event::StepsGivenUp(_) => "steps_given_up",
             Event::FannedOut(_) => "fanned_out",
+            Event::GoalsSet(_) => "goals_set",
+            Event::GoalsReached(_) => "goals_reached",
             Event::FlowEntered(_) => "flow_entered",
             Event::FlowReturned(_) => "flow_returned",
             Event::AttemptStarted(_) => "attempt_started",
@@ -173,6 +179,25 @@ pub struct FannedOut {
     pub items: Vec<Value>,
     /// The most that are under way at once.
     pub width: usize,
+}
+
+/// See [`Event::GoalsSet`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalsSet {
+    /// Each once, in order.
+    pub goals: Vec<String>,
+}
+
+/// See [`Event::GoalsReached`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalsReached {
+    /// The visit that reached them.
+    pub visit: VisitId,
+    /// Those that were open.
+    pub goals: Vec<String>,
+    /// What a report named that is no goal of the run; nothing follows from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 /// See [`Event::FlowEntered`]. Its scope is [`VisitId::inside`] of the visit.
@@ -395,6 +420,8 @@ pub enum Course {
     Enter(StepId),
     /// Goes back to this step; counts as an iteration of the loop that the routed step closes.
     LoopBack(StepId),
+    /// Begins the next round at this step: goals are open.
+    Round(StepId),
     /// In a graph: the step is over, and what needs it is looked at.
     Done(Done),
     /// An item is over; the step goes on when all of its items are.
@@ -452,7 +479,7 @@ impl InterruptRaised {
         self.kind.unwrap_or(match self.about {
             About::InDoubt => InterruptKind::SystemError,
             About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
-            About::Blocked | About::Review => InterruptKind::AgentReview,
+            About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
         })
     }
@@ -481,6 +508,8 @@ pub enum About {
     Review,
     /// A bound of the run leaves nothing over.
     Limit,
+    /// Round after round no goal is reached.
+    Stuck,
     /// A step asks.
     Ask,
 }

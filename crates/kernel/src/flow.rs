@@ -10,7 +10,7 @@ mod inner;
 
 pub use ask::{AskPlan, Overdue};
 pub use goals::GoalsPlan;
-pub use inner::{InnerInput, InnerPlan};
+pub use inner::{InnerInput, InnerPlan, InputCheck};
 
 use crate::{
     ids::{FlowId, StepId},
@@ -28,6 +28,8 @@ pub struct Flow {
     pub title: Option<String>,
     /// Inputs that a run may be given, in the order of the file.
     pub inputs: Vec<InputDecl>,
+    /// Whether values are what those declarations say.
+    pub input_check: InputCheck,
     /// Bounds of the whole run.
     pub limits: Limits,
     /// Values that come from outside at each start and are never stored.

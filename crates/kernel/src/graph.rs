@@ -75,6 +75,11 @@ pub(crate) fn joined(frame: &Frame, step: &Step) -> Joined {
     }
 }
 
+/// Whether what the step needs is there.
+pub(crate) fn may_enter(flow: &Flow, frame: &Frame, step: &StepId) -> bool {
+    flow.step(step).is_some_and(|step| joined(frame, step) == Joined::Met)
+}
+
 /// Steps to be entered, in listed order: not over, not under way, and their needs have been decided.
 /// `is_open` says whether a step has an open visit.
 pub(crate) fn due<'f>(flow: &'f Flow, frame: &Frame, is_open: impl Fn(&StepId) -> bool) -> Option<&'f Step> {
@@ -104,20 +109,30 @@ pub(crate) fn end(flow: &Flow, frame: &Frame) -> Option<RunEnded> {
     flow.steps.iter().find_map(|step| failure(flow, frame, &step.id)).cloned()
 }
 
-/// The steps that only `step` still waits for, in listed order: it is entered without them.
-pub(crate) fn losers<'f>(flow: &'f Flow, frame: &Frame, step: &'f Step) -> Vec<&'f StepId> {
-    let mut lost: BTreeSet<&StepId> = BTreeSet::new();
-    let candidates: Vec<&Step> = {
-        let before = ancestors(flow, &step.id);
-        let over = |other: &&Step| frame.standing(&other.id).is_some() || other.id == step.id;
-        flow.steps.iter().filter(|other| before.contains(&other.id) && !over(other)).collect()
+/// The steps that nothing waits for once `step` is entered without them, in listed order. What has been entered waits no
+/// more, whether it had all that it needs or not; `is_open` says whether a step has an open visit.
+pub(crate) fn losers<'f>(
+    flow: &'f Flow,
+    frame: &Frame,
+    step: &'f Step,
+    is_open: impl Fn(&StepId) -> bool,
+) -> Vec<&'f StepId> {
+    let before = ancestors(flow, &step.id);
+    let over = |other: &&Step| frame.standing(&other.id).is_some() || other.id == step.id;
+    let candidates: Vec<&Step> =
+        flow.steps.iter().filter(|other| before.contains(&other.id) && !over(other)).collect();
+    let waits = |by: &Step| {
+        let state = frame.steps.get(&by.id);
+        let entered = state.is_some_and(|state| state.standing.is_some() || state.held) || is_open(&by.id);
+        !entered && !frame.passed_by.contains(&by.id)
     };
+    let mut lost: BTreeSet<&StepId> = BTreeSet::new();
     loop {
-        let only = |other: &&&Step| {
+        let unwanted = |other: &&&Step| {
             let mut needed = dependents(flow, &other.id);
-            !lost.contains(&other.id) && needed.all(|by| by.id == step.id || lost.contains(&by.id))
+            !lost.contains(&other.id) && needed.all(|by| lost.contains(&by.id) || !waits(by))
         };
-        let Some(next) = candidates.iter().find(only) else { break };
+        let Some(next) = candidates.iter().find(unwanted) else { break };
         lost.insert(&next.id);
     }
     candidates.into_iter().map(|step| &step.id).filter(|id| lost.contains(id)).collect()

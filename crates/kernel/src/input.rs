@@ -195,6 +195,8 @@ pub struct AttemptResult {
     pub files: Vec<FileChange>,
     /// Things a person should know.
     pub warnings: Vec<String>,
+    /// Why the data of the report is not what the step's `outputs` say, if it is not.
+    pub misfit: Option<String>,
     /// Digest of the workspace, for kinds of step that have one.
     pub workspace_digest: Option<Digest>,
 }

@@ -110,6 +110,9 @@ pub struct Ledger {
     pub wall_time_ms: u64,
     /// Cost that reports told of.
     pub cost: Cost,
+    /// Rounds begun, in a run with goals.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rounds: u64,
     /// Tokens that models were given, as reports told. No bound counts them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_in: u64,
@@ -131,6 +134,7 @@ impl Ledger {
         self.llm_calls = self.llm_calls.saturating_add(more.llm_calls);
         self.wall_time_ms = self.wall_time_ms.saturating_add(more.wall_time_ms);
         self.cost = self.cost.saturating_add(more.cost);
+        self.rounds = self.rounds.saturating_add(more.rounds);
         self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
     }
@@ -143,6 +147,7 @@ impl Ledger {
             llm_calls: self.llm_calls.saturating_sub(other.llm_calls),
             wall_time_ms: self.wall_time_ms.saturating_sub(other.wall_time_ms),
             cost: self.cost.saturating_sub(other.cost),
+            rounds: self.rounds.saturating_sub(other.rounds),
             tokens_in: self.tokens_in.saturating_sub(other.tokens_in),
             tokens_out: self.tokens_out.saturating_sub(other.tokens_out),
         }

@@ -30,6 +30,7 @@ mod raise;
 mod render;
 mod reopen;
 mod retry;
+mod rounds;
 mod route;
 mod run;
 mod settle;

@@ -117,6 +117,12 @@ pub(crate) fn go_back(
     state.feedback = feedback;
 }
 
+/// A round ends at `from`, and the next one begins at `to`: every loop within starts over.
+pub(crate) fn start_round(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
+    let (Some(last), Some(first)) = (flow.position(from), flow.position(to)) else { return };
+    start_over(flow, loops, |body| (first..=last).any(|place| body.contains(place)));
+}
+
 fn start_over(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, is_entered: impl Fn(&Body) -> bool) {
     loops.retain(|id, _| {
         !flow.step(id).and_then(|step| body(flow, step)).is_some_and(|body| is_entered(&body))

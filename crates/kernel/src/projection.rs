@@ -32,9 +32,19 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, control, event, record.at),
         Event::StepEntered(event) => {
             let visit = VisitId { scope: event.scope.clone(), step: event.step.clone(), visit: 1 };
-            revisit(envelope, &stage(control, &visit));
+            again(envelope, control, &visit);
         }
-        Event::Routed(event) => routed(envelope, flow, control, event),
+        Event::GoalsSet(event) => {
+            envelope.initialize_goals(&event.goals);
+            envelope.current_stage_number = 1;
+        }
+        Event::GoalsReached(event) => {
+            event.goals.iter().for_each(|goal| envelope.mark_goal_complete(goal));
+        }
+        Event::Routed(event) => {
+            round_ended(envelope, flow, event, record.at);
+            routed(envelope, flow, control, event);
+        }
         Event::HandoffWritten(event) if event.visit.item().is_none() => {
             handoff_written(envelope, flow, control, event);
             failed_before_its_start(envelope, control, event, record.at);
@@ -44,7 +54,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::RunReopened(event) => {
             (envelope.terminated, envelope.terminal_reason) = (false, None);
             (envelope.termination_reason, envelope.completed_at) = (None, None);
-            revisit(envelope, event.step.as_str());
+            again(envelope, control, &VisitId { scope: String::new(), step: event.step.clone(), visit: 1 });
         }
         Event::RunEnded(event) => ended(envelope, event, record.at),
         _ => {}
@@ -75,7 +85,6 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
     envelope.created_at = Some(at.to_string());
     envelope.stage_order = flow.steps.iter().map(|step| step.id.to_string()).collect();
     bounds(envelope, flow, control);
-    envelope.max_stages = UNLIMITED;
     for (name, value) in [
         ("run_id", started.run.to_string()),
         ("flow", started.flow.to_string()),
@@ -92,6 +101,7 @@ fn bounds(envelope: &mut Envelope, flow: &Flow, control: &Control) {
     let (limits, raised) = (&flow.limits, &control.raised);
     let bound =
         |max: Option<u64>, more: u64| max.map_or(UNLIMITED, |max| max.saturating_add(more).min(UNLIMITED));
+    envelope.max_stages = bound(flow.goals.as_ref().map(|goals| goals.max_rounds), raised.rounds);
     envelope.max_iterations = bound(limits.iterations, raised.iterations);
     envelope.max_llm_calls = bound(limits.llm_calls, raised.llm_calls);
     envelope.max_agent_hops = bound(limits.agent_hops, raised.agent_hops);
@@ -199,7 +209,68 @@ fn routed(envelope: &mut Envelope, flow: &Flow, control: &Control, event: &Route
                 revisit(envelope, &named(&step.id));
             }
         }
+        Course::Round(first) => {
+            let (from, to) = (of.position(first).unwrap_or(0), of.position(&event.visit.step).unwrap_or(0));
+            for step in of.steps.iter().skip(from).take(to.saturating_sub(from).saturating_add(1)) {
+                revisit(envelope, &named(&step.id));
+            }
+        }
         Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
+    }
+}
+
+/// The last step of a round leads on, or to the next one: what the round did, and what it had planned.
+fn round_ended(envelope: &mut Envelope, flow: &Flow, event: &Routed, at: Timestamp) {
+    let ends_one = flow.goals.as_ref().is_some_and(|plan| plan.to == event.visit.step);
+    let on = matches!(event.course, Course::Round(_) | Course::Enter(_) | Course::Complete);
+    if !ends_one || !on || !event.visit.scope.is_empty() {
+        return;
+    }
+    let number = Value::from(envelope.current_stage_number);
+    let before = |goal: &str| {
+        let of = |stage: &Object| {
+            let goals = stage.get("goals_reached").and_then(Value::as_array).unwrap_or_default();
+            goals.iter().any(|reached| reached.as_str() == Some(goal))
+        };
+        envelope.completed_stages.iter().any(of)
+    };
+    let done = envelope.goal_completion_status.iter().filter(|(_, status)| *status == "complete");
+    let reached: Vec<String> = done.map(|(goal, _)| goal.to_string()).filter(|goal| !before(goal)).collect();
+    envelope.completed_stages.push(Object::from([
+        ("stage_number", number.clone()),
+        ("goals_reached", Value::from(reached)),
+        ("completed_at", Value::from(at.to_string())),
+    ]));
+    if let Course::Round(first) = &event.course {
+        let output = |name: &str| {
+            envelope
+                .outputs
+                .get(first.as_str())
+                .and_then(|output| output.get(name))
+                .cloned()
+                .unwrap_or_default()
+        };
+        envelope.prior_plans.push(Object::from([
+            ("stage_number", number),
+            ("step", Value::from(first.as_str())),
+            ("summary", output("summary")),
+            ("data", output("data")),
+        ]));
+        envelope.advance_stage();
+    }
+}
+
+/// A step is done again: from the start, unless it takes up what its last visit had come to.
+fn again(envelope: &mut Envelope, control: &Control, visit: &VisitId) {
+    let name = stage(control, visit);
+    let state = control.frame(visit.frame()).steps.get(&visit.step);
+    if state.is_none_or(|state| state.kept.is_none()) {
+        return revisit(envelope, &name);
+    }
+    let within = format!("{name}/");
+    let failed: Vec<String> = envelope.failed_stages.keys().map(ToString::to_string).collect();
+    for stage in failed.into_iter().filter(|stage| *stage == name || stage.starts_with(&within)) {
+        envelope.failed_stages.remove(stage.as_str());
     }
 }
 

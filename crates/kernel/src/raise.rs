@@ -30,7 +30,7 @@ pub(crate) fn raise(
     if named.is_empty() {
         return Err(Refusal::NotRaised { reason: "no bound is named".to_owned() });
     }
-    if let Some(name) = named.iter().find(|name| !bounds::is_limited(&draft.flow.limits, name)) {
+    if let Some(name) = named.iter().find(|name| !bounds::is_limited(draft.flow, name)) {
         return Err(Refusal::NotRaised { reason: format!("`{name}` has no limit in this flow") });
     }
     let mut rest = Ledger::default();

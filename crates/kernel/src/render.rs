@@ -49,6 +49,9 @@ fn members(control: &Control, scope: &str) -> Object {
     root.insert("inputs".to_owned(), Value::Object(frame.inputs.clone()));
     root.insert("steps".to_owned(), Value::Object(steps));
     root.insert("run".to_owned(), Value::Object(run));
+    if let Some(goals) = control.goals.as_ref().filter(|_| scope.is_empty()) {
+        root.insert("goals".to_owned(), goals.value());
+    }
     root
 }
 
@@ -61,6 +64,15 @@ pub(crate) fn holds(
 ) -> Result<bool, SkillError> {
     let scope = Scope::new(&members(&draft.control, &at.scope)).after_failure(after_failure);
     scope.holds(&condition.0).map_err(|error| expression_failed(&error))
+}
+
+/// The value of an expression of one visit.
+pub(crate) fn evaluate(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    expression: &Expression,
+) -> Result<Value, SkillError> {
+    Values::of(draft, visit).evaluate(expression)
 }
 
 /// The list of a `for_each`.
@@ -95,6 +107,8 @@ pub(crate) fn inputs(
         };
         inputs.insert(name.clone(), value);
     }
+    let misfit = |message: String| SkillError { code: "INPUT_INVALID".to_owned(), message };
+    (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
     Ok(inputs)
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Decided {
     pub(crate) answer: Option<InterruptId>,
     /// With [`Course::Hold`]: the flow, and its step, that a hint leads into.
     pub(crate) into: Option<(FlowId, StepId)>,
+    /// A person said that the run goes on, although goals are open.
+    pub(crate) past_rounds: bool,
     /// In a graph: steps that are not to be done, because another branch is taken.
     pub(crate) instead: Vec<StepId>,
     row: String,
@@ -57,6 +59,7 @@ impl Decided {
             end: None,
             answer: None,
             into: None,
+            past_rounds: false,
             instead: Vec::new(),
             row: String::new(),
         }

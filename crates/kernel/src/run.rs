@@ -1,7 +1,7 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    advance, answer, ask, cancel,
+    accounts, advance, answer, ask, cancel,
     control::{ApplyError, Control},
     draft::Draft,
     event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
@@ -24,6 +24,8 @@ pub struct Run {
     flow: Arc<Flow>,
     control: Control,
     envelope: Envelope,
+    /// What each step has used; no decision reads it.
+    by_step: BTreeMap<String, Ledger>,
 }
 
 /// See [`Run::progress`].
@@ -55,13 +57,14 @@ pub enum ReplayError {
 struct Snapshot {
     control: Control,
     envelope: Envelope,
+    by_step: BTreeMap<String, Ledger>,
 }
 
 impl Run {
     /// A run of `flow` before its first event.
     #[must_use]
     pub fn new(flow: Arc<Flow>) -> Self {
-        Self { flow, control: Control::default(), envelope: Envelope::default() }
+        Self { flow, control: Control::default(), envelope: Envelope::default(), by_step: BTreeMap::new() }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -79,7 +82,8 @@ impl Run {
     /// The state as bytes, for a snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let snapshot = Snapshot { control: self.control.clone(), envelope: self.envelope.clone() };
+        let (control, envelope) = (self.control.clone(), self.envelope.clone());
+        let snapshot = Snapshot { control, envelope, by_step: self.by_step.clone() };
         serde_json::to_vec(&snapshot).unwrap_or_default()
     }
 
@@ -88,12 +92,12 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { control, envelope } = serde_json::from_slice(snapshot)
+        let Snapshot { control, envelope, by_step } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
         if control.started.as_ref().is_some_and(|started| started.flow_digest != flow.digest) {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         }
-        Ok(Self { flow, control, envelope })
+        Ok(Self { flow, control, envelope, by_step })
     }
 
     /// Says what `input` would cause, and changes nothing.
@@ -142,7 +146,9 @@ impl Run {
     /// # Errors
     /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
+        let used = self.control.ledger.clone();
         self.control.apply(&self.flow, record)?;
+        accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
         projection::apply(&mut self.envelope, &self.flow, &self.control, record);
         Ok(())
     }
@@ -185,7 +191,7 @@ impl Run {
     /// The flow that holds a visit: the run's own, or one that a step runs.
     #[must_use]
     pub fn flow_of(&self, visit: &VisitId) -> &Arc<Flow> {
-        let inner = self.control.inner.get(visit.frame()).and_then(|frame| frame.flow.as_ref());
+        let inner = self.control.flow_id(visit.frame());
         inner.and_then(|id| self.flow.flows.get(id)).unwrap_or(&self.flow)
     }
 
@@ -262,6 +268,13 @@ impl Run {
         }
     }
 
+    /// The most rounds of a run with goals: those of the flow, and what people have added.
+    #[must_use]
+    pub fn max_rounds(&self) -> Option<u64> {
+        let goals = self.flow.goals.as_ref()?;
+        Some(goals.max_rounds.saturating_add(self.control.raised.rounds))
+    }
+
     /// What the run has used.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
@@ -284,7 +297,7 @@ impl Run {
     /// is [`Run::ledger`].
     #[must_use]
     pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
-        self.control.accounts.by_step()
+        &self.by_step
     }
 
     /// The time of the last event; the run's own time never goes below it.

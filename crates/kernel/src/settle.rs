@@ -171,7 +171,7 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         Outcome::Signalled { signal } => (None, Some(signal)),
         _ => (None, None),
     };
-    skill_report::judge(&Observed {
+    let verdict = skill_report::judge(&Observed {
         exit,
         signal,
         timed_out: result.outcome == Outcome::TimedOut,
@@ -179,7 +179,14 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         stderr: &result.stderr_tail,
         report_text: result.report.as_deref(),
         declared: step.skill.is_some(),
-    })
+    });
+    match &result.misfit {
+        Some(message) if verdict.ok => {
+            let error = SkillError { code: "OUTPUT_INVALID".to_owned(), message: message.clone() };
+            Verdict { ok: false, error: Some(error), ..verdict }
+        }
+        _ => verdict,
+    }
 }
 
 fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {

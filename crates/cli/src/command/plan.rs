@@ -4,9 +4,14 @@ mod compare;
 mod table;
 
 use super::run::{load, read_flow};
-use crate::{args::PlanArgs, failure::Failure, output};
+use crate::{
+    args::PlanArgs,
+    failure::{BAD_INPUT, Failure},
+    output,
+};
 use envoi_contract::json::{Object, Value};
 use envoi_flow::plan::{Dominant, Maxima, Past, Plan, line_of, plan};
+use envoi_kernel::flow::{Flow, InDoubtPolicy, Step};
 use std::path::Path;
 
 /// The exit code of a plan that is past a maximum, as of a run that a bound has stopped.
@@ -40,10 +45,29 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
     if past.is_empty() { Ok(0) } else { Err(refused(&planned, &past)) }
 }
 
+/// What of a flow a plan would leave out, and so promise too little.
+fn not_counted(flow: &Flow) -> Option<&'static str> {
+    let any = |has: fn(&Step) -> bool| flow.steps.iter().any(has);
+    let rows = [
+        (flow.graph, "`needs`"),
+        (flow.goals.is_some(), "`goals`"),
+        (any(|step| step.for_each.is_some()), "`for_each`"),
+        (any(|step| step.inner().is_some()), "steps that run a flow"),
+        (any(|step| matches!(step.on_in_doubt, InDoubtPolicy::Verify(_))), "`on_in_doubt: { verify: … }`"),
+        (any(|step| !step.routing.flow_branches.is_empty()), "branches into other flows"),
+    ];
+    rows.into_iter().find(|(there, _)| *there).map(|(_, what)| what)
+}
+
 impl Planned {
     fn read(path: &Path) -> Result<Self, Failure> {
         let (file, text) = read_flow(path)?;
-        let plan = plan(&load(path, &file, &text)?.flow);
+        let flow = load(path, &file, &text)?.flow;
+        if let Some(what) = not_counted(&flow) {
+            let message = format!("the worst case of a flow with {what} is not counted yet");
+            return Err(Failure::new(BAD_INPUT, "NOT_YET_SUPPORTED", message));
+        }
+        let plan = plan(&flow);
         Ok(Self { file: path.to_string_lossy().into_owned(), text, plan })
     }
 

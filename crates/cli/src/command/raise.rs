@@ -54,6 +54,7 @@ fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     Ok(Ledger {
         agent_hops: args.agent_hops.unwrap_or(0),
         iterations: args.iterations.unwrap_or(0),
+        rounds: args.rounds.unwrap_or(0),
         llm_calls: args.llm_calls.unwrap_or(0),
         wall_time_ms,
         cost,

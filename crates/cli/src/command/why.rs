@@ -123,6 +123,7 @@ fn decision(routed: &Routed) -> String {
 fn course(course: &Course) -> String {
     match course {
         Course::Enter(step) => format!("on to {step}"),
+        Course::Round(step) => format!("the next round, from {step}"),
         Course::LoopBack(step) => format!("back to {step}"),
         Course::Done(Done::Passed) => "done".to_owned(),
         Course::Done(Done::Skipped) => "not to be done".to_owned(),

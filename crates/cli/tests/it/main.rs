@@ -21,6 +21,7 @@ mod importing;
 mod ledger;
 mod nasty;
 mod notify;
+mod outputs;
 mod parallel;
 mod parts;
 mod people;

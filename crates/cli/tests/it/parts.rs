@@ -44,3 +44,18 @@ fn mistakes_of_a_named_file_are_shown_with_its_name() {
     assert!(gone.err.contains("`parts/repair.yaml` cannot be read: No such file"), "{gone:?}");
     assert!(!stage.store().exists());
 }
+
+#[test]
+fn a_value_that_does_not_fit_an_input_of_the_named_flow_fails_the_step() {
+    let stage = Stage::with_flow(
+        "flow: outer\nsteps:\n  - id: find\n    run: echo many\n  - id: build\n    flow: ./inner.yaml\n    \
+         inputs: { workers: \"${{ steps.find.summary }}\" }\n",
+    );
+    stage.write(
+        "inner.yaml",
+        "flow: inner\ninputs:\n  workers: { type: integer }\nsteps:\n  - id: a\n    run: echo a >> ran\n",
+    );
+    let failed = stage.expect(1, &["run", "flow.yaml"]);
+    assert!(failed.err.contains("INPUT_INVALID: flow `inner`: input `workers`"), "{failed:?}");
+    assert!(stage.lines("ran").is_empty());
+}

@@ -132,6 +132,7 @@ fn settled(name: &str, attempt: &str) -> Message {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };

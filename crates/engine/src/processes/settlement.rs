@@ -40,6 +40,7 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
         report_blob,
         files,
         warnings,
+        misfit: None,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
@@ -59,6 +60,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }

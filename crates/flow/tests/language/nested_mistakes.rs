@@ -222,3 +222,18 @@ fn one_id_is_one_flow_and_one_secret_has_one_source() {
         "{differ:?}"
     );
 }
+
+#[test]
+fn a_secret_of_one_flow_is_no_variable_of_another() {
+    let secret = "flow: b\nsecrets: { A: { env: B } }\nsteps: [{ id: a, run: x }]\n";
+    let root = "flow: r\nsteps:\n  - { id: a, flow: b.yaml }\n  - { id: b, run: x, env: { A: y } }\n";
+    let own = told(&report(root, &[("b.yaml", secret)]));
+    assert!(
+        matches!(own.as_slice(), [(_, _, said)] if said.contains("`A` is a secret of the run, and a variable of `env` in this file")),
+        "{own:?}"
+    );
+    let root = "flow: r\nsecrets: { A: { env: B } }\nsteps: [{ id: a, flow: b.yaml }]\n";
+    let inner = "flow: b\nenv: { A: y }\nsteps: [{ id: a, run: x, env: { A: z } }]\n";
+    let theirs = told(&report(root, &[("b.yaml", inner)]));
+    assert!(matches!(theirs.as_slice(), [(_, _, said)] if said.contains("`env` in `b.yaml`")), "{theirs:?}");
+}

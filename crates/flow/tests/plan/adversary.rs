@@ -143,6 +143,7 @@ impl World<'_> {
                     *tally.visits.entry(step.clone()).or_default() += 1;
                     *tally.returns.entry(event.visit.step.clone()).or_default() += 1;
                 }
+                Course::Round(step) => *tally.visits.entry(step.clone()).or_default() += 1,
                 Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
             },
             Event::TimerSet(event) => {
@@ -202,6 +203,7 @@ impl World<'_> {
                 report_blob: None,
                 files: Vec::new(),
                 warnings: Vec::new(),
+                misfit: None,
                 workspace_digest: None,
             }),
             slot: slot(),

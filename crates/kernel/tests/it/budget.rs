@@ -2,11 +2,11 @@
 
 use crate::{
     driver::{Driver, doubtful, exited, reported, settled},
-    flows::{With, bounded, critic, flow, limits, step},
+    flows::{With, ask, bounded, bounded_graph, critic, flow, limits, step},
     story::{ends, feed, plays, stand},
 };
 use envoi_kernel::{
-    Flow, Input, Run,
+    Flow, Input,
     event::Outcome,
     flow::{Budget, InDoubtPolicy, Step},
     input::AttemptResult,
@@ -227,31 +227,19 @@ fn a_run_that_a_budget_ended_goes_on_when_the_bound_is_raised() {
     );
 }
 
-/// A run in which `a.1.1` is live and `b.1` is ready beside it.
+/// `a` and `b` side by side, in a run that may make so many calls; each attempt may make 3.
 fn beside_each_other(limit: &str) -> Driver {
     let steps = ["a", "b"].map(|name| step(name).budget("3", "-").tries(2));
-    let mut driver = Driver::started(&bounded(limits(&[("llm_calls", limit)]), steps));
-    let mut snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot()).unwrap();
-    let open = snapshot["control"]["open"].as_array_mut().unwrap();
-    let text = open[0].to_string().replace("\"step\":\"a\"", "\"step\":\"b\"");
-    let mut other: serde_json::Value = serde_json::from_str(&text).unwrap();
-    (other[1]["state"], other[1]["attempts"]) = ("Ready".into(), 0.into());
-    other[1]["plan"] = serde_json::Value::Null;
-    open.push(other);
-    let flow = Arc::clone(driver.run.flow());
-    driver.run = Run::restore(flow, &serde_json::to_vec(&snapshot).unwrap()).unwrap();
-    driver
+    Driver::started(&bounded_graph(limits(&[("llm_calls", limit)]), steps))
 }
 
 #[test]
 fn what_does_not_fit_only_beside_others_waits_for_them() {
     let mut driver = beside_each_other("5");
+    assert_eq!(stand(&driver.run), "= a.1.1 live", "3 are reserved, 3 wanted of 5");
+    driver.restart();
     let mut say = |words: &str| feed(&mut driver, words);
-    assert_eq!(
-        say("slot"),
-        "refused: no visit waits for a slot = a.1.1 live",
-        "3 are reserved, 3 wanted of 5"
-    );
+    assert_eq!(say("slot"), "refused: no visit waits for a slot = a.1.1 live");
     assert_eq!(
         say("a.1.1 exit 1"),
         "a.1.1 TOOL_EXIT_NON_ZERO, timer for a.1, b.1.1 begins = b.1.1 live, timer"
@@ -269,4 +257,32 @@ fn what_fits_beside_others_starts_at_once() {
     assert_eq!(stand(&driver.run), "= a.1.1 live, b.1 ready");
     assert_eq!(feed(&mut driver, "slot"), "b.1.1 begins = a.1.1 live, b.1.1 live");
     assert_eq!(driver.run.reserved().llm_calls, 6);
+    driver.restart();
+}
+
+#[test]
+fn what_starts_nothing_waits_for_no_budget() {
+    let steps = [step("a").budget("5", "-"), ask("b"), step("c").when("false"), step("d")];
+    let mut driver = Driver::started(&bounded_graph(limits(&[("llm_calls", "5")]), steps));
+    assert_eq!(stand(&driver.run), "= a.1.1 live, question");
+    assert_eq!(driver.handoff("c.1").status.word(), "skipped");
+    driver.exit("a.1.1", 0);
+    assert_eq!(stand(&driver.run), "= d.1.1 live, question");
+}
+
+#[test]
+fn a_verification_waits_for_no_budget() {
+    let mut driver = Driver::started(&bounded_graph(
+        limits(&[("llm_calls", "8")]),
+        ["a", "b"].map(|name| step(name).budget("3", "-").verified_by("look")),
+    ));
+    feed(&mut driver, "slot");
+    // Beside the 3 that `a` has reserved, and the 3 that `b` may have used, 2 are left.
+    assert_eq!(feed(&mut driver, "b.1.1 doubt without a slot"), "b.1.1 IN_DOUBT = a.1.1 live, b.1 ready");
+    assert_eq!(feed(&mut driver, "slot"), "b.1.2 verifies b.1.1 = a.1.1 live, b.1.2 live");
+    assert_eq!(feed(&mut driver, "b.1.2 exit 1"), "b.1.2 DID_NOT_HAPPEN = a.1.1 live", "that needs a budget");
+    assert_eq!(
+        feed(&mut driver, "a.1.1 exit 0"),
+        "a.1.1 ok, a.1 is passed, a.1 succeeded, b.1.3 begins = b.1.3 live"
+    );
 }

@@ -42,6 +42,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         notify: Vec::new(),
         steps: steps.into_iter().collect(),
         graph: false,
+        input_check: envoi_kernel::flow::InputCheck::default(),
         goals: None,
         flows: BTreeMap::new(),
         digest: Digest::of(b"demo"),

@@ -116,6 +116,26 @@ fn what_another_step_needs_is_no_loser() {
 }
 
 #[test]
+fn what_all_that_needed_it_do_without_is_given_up() {
+    let flow = graph([
+        step("a"),
+        step("x"),
+        step("y"),
+        joining(after(step("j"), &["a", "x"]), Join::Any),
+        joining(after(step("k"), &["a", "y"]), Join::Any),
+    ]);
+    let mut inputs = vec!["start", "slot", "slot", "x.1.1 exit 0"];
+    let went = "x.1.1 ok, x.1 is passed, x.1 succeeded, j entered, j.1.1 begins = a.1.1 live, j.1.1 live, y.1.1 live";
+    assert_eq!(ends(&flow, &inputs), went);
+    // The first of them may be over by then, or not.
+    for over in [false, true] {
+        inputs.extend(over.then_some("j.1.1 exit 0"));
+        let went = ends(&flow, &[&inputs[..], &["y.1.1 exit 0"]].concat());
+        assert!(went.contains("k entered, k does without a, a.1 is skipped"), "{went}");
+    }
+}
+
+#[test]
 fn joins_by_what_becomes_of_three() {
     let three =
         |join| graph([step("a"), step("b"), step("c"), joining(after(step("j"), &["a", "b", "c"]), join)]);

@@ -263,3 +263,40 @@ fn a_cancel_in_the_middle_keeps_the_place() {
         "reopened at b, b.2 takes up build, b.2.link.2.1 begins = b.2.link.2.1 live"
     );
 }
+
+#[test]
+fn a_bound_that_is_reached_inside_stops_the_run_at_the_step_of_its_own_flow() {
+    let build = named("build", flow([step("c"), critic("judge", "c", 5)]));
+    let outer = with(flow([runs("b", "build"), step("z")]), [build]);
+    let limits = crate::flows::limits(&[("iterations", "1")]);
+    let outer = Arc::new(Flow { limits, ..Flow::clone(&outer) });
+    let inputs =
+        ["start", "b.1.c.1.1 exit 0", "b.1.judge.1.1 exit 1", "b.1.c.2.1 exit 0", "b.1.judge.2.1 exit 1"];
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("over: max_iterations_exceeded at b = nothing [exhausted 4]"), "{went}");
+    let again = [&inputs[..], &["more iterations 1"]].concat();
+    assert_eq!(
+        ends(&outer, &again),
+        "limits raised, reopened at b, b.2 takes up build, b.2.judge.3.1 begins (round 1) = b.2.judge.3.1 live"
+    );
+}
+
+#[test]
+fn inputs_that_do_not_fit_fail_the_step() {
+    let build = named("build", flow([step("c")]));
+    let refuses = envoi_kernel::flow::InputCheck(|flow, _| Err(format!("flow `{}` wants another", flow.id)));
+    let build = Arc::new(Flow { input_check: refuses, ..Flow::clone(&build) });
+    let driver = Driver::started(&with(flow([runs("b", "build")]), [build]));
+    let error = driver.handoff("b.1").error.clone().unwrap();
+    assert_eq!(error, "INPUT_INVALID: flow `build` wants another");
+}
+
+#[test]
+fn a_run_that_ends_while_a_flow_of_an_item_waits_numbers_its_visits_on() {
+    let build = named("build", flow([step("b")]));
+    let each = ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None };
+    let outer = with(flow([runs("b", "build").with(|step| step.for_each = Some(each))]), [build]);
+    let inputs = ["start", "cancel", "0.b.1.b.1.1 cancelled", "reopen"];
+    let went = ends(&outer, &inputs);
+    assert!(went.starts_with("reopened at b, b.2 has 2 items, 0.b.2 runs build"), "{went}");
+}

@@ -33,6 +33,7 @@ fn each_step_has_its_own_account() {
         cost: Cost::parse("0.10").unwrap(),
         tokens_in: 200,
         tokens_out: 14,
+        rounds: 0,
     };
     assert_eq!(used(&driver, "a"), of_a);
     let of_critic = Ledger { agent_hops: 2, iterations: 1, wall_time_ms: 20, ..Ledger::default() };
@@ -96,11 +97,14 @@ fn a_journal_without_budgets_and_tokens_reads_as_before_and_is_written_as_before
 fn a_snapshot_without_accounts_is_not_read() {
     let mut driver = Driver::started(&flow([step("a")]));
     driver.exit("a.1.1", 0);
-    let mut snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot()).unwrap();
-    let accounts = snapshot["control"].as_object_mut().unwrap().remove("accounts");
-    assert!(accounts.is_some());
-    let bytes = serde_json::to_vec(&snapshot).unwrap();
-    assert!(Run::restore(Arc::clone(driver.run.flow()), &bytes).is_err());
+    let snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot()).unwrap();
+    for (inside, name) in [("", "by_step"), ("/control", "accounts")] {
+        let mut older = snapshot.clone();
+        let removed = older.pointer_mut(inside).unwrap().as_object_mut().unwrap().remove(name);
+        assert!(removed.is_some(), "{name}");
+        let bytes = serde_json::to_vec(&older).unwrap();
+        assert!(Run::restore(Arc::clone(driver.run.flow()), &bytes).is_err(), "{name}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod driver;
 mod flows;
 mod raise;
 mod random;
+mod random_graphs;
 mod rules;
 mod story;
 
@@ -32,6 +33,9 @@ mod envelope;
 mod expiry;
 mod expressions;
 mod fans;
+mod given_up;
+mod goals;
+mod graph_rules;
 mod graphs;
 mod handoff;
 mod inner;

@@ -107,8 +107,15 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
 
 /// Amounts by the names of bounds.
 fn ledger(pairs: &[(&str, &str)]) -> Ledger {
-    let more = limits(pairs);
+    let rounds = pairs
+        .iter()
+        .filter(|(name, _)| *name == "rounds")
+        .map(|(_, count)| count.parse::<u64>().unwrap())
+        .sum();
+    let bounds: Vec<_> = pairs.iter().filter(|(name, _)| *name != "rounds").copied().collect();
+    let more = limits(&bounds);
     Ledger {
+        rounds,
         agent_hops: more.agent_hops.unwrap_or(0),
         iterations: more.iterations.unwrap_or(0),
         llm_calls: more.llm_calls.unwrap_or(0),
@@ -188,6 +195,11 @@ pub(crate) fn event(event: &Event) -> String {
             let at = event.at.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
             format!("{} {} {}{at}", event.visit, if event.resumes { "takes up" } else { "runs" }, event.flow)
         }
+        Event::GoalsSet(event) => format!("goals {}", event.goals.join(" ")),
+        Event::GoalsReached(event) => {
+            let unknown = if event.unknown.is_empty() { "" } else { " (and unknown ones)" };
+            format!("{} reaches {}{unknown}", event.visit, event.goals.join(" "))
+        }
         Event::FlowReturned(event) => format!("{} returns {}", event.visit, event.data.compact()),
         Event::RunStopping(event) => format!("stopping: {}", event.terminal_reason),
         Event::AttemptStarted(event) if event.verifies.is_some() => {
@@ -227,6 +239,7 @@ fn course(course: &Course) -> String {
         Course::Done(done) => format!("is {done:?}").to_lowercase(),
         Course::Gathered => "is an item".to_owned(),
         Course::Enter(step) => format!("-> {step}"),
+        Course::Round(step) => format!("next round at {step}"),
         Course::LoopBack(step) => format!("back to {step}"),
         Course::Complete => "-> end".to_owned(),
         Course::Hold => "holds".to_owned(),

@@ -7,7 +7,7 @@ use crate::{
 };
 use envoi_contract::json::Value;
 use envoi_kernel::{
-    Flow,
+    Flow, Input,
     event::{Change, Command, FileChange, Outcome},
     flow::{CommandPlan, InDoubtPolicy, Step, Template},
     input::AttemptResult,
@@ -172,12 +172,20 @@ fn a_verification_is_no_try() {
 
 #[test]
 fn exit_codes_of_a_verification_state_nothing_of_the_step() {
-    let policy = |step: Step| step.verified_by("look");
+    let policy = |step: Step| {
+        step.verified_by("look").with(|step| {
+            step.routing.status_from_exit.insert(7, "VERIFIED".to_owned());
+        })
+    };
     let critics = flow([step("a"), policy(critic("critic", "a", 3)), step("b")]);
     let start = ["start", "a.1.1 exit 0", "critic.1.1 doubt"];
     let then = |last: &str| ends(&critics, &[&start[..], &[last]].concat());
     // In the critic's own words 1 is a verdict.
     assert_eq!(then("critic.1.2 exit 1"), "critic.1.2 DID_NOT_HAPPEN, critic.1.3 begins = critic.1.3 live");
+    assert_eq!(
+        then("critic.1.2 exit 7"),
+        "critic.1.2 TOOL_EXIT_NON_ZERO, asks InDoubt of critic.1 = question [waiting 5]"
+    );
     assert_eq!(
         then("critic.1.2 exit 0"),
         "critic.1.2 ok, critic.1 holds, critic.1 succeeded, asks Review of critic.1 = question [waiting 3]"
@@ -327,4 +335,17 @@ fn the_history_of_the_run_tells_a_verification_from_the_rest() {
         (record.unknown.get("attempt").and_then(Value::as_str), verifies)
     });
     assert_eq!(told.collect::<Vec<_>>(), [(Some("a.1.1"), None), (Some("a.1.2"), Some("a.1.1"))]);
+}
+
+#[test]
+fn what_a_verification_left_that_says_nothing_stands_for_nothing() {
+    for code in [1, 7] {
+        let mut driver = doubted([verified("a")]);
+        driver.ok(Input::Cancel { by: crate::driver::person("bob") });
+        let left = reported("a.1.2", r#""data":{"id":7}"#);
+        driver.ok(settled(AttemptResult { outcome: Outcome::Exited { code }, ..left }));
+        assert_eq!(driver.handoff("a.1").duration_ms, 0);
+        let output = driver.run.envelope().outputs.get("a").unwrap();
+        assert_eq!(output.get("data"), Some(&Value::Null), "{code}");
+    }
 }

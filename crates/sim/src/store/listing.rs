@@ -60,7 +60,7 @@ fn fold(row: &mut RunRow, event: &Event) {
             row.live_attempts = row.live_attempts.saturating_sub(1)
         }
         Event::Routed(routed) => {
-            if let Course::Enter(step) | Course::LoopBack(step) = &routed.course {
+            if let Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) = &routed.course {
                 enter(step);
             }
         }

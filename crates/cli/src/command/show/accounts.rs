@@ -13,7 +13,7 @@ struct Counter {
     told: fn(&Ledger) -> String,
 }
 
-const COUNTERS: [Counter; 7] = [
+const COUNTERS: [Counter; 8] = [
     Counter {
         name: "attempts",
         short: "ATTEMPTS",
@@ -22,10 +22,11 @@ const COUNTERS: [Counter; 7] = [
     },
     Counter {
         name: "loop-backs",
-        short: "BACK",
+        short: "LOOPS",
         of: |used| used.iterations,
         told: |used| used.iterations.to_string(),
     },
+    Counter { name: "rounds", short: "ROUNDS", of: |used| used.rounds, told: |used| used.rounds.to_string() },
     Counter {
         name: "model calls",
         short: "CALLS",
@@ -84,11 +85,12 @@ fn bounds(run: &Run) -> Vec<Vec<String>> {
 }
 
 /// The bounds that hold, each alone, in the order of [`COUNTERS`].
-fn limits(run: &Run) -> [Option<Ledger>; 7] {
+fn limits(run: &Run) -> [Option<Ledger>; 8] {
     let limits = run.limits();
     [
         limits.agent_hops.map(|agent_hops| Ledger { agent_hops, ..Ledger::default() }),
         limits.iterations.map(|iterations| Ledger { iterations, ..Ledger::default() }),
+        run.max_rounds().map(|rounds| Ledger { rounds, ..Ledger::default() }),
         limits.llm_calls.map(|llm_calls| Ledger { llm_calls, ..Ledger::default() }),
         None,
         None,
@@ -98,7 +100,10 @@ fn limits(run: &Run) -> [Option<Ledger>; 7] {
 }
 
 fn steps(run: &Run) -> Vec<Vec<String>> {
-    let told: Vec<&Counter> = COUNTERS.iter().filter(|counter| (counter.of)(run.ledger()) > 0).collect();
+    let told: Vec<&Counter> = COUNTERS
+        .iter()
+        .filter(|counter| counter.name != "rounds" && (counter.of)(run.ledger()) > 0)
+        .collect();
     let header = std::iter::once("STEP").chain(told.iter().map(|counter| counter.short));
     let header: Vec<String> = header.map(str::to_owned).collect();
     let rows = in_order(run).into_iter().map(|(step, used)| {
@@ -122,7 +127,7 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
     accounts
 }
 
-/// A table as it is where it has room, else one cell a line.
+/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
 pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = output::table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -131,10 +136,9 @@ pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         return table;
     };
     let row = |row: &Vec<String>| -> String {
-        let mut cells = header.iter().zip(row);
-        let first = cells.next().map_or_else(String::new, |(_, cell)| format!("{cell}\n"));
-        let cells = cells.filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
-        cells.fold(first, |text, (name, cell)| format!("{text}  {}: {cell}\n", name.to_lowercase()))
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
+        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
+        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
     };
     rows.iter().map(row).collect()
 }
@@ -149,7 +153,8 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
         (
             "limits",
             json!({
-                "agent_hops": limits.agent_hops, "iterations": limits.iterations, "llm_calls": limits.llm_calls,
+                "agent_hops": limits.agent_hops, "iterations": limits.iterations,
+                "rounds": run.max_rounds(), "llm_calls": limits.llm_calls,
                 "cost_usd": limits.cost.map(|cost| cost.to_string()), "wall_time_ms": limits.wall_time_ms,
             }),
         ),
@@ -160,7 +165,7 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
 
 fn ledger(used: &Ledger) -> Value {
     json!({
-        "agent_hops": used.agent_hops, "iterations": used.iterations, "llm_calls": used.llm_calls,
+        "agent_hops": used.agent_hops, "iterations": used.iterations, "rounds": used.rounds, "llm_calls": used.llm_calls,
         "tokens_in": used.tokens_in, "tokens_out": used.tokens_out,
         "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
     })
@@ -171,12 +176,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_without_room_has_one_cell_a_line() {
+    fn a_table_without_room_is_told_in_words() {
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let rows =
             [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
         let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
-        let narrow = "attempts\n  used: 3\n  limit: 10, raised by 5\n";
+        let narrow = "attempts: used 3, limit 10, raised by 5\n";
         for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
             assert_eq!(fitted(&rows, columns), told, "{columns:?}");
         }
