@@ -449,6 +449,29 @@ fn three_questions_of_one_run_take_their_answers_in_any_order() {
     }
 }
 
+/// The first answer of several may make the others needless: that is no refusal of what was decided.
+#[test]
+fn a_review_of_all_that_waits_is_done_when_the_first_yes_is_enough() {
+    let judge = |name: &str| {
+        format!(
+            "  - {{ id: {name}, needs: [start], run: \"echo 'Status: POOR'\", \
+             routing: {{ kind: microloop, success_values: [GOOD], max_iterations: 0 }} }}\n"
+        )
+    };
+    let judges = ["a", "b"].map(judge).concat();
+    let stage = asked(&format!(
+        "flow: enough\nsteps:\n  - {{ id: start, run: 'true' }}\n{judges}  \
+         - {{ id: first, needs: [a, b], join: any, run: 'echo first > did.txt' }}\n"
+    ));
+    let run = stage.run_id();
+    assert_eq!(open(&stage).len(), 2);
+    let done = stage.expect(0, &["resume", &run, "--review", "proceed"]);
+    assert!(!done.err.contains("closed"), "{done:?}");
+    assert_eq!(stage.lines("did.txt"), ["first"]);
+    assert_eq!(count(&stage, &run, "interrupt_answered"), 1);
+    assert_eq!(count(&stage, &run, "interrupt_cancelled"), 1);
+}
+
 /// While another branch writes a file that it will hand over, that file makes no question out of date; any other one does.
 #[test]
 fn what_a_live_step_is_writing_does_not_put_a_question_again() {
