@@ -156,7 +156,7 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
     match raised.about {
         About::InDoubt if !is_alone => choose("rerun|fail"),
         About::Exhausted if !is_alone => choose("proceed|stop"),
-        About::Blocked | About::Review if !is_alone => choose("proceed|again|stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed|again|stop"),
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
         About::Blocked | About::Review | About::Stuck => {
@@ -217,6 +217,9 @@ impl Narrator {
                 format!("  {:<18} {}", entered.visit.to_string(), flow_of(entered))
             }
             Event::RunStopping(end) => stopping(end),
+            Event::GoalsReached(reached) => {
+                format!("  {:<18} {}", reached.visit.to_string(), goals(&reached.goals))
+            }
             Event::Routed(routed) => {
                 let leads = leads(routed)?;
                 let line = format!("  {:<18} {leads}", routed.visit.to_string());
@@ -246,6 +249,7 @@ fn error(settled: &AttemptSettled) -> String {
 fn leads(routed: &Routed) -> Option<String> {
     match &routed.course {
         Course::LoopBack(step) => Some(format!("back to {step}: {}", routed.signal.reason)),
+        Course::Round(step) => Some(format!("another round from {step}: {}", routed.signal.reason)),
         Course::Enter(step) if routed.signal.route.is_some() => {
             Some(format!("on to {step}: {}", routed.signal.reason))
         }
@@ -296,6 +300,14 @@ pub(crate) fn flow_of(entered: &FlowEntered) -> String {
         Some(step) => format!("leads into flow {} at {step}", entered.flow),
         None if entered.resumes => format!("takes up flow {} where it stopped", entered.flow),
         None => format!("runs flow {}", entered.flow),
+    }
+}
+
+/// What a visit has reached of the run's goals.
+pub(crate) fn goals(goals: &[String]) -> String {
+    match goals {
+        [] => "reaches no goal that was open".to_owned(),
+        goals => format!("reaches {}", goals.join(", ")),
     }
 }
 

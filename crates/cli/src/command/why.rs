@@ -4,7 +4,7 @@ use crate::{
     diff,
     failure::Failure,
     home::Home,
-    narrate::{flow_of, items, plain, stopping},
+    narrate::{flow_of, goals, items, plain, stopping},
     output,
     place::Place,
     select,
@@ -46,6 +46,7 @@ fn concerns(event: &Event, place: Option<&Place>) -> bool {
         Event::InterruptRaised(raised) => place.has_visit(&raised.visit),
         Event::FannedOut(fanned) => place.has_visit(&fanned.visit),
         Event::FlowEntered(entered) => place.has_visit(&entered.visit),
+        Event::GoalsReached(reached) => place.has_visit(&reached.visit),
         Event::StepsGivenUp(given) => {
             given.steps.iter().chain([&given.by]).any(|step| of_step(&given.scope, step))
         }
@@ -61,6 +62,7 @@ fn as_text(record: &Record) -> String {
         Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, items(fanned)),
         Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
         Event::RunStopping(end) => format!("{}\n", stopping(end)),
+        Event::GoalsReached(reached) => format!("{}  {}\n", reached.visit, goals(&reached.goals)),
         Event::AttemptSettled(settled) if settled.given_up => {
             format!("{}  ended: it had been given up\n", settled.attempt)
         }

@@ -214,13 +214,16 @@ impl Board {
         let from = level.flow.position(&routed.visit.step);
         let (to, back) = match &routed.course {
             Course::Enter(step) => (level.flow.position(step), false),
-            Course::LoopBack(step) => (level.flow.position(step), true),
+            Course::LoopBack(step) | Course::Round(step) => (level.flow.position(step), true),
             _ => return,
         };
         let (Some(from), Some(to)) = (from, to) else { return };
         if back {
             let repeated = shape::repeated(&level.flow, from, to);
-            level.rounds.go_back(from, to);
+            match routed.course {
+                Course::Round(_) => level.rounds.begin(&repeated),
+                _ => level.rounds.go_back(from, to),
+            }
             let body = level.steps.iter_mut().enumerate().filter(|(at, _)| repeated.contains(at));
             body.for_each(|(_, step)| step.reset());
         } else {

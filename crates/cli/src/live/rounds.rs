@@ -69,6 +69,14 @@ impl Rounds {
         }
     }
 
+    /// All of these steps are done anew, for goals that are open: so are the loops that they are part of.
+    pub(crate) fn begin(&mut self, steps: &BTreeSet<usize>) {
+        self.loops
+            .iter_mut()
+            .filter(|found| !found.steps.is_disjoint(steps))
+            .for_each(|found| found.iteration = 0);
+    }
+
     /// An attempt of this step was started in this iteration of its innermost loop.
     pub(crate) fn started(&mut self, step: usize, iteration: u64) {
         let around = self.loops.iter_mut().filter(|found| found.contains(step));
@@ -125,6 +133,13 @@ mod tests {
         assert_eq!(iterations(&rounds), [3, 2], "the journal knows better");
         rounds.enter(0, 1);
         assert_eq!(iterations(&rounds), [0, 2]);
+    }
+
+    #[test]
+    fn a_round_for_goals_begins_the_loops_within_it_anew() {
+        let mut rounds = rounds(&[(1, 2, 3), (2, 5, 1), (5, 5, 1)]);
+        rounds.begin(&(0..=4).collect());
+        assert_eq!(iterations(&rounds), [0, 0, 1]);
     }
 
     #[test]
