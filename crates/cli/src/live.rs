@@ -17,12 +17,13 @@ mod run_view;
 mod screen;
 mod shape;
 #[cfg(test)]
-mod stage;
+pub(crate) mod stage;
 mod store;
 mod tail;
 pub(crate) mod terminal;
 mod tree;
 
+pub(crate) use board::since;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;

@@ -2,10 +2,12 @@
 //! on stderr; with `--json` every record on stdout.
 
 use crate::{
-    live::{self, Live},
+    live::{self, Live, since},
     output,
 };
-use envoi_contract::{envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value};
+use envoi_contract::{
+    envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value, time::Timestamp,
+};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
@@ -15,7 +17,7 @@ use envoi_kernel::{
     },
     ids::{InterruptId, RunId, VisitId},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
 pub(crate) struct Narrator {
@@ -29,6 +31,8 @@ pub(crate) struct Narrator {
     named: bool,
     /// Where the visit leads whose hand-off comes next.
     leads: Option<(VisitId, String)>,
+    /// Visits that have parts, and when they began.
+    wholes: BTreeMap<VisitId, Timestamp>,
     /// Questions that have been shown.
     shown: BTreeSet<InterruptId>,
 }
@@ -43,6 +47,7 @@ impl Narrator {
             asks_in_place: false,
             named: false,
             leads: None,
+            wholes: BTreeMap::new(),
             shown: BTreeSet::new(),
         }
     }
@@ -83,7 +88,7 @@ impl Narrator {
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
         } else {
-            self.told(&record.event).iter().for_each(|line| live::say(line));
+            self.told(record).iter().for_each(|line| live::say(line));
         }
     }
 
@@ -191,12 +196,13 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
 
 impl Narrator {
     /// What is said of an event in lines.
-    pub(crate) fn told(&mut self, event: &Event) -> Vec<String> {
-        remarks(event).into_iter().chain(self.line(event)).collect()
+    pub(crate) fn told(&mut self, record: &Record) -> Vec<String> {
+        remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }
 
-    fn line(&mut self, event: &Event) -> Option<String> {
-        Some(match event {
+    fn line(&mut self, record: &Record) -> Option<String> {
+        let at = record.at;
+        Some(match &record.event {
             Event::AttemptStarted(started) => {
                 let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
                 format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
@@ -212,8 +218,12 @@ impl Narrator {
                 format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
             }
             Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
-            Event::FannedOut(fanned) => format!("  {:<18} {}", fanned.visit.to_string(), items(fanned)),
+            Event::FannedOut(fanned) => {
+                self.wholes.insert(fanned.visit.clone(), at);
+                format!("  {:<18} {}", fanned.visit.to_string(), items(fanned))
+            }
             Event::FlowEntered(entered) => {
+                self.wholes.insert(entered.visit.clone(), at);
                 format!("  {:<18} {}", entered.visit.to_string(), flow_of(entered))
             }
             Event::RunStopping(end) => stopping(end),
@@ -229,7 +239,9 @@ impl Narrator {
             }
             Event::HandoffWritten(written) => {
                 let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
-                done(written, leads.as_ref().map(|(_, leads)| leads.as_str()))?
+                let began = self.wholes.remove(&written.visit);
+                let took_ms = began.map_or(written.handoff.duration_ms, |began| since(began, at));
+                done(written, took_ms, leads.as_ref().map(|(_, leads)| leads.as_str()))?
             }
             Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
@@ -257,13 +269,13 @@ fn leads(routed: &Routed) -> Option<String> {
     }
 }
 
-fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
+fn done(written: &HandoffWritten, took_ms: u64, leads: Option<&str>) -> Option<String> {
     let (visit, handoff) = (written.visit.to_string(), &written.handoff);
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
         HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
         HandoffStatus::Succeeded => {
-            let took = format!("done in {}", seconds(handoff.duration_ms));
+            let took = format!("done in {}", seconds(took_ms));
             let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
@@ -337,4 +349,28 @@ pub(crate) fn seconds(ms: u64) -> String {
 /// A number or text of a JSON value, for people.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.compact(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::stage::Play;
+
+    #[test]
+    fn a_whole_took_as_long_as_from_its_beginning_to_its_end() {
+        let mut play =
+            Play::of("flow: f\nsteps:\n  - { id: look, for_each: [api, web], max_parallel: 1, run: x }\n");
+        play.ends(3_000, 0, "one", &[]).fills().ends(4_000, 0, "two", &[]);
+        let mut narrator = Narrator::new(RunId::new("run_1").unwrap(), false);
+        let told: Vec<String> = play.records.iter().flat_map(|record| narrator.told(record)).collect();
+        let expected = [
+            "  look.1             has 2 items, 1 at a time",
+            "  0.look.1.1         started",
+            "  0.look.1           done in 3.0 s; one",
+            "  1.look.1.1         started",
+            "  1.look.1           done in 4.0 s; two",
+            "  look.1             done in 7.0 s; item 0: one",
+        ];
+        assert_eq!(told, expected);
+    }
 }

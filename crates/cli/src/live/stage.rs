@@ -11,7 +11,7 @@ use envoi_contract::{
     time::Timestamp,
 };
 use envoi_kernel::{
-    Input, Run,
+    Input, Record, Run,
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
@@ -22,6 +22,7 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 pub(crate) struct Play {
     run: Run,
     pub(crate) board: Board,
+    pub(crate) records: Vec<Record>,
     now: i64,
 }
 
@@ -44,7 +45,12 @@ impl Play {
         let parts: BTreeMap<String, String> =
             parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let flow = Arc::new(envoi_flow::load_with("flow.yaml", flow, &parts).unwrap().flow);
-        let mut play = Self { run: Run::new(Arc::clone(&flow)), board: Board::new(&flow), now: 1_000_000 };
+        let mut play = Self {
+            run: Run::new(Arc::clone(&flow)),
+            board: Board::new(&flow),
+            records: Vec::new(),
+            now: 1_000_000,
+        };
         play.decide(Input::Start(Box::new(Start {
             run: RunId::new("run_01m80gf6h0fmgtayzvm0vd1k9a").unwrap(),
             inputs: Object::default(),
@@ -76,6 +82,7 @@ impl Play {
             self.board.record(record);
         }
         self.assert_in_view();
+        self.records.extend(records);
         self
     }
 

@@ -372,3 +372,36 @@ fn of_items_in_doubt_each_is_asked_about_and_nothing_else_is_done_again() {
     assert_eq!(done_since(&stage), ["0.look.1.2", "2.look.1.1", "1.look.2.1", "tell.1.1"]);
     stage.assert_nothing_left();
 }
+
+/// A loser that does not care about being asked to end.
+const LOSER: &str = "
+flow: loser
+steps:
+  - { id: quick, run: 'until [ -e at-it ]; do sleep 0.01; done' }
+  - { id: slow, run: \"trap '' TERM; touch at-it; while :; do sleep 0.1; done\" }
+  - { id: first, needs: [quick, slow], join: any, run: 'echo $ENVOI_ATTEMPT >> ledger' }
+";
+
+#[test]
+fn a_loser_that_nobody_can_know_about_any_more_is_ended_and_asked_about_by_nobody() {
+    let stage = Stage::with_flow(LOSER);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the run", || stage.path("at-it").exists());
+    let run = stage.run_id();
+    let given_up = |stage: &Stage| stage.events(&run).iter().any(|event| event["type"] == "steps_given_up");
+    wait_until("the winner", || given_up(&stage));
+    let supervisor = stage.supervisor("slow.1.1").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    assert_eq!(stage.lines("ledger"), Vec::<String>::new(), "nothing begins before the loser has ended");
+    let done = stage.expect(0, &["resume", &run]);
+    stage.assert_nothing_left();
+    assert_eq!(stage.lines("ledger"), ["first.1.1"]);
+    let events = stage.events(&run);
+    let slow: Vec<_> = events.iter().filter(|event| event["attempt"] == "slow.1.1").collect();
+    let kinds: Vec<_> = slow.iter().map(|event| text(&event["type"])).collect();
+    assert_eq!(kinds, ["attempt_started", "attempt_settled"], "{done:?}");
+    assert_eq!((&slow[1]["given_up"], &slow[1]["late"]), (&Value::from(true), &Value::from(true)));
+    assert!(!events.iter().any(|event| event["type"] == "interrupt_raised"));
+}
