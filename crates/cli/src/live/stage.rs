@@ -86,7 +86,7 @@ impl Play {
         self
     }
 
-    /// Everything that is live, being ended or asked has a row that says so.
+    /// Everything that is live, being ended or asked has a row that says so, and nothing else asks.
     fn assert_in_view(&mut self) {
         let wants = self.run.wants();
         let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
@@ -97,6 +97,12 @@ impl Play {
             let shown = core::iter::successors(Some(attempt.visit.clone()), place::whole);
             assert_eq!(shown.last().and_then(|visit| stands(&visit)), Some(State::Ending), "{attempt}");
         }
+        let open: Vec<InterruptId> = wants.interrupts;
+        self.board.level.each(&mut |step| {
+            let asks = step.question.as_ref();
+            assert!(asks.is_none_or(|(id, _)| open.contains(id)), "{} asks what is closed", step.name());
+        });
+        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
         for raised in self.run.interrupts() {
             let stands = stands(&raised.visit);
             assert!(matches!(stands, Some(State::Asked | State::InDoubt)), "{}: {stands:?}", raised.visit);

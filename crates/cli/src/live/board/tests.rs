@@ -62,6 +62,20 @@ fn doubt_is_neither_success_nor_failure() {
 }
 
 #[test]
+fn an_item_in_doubt_is_asked_about_and_goes_on_while_its_step_says_how_it_stands() {
+    let mut play = Play::of("flow: f\nsteps:\n  - { id: look, for_each: [a, b], run: x }\n");
+    play.fills().doubts("0.look.1.1");
+    assert_eq!(play.board.level.steps[0].stands(), State::Running, "the other item moves");
+    play.ended("1.look.1.1", 1, 0, "b");
+    assert_eq!(play.board.level.steps[0].stands(), State::InDoubt);
+    play.answer(Choice::Rerun).fills();
+    assert_eq!(play.board.level.steps[0].stands(), State::Running);
+    play.ended("0.look.1.2", 1, 0, "a");
+    assert_eq!(states(&play.board), [("look", State::Done, 1, 0)]);
+    assert_eq!(play.board.status(), "succeeded");
+}
+
+#[test]
 fn a_loop_within_a_loop_starts_over_in_each_round_of_the_outer_one() {
     let critic = |id: &str, back: &str| {
         format!(
