@@ -78,7 +78,8 @@ pub(crate) enum Command {
         /// Every event, one JSON a line
         #[arg(long)]
         events: bool,
-        /// The hand-off of a step's last visit as JSON
+        /// The hand-off of a step's last visit as JSON: a step, an item (`0.test`), a step of an inner flow
+        /// (`build.2.compile`), a visit (`test.2`)
         #[arg(long, value_name = "STEP", conflicts_with_all = ["envelope", "events"])]
         handoff: Option<String>,
     },
@@ -86,7 +87,7 @@ pub(crate) enum Command {
     Logs {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
-        /// Only this step
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
         #[arg(long)]
         step: Option<String>,
         /// Only stderr
@@ -105,7 +106,7 @@ pub(crate) enum Command {
     Why {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
-        /// Only this step
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
         #[arg(long)]
         step: Option<String>,
     },

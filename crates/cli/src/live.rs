@@ -9,18 +9,21 @@ pub(crate) mod board;
 pub(crate) mod columns;
 pub(crate) mod ending;
 pub(crate) mod frame;
+mod level;
 mod line;
 mod roster;
 mod rounds;
 mod run_view;
 mod screen;
+mod shape;
 #[cfg(test)]
-mod stage;
+pub(crate) mod stage;
 mod store;
 mod tail;
 pub(crate) mod terminal;
 mod tree;
 
+pub(crate) use board::since;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;

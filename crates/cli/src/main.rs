@@ -21,6 +21,7 @@ mod keyboard;
 mod live;
 mod narrate;
 mod output;
+mod place;
 mod preview;
 mod prompt;
 mod select;
@@ -64,7 +65,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::show::show(&home, run.as_deref(), &view)
         }
         Command::Logs { run, step, stderr, follow } => {
-            let view = command::logs::View { step: step.as_deref(), stderr, json: home.json };
+            let place = step.as_deref().map(place::Place::new);
+            let view = command::logs::View { place, stderr, json: home.json };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),

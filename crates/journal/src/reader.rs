@@ -159,6 +159,17 @@ impl Reader {
         self.handoff_at(run, unsigned(seq))
     }
 
+    /// The bytes of the hand-off of one visit, exactly as in its file.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when the visit has none.
+    pub fn handoff_of(&self, run: &RunId, visit: &VisitId) -> Result<Vec<u8>, ReadError> {
+        let sql = "SELECT seq FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit = ?4";
+        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
+        let seq: Option<i64> = self.one(sql, values, |row| row.get(0))?;
+        self.handoff_at(run, unsigned(seq.ok_or_else(|| missing("hand-off", visit))?))
+    }
+
     /// The bytes of the hand-off that the event at `seq` holds.
     pub(crate) fn handoff_at(&self, run: &RunId, seq: Seq) -> Result<Vec<u8>, ReadError> {
         match self.records(run, seq, Some(1))?.into_iter().next() {
@@ -198,13 +209,14 @@ impl Reader {
         self.rows(sql, [self.key(run)?], decode::place, "an artifact")
     }
 
-    /// Questions to people, oldest first.
+    /// Questions to people, oldest first; those of one moment by run, then by place.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the filter names a run that does not exist.
     pub fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
         let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
-                   WHERE (?1 IS NULL OR run = ?1) AND (?2 OR state = 'open') ORDER BY raised_at_ms, interrupt";
+                   WHERE (?1 IS NULL OR run = ?1) AND (?2 OR state = 'open') ORDER BY raised_at_ms, run, length(scope), scope, \
+                   step, visit, interrupt";
         let key = filter.run.as_ref().map(|run| self.key(run)).transpose()?;
         self.rows(sql, params![key, filter.closed], decode::question, "a question")
     }

@@ -309,7 +309,11 @@ impl Asked {
         if let Some(leads) = preview::silence(&self.run, raised) {
             writeln!(text, "{:<10} {leads}", "no answer")?;
         }
-        writeln!(text, "\nanswer: {}", crate::narrate::how_to_answer(&self.row.run, raised))
+        writeln!(
+            text,
+            "\nanswer: {}",
+            crate::narrate::how_to_answer(&self.row.run, raised, self.run.interrupts().count() == 1)
+        )
     }
 
     fn json(&self, reader: &Reader) -> Result<String, Failure> {

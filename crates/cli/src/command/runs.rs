@@ -20,12 +20,16 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
 }
 
 fn as_cells(row: &RunRow) -> Vec<String> {
+    let others = match row.live_attempts {
+        0 | 1 => String::new(),
+        several => format!(", {several} attempts"),
+    };
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),
         row.flow.to_string(),
         format!("{}{in_doubt}", row.status().word()),
-        row.step.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         row.started_at.to_string(),
         row.actor.clone(),
     ]

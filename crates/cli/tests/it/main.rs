@@ -28,6 +28,7 @@ mod people;
 mod plan;
 mod repair;
 mod secrets;
+mod several;
 mod stage;
 mod takeover;
 mod terminal;

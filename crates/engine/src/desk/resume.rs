@@ -43,7 +43,16 @@ impl Desk {
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
             self.check_free(&started.workspace, &request.run, |other| other)?;
         }
-        let run = self.adopt(&request.run, &request.caller, Purpose::GoOn, |run| asks(run, &request))?;
+        let run = match self.adopt(&request.run, &request.caller, Purpose::GoOn, |run| asks(run, &request)) {
+            // What was decided first made the rest needless.
+            Err(refused)
+                if matches!(refused.code.as_str(), "QUESTION_CLOSED" | "RUN_OVER")
+                    && self.was_done(&request.run, request.request.as_deref())? =>
+            {
+                self.load(&request.run)?
+            }
+            adopted => adopted?,
+        };
         tell(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());

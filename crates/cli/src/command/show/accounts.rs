@@ -128,7 +128,7 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
 }
 
 /// A table as it is where it has room, else a sentence a row, which breaks where it has to.
-fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
+pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = output::table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
@@ -136,7 +136,7 @@ fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         return table;
     };
     let row = |row: &Vec<String>| -> String {
-        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| *cell != "-");
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
         let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
         format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
     };
