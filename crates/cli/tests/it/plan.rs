@@ -210,24 +210,6 @@ fn what_cannot_be_planned_is_bad_input() {
 }
 
 #[test]
-fn a_worst_case_that_would_be_too_low_is_not_told() {
-    let stage = Stage::new();
-    stage.write("part.yaml", "flow: part\nsteps: [{ id: a, run: go }]\n");
-    for (what, top, step) in [
-        ("`needs`", "", "run: go, needs: []"),
-        ("`goals`", "goals: { list: [g], from: a, to: a }", "run: go, marks: g"),
-        ("`for_each`", "", "run: go, for_each: [1]"),
-        ("steps that run a flow", "", "flow: part.yaml"),
-        ("verify", "", "run: go, on_in_doubt: { verify: look }"),
-        ("branches into other flows", "flows: [part.yaml]", "run: go, routing: { branches: [part/a] }"),
-    ] {
-        stage.write("flow.yaml", format!("flow: f\n{top}\nsteps:\n  - {{ id: a, {step} }}\n"));
-        let done = stage.expect(2, &["plan", "flow.yaml"]);
-        assert!(done.err.contains(what) && done.err.contains("is not counted yet"), "{what}: {done:?}");
-    }
-}
-
-#[test]
 fn every_example_has_a_worst_case() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let stage = Stage::new();
