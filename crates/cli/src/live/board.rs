@@ -182,6 +182,7 @@ impl Board {
             Event::InterruptAnswered(answered) => self.closed(&answered.interrupt),
             Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt),
             Event::CancelRequested(_) => self.cancelling = true,
+            Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
             _ => {}
         }
     }
