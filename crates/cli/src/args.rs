@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Answer a question with words, a form, files or a decision, and go on with its run
     Answer(AnswerArgs),
+    /// Begin a new run with what a run that is over has lived up to a step, and go on from there another way
+    Fork(ForkArgs),
     /// Let a run use more than its flow says, and go on with it
     Raise(RaiseArgs),
     /// List the runs
@@ -205,6 +207,30 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "copy")]
     pub(crate) share_workspace: bool,
     /// Run in a copy of the workspace, in the run's own folder
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Approve the questions of this step as soon as they are put; recorded as that
+    #[arg(long, value_name = "STEP")]
+    pub(crate) yes_to: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// `envoi fork`.
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Id of the run, or a unique beginning or end of it
+    pub(crate) run: String,
+    /// Where the new run begins: a step of the run's own flow, as it was entered last [default: the step that stopped it]
+    #[arg(long, value_name = "STEP")]
+    pub(crate) from: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    /// Run although another run has a live attempt in the workspace
+    #[arg(long, conflicts_with = "copy")]
+    pub(crate) share_workspace: bool,
+    /// Run in a copy of the workspace, in the new run's own folder
     #[arg(long)]
     pub(crate) copy: bool,
     /// Approve the questions of this step as soon as they are put; recorded as that

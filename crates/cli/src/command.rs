@@ -8,6 +8,7 @@ pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod filter;
+pub(crate) mod fork;
 pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init;

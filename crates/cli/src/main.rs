@@ -57,6 +57,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Approve(args) => command::answer::approve(&home, &args),
         Command::Deny(args) => command::answer::deny(&home, &args),
         Command::Answer(args) => command::answer::answer(&home, &args),
+        Command::Fork(args) => command::fork::fork(&home, &args),
         Command::Raise(args) => command::raise::raise(&home, &args),
         Command::Runs { follow: true, .. } => command::runs::follow(&home),
         Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),

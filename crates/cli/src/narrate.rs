@@ -27,6 +27,8 @@ pub(crate) struct Narrator {
     live: Option<Live>,
     /// Questions are asked on this terminal.
     asks_in_place: bool,
+    /// What comes first was lived by another run, and is not told again.
+    lived: bool,
     /// Whether the run has been named yet.
     named: bool,
     /// Where the visit leads whose hand-off comes next.
@@ -45,11 +47,18 @@ impl Narrator {
             quiet: false,
             live: None,
             asks_in_place: false,
+            lived: false,
             named: false,
             leads: None,
             wholes: BTreeMap::new(),
             shown: BTreeSet::new(),
         }
+    }
+
+    /// The run is a fork: what it takes over is only shown, and not told.
+    pub(crate) fn forks(mut self) -> Self {
+        self.lived = true;
+        self
     }
 
     /// Says nothing but the end.
@@ -70,6 +79,12 @@ impl Narrator {
 
     /// The run is begun or found: its name is the first thing said.
     pub(crate) fn accepted(&mut self) {
+        // It comes after what was lived, or instead of it.
+        self.lived = false;
+        self.name();
+    }
+
+    fn name(&mut self) {
         if !self.quiet && !self.json && !self.named {
             live::say(&format!("run {}", self.run));
         }
@@ -80,14 +95,15 @@ impl Narrator {
         if self.quiet {
             return;
         }
-        self.accepted();
+        self.name();
+        self.lived = self.lived && !matches!(record.event, Event::RunForked(_));
         if let Some(live) = &self.live {
-            live.record(record);
+            live.record(record, !self.lived);
         } else if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
-        } else {
+        } else if !self.lived {
             self.told(record).iter().for_each(|line| live::say(line));
         }
     }
@@ -189,6 +205,9 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
         Event::LimitsRaised(raised) => vec![format!("limits raised (by {})", raised.by.actor)],
         Event::RunReopened(reopened) => {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
+        }
+        Event::RunForked(forked) => {
+            vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
         }
         _ => Vec::new(),
     }

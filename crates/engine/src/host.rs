@@ -99,6 +99,7 @@ impl Host {
             mailbox: mailbox.clone(),
             followers: followers.clone(),
             callers: callers.clone(),
+            families: Arc::default(),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;

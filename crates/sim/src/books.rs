@@ -424,6 +424,7 @@ fn told(event: &Event) -> String {
         Event::InterruptRaised(raised) => format!("{name} {} {:?}", raised.visit, raised.about),
         Event::InterruptAnswered(answered) => format!("{name} {:?}", answered.choice),
         Event::RunReopened(reopened) => format!("{name} {}", reopened.step),
+        Event::RunForked(forked) => format!("{name} {} {}", forked.from, forked.step),
         Event::RunEnded(ended) => format!("{name} {:?} {}", ended.status, ended.terminal_reason),
         _ => name.to_owned(),
     }

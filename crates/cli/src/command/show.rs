@@ -128,6 +128,9 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     say(format_args!("flow       {}{title}", run.flow().id))?;
     say(format_args!("status     {}{}", run.status().word(), reason(&run)))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
+    if let Some(forked) = run.forked() {
+        say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
+    }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
     for (name, attempt) in
@@ -137,6 +140,7 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     }
     text.push('\n');
     text.push_str(&accounts::tables(&run));
+    text.push_str(&accounts::of_family(&run));
     text.push('\n');
     let records = records(reader, id)?;
     text.push_str(&visits::table(&run, &records));
@@ -205,6 +209,8 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "terminal_reason": ended.map(|ended| ended.terminal_reason.clone()),
         "reason": ended.map(|ended| ended.reason.clone()),
         "workspace": row.workspace,
+        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
+        "root": row.root.as_ref().map(ToString::to_string),
         "started_at": row.started_at.to_string(),
         "updated_at": row.updated_at.to_string(),
         "handoffs": handoffs.iter().map(|row| json!({

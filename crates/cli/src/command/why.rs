@@ -51,6 +51,7 @@ fn concerns(event: &Event, place: Option<&Place>) -> bool {
             given.steps.iter().chain([&given.by]).any(|step| of_step(&given.scope, step))
         }
         Event::RunReopened(reopened) => of_step("", &reopened.step),
+        Event::RunForked(forked) => of_step("", &forked.step),
         _ => false,
     }
 }
@@ -86,6 +87,11 @@ fn as_text(record: &Record) -> String {
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
             format!("reopened at {} by {} at {}{why}\n", reopened.step, reopened.by.actor, record.at)
+        }
+        Event::RunForked(forked) => {
+            let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            let by = &forked.by.actor;
+            format!("forked from {} at {} by {by} at {}{why}\n", forked.from, forked.step, record.at)
         }
         Event::RunEnded(ended) => {
             format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)
@@ -190,6 +196,10 @@ fn as_json(record: &Record) -> Option<serde_json::Value> {
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
             "why": reopened.why,
+        }),
+        Event::RunForked(forked) => json!({
+            "event": "forked", "at": record.at.to_string(), "from": forked.from.as_str(), "step": forked.step.as_str(),
+            "by": forked.by.actor, "why": forked.why,
         }),
         _ => return None,
     })

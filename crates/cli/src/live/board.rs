@@ -143,6 +143,7 @@ impl Board {
             Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt),
             Event::CancelRequested(_) => self.cancelling = true,
             Event::RunStopping(_) => self.stopping = true,
+            Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
             _ => {}
         }
     }

@@ -17,6 +17,7 @@ mod commands;
 mod crash;
 mod doubt;
 mod envelope;
+mod fork;
 mod importing;
 mod ledger;
 mod nasty;

@@ -26,6 +26,8 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
         pending_timers: row.get("pending_timers")?,
         step: read_optional(row, "step")?,
         ended: ended(row)?,
+        forked_from: read_optional(row, "forked_from")?,
+        root: read_optional(row, "root")?,
     })
 }
 

@@ -69,6 +69,18 @@ pub(super) fn tables(run: &Run) -> String {
     if several { format!("{bounds}\n{}", fitted(&steps, columns)) } else { bounds }
 }
 
+/// What of the first table the run has not used itself.
+pub(super) fn of_family(run: &Run) -> String {
+    let others = run.known_share().beyond(&run.own_share());
+    let told = COUNTERS.iter().filter(|counter| (counter.of)(&others.used) > 0);
+    let told: Vec<String> =
+        told.map(|counter| format!("{} {}", (counter.told)(&others.used), counter.name)).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("of which other runs of its family used: {}\n", told.join(", "))
+}
+
 fn bounds(run: &Run) -> Vec<Vec<String>> {
     let (used, reserved, raised) = (run.ledger(), run.reserved(), run.raised());
     let limits = limits(run);
@@ -149,6 +161,7 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
     let by_step = run.ledger_by_step().iter().map(|(step, used)| (step.clone(), ledger(used)));
     vec![
         ("used", ledger(run.ledger())),
+        ("own_used", ledger(&run.own_share().used)),
         ("reserved", ledger(&run.reserved())),
         (
             "limits",
