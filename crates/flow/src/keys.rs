@@ -33,7 +33,8 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
 };
 
 /// The configuration of a store.
-pub(crate) const CONFIG: Vocabulary = Vocabulary { place: "a configuration", keys: &["notify"], later: &[] };
+pub(crate) const CONFIG: Vocabulary =
+    Vocabulary { place: "a configuration", keys: &["notify", "server"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
     Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };

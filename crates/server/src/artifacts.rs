@@ -2,7 +2,7 @@
 
 use crate::{
     app::{App, blocking},
-    call::{Call, in_time},
+    call::{Call, in_time, piece},
     content::{self, Source},
     problem::Problem,
     reply,
@@ -17,7 +17,6 @@ use envoi_contract::{
     user_envelope::{AttachmentRef, OriginKind},
 };
 use envoi_journal::{Incoming, Upload};
-use http_body_util::BodyExt as _;
 use std::{fs::File, io, sync::Arc};
 
 /// Digits of a digest in the ids that are made of it, as the command line does.
@@ -28,15 +27,12 @@ const REVISION_DIGITS: usize = 16;
 const MAX_MIME: usize = 127;
 
 /// `uploadArtifact`: hashed on the way into the store, never held.
-pub(crate) async fn upload(app: &Arc<App>, call: Call, mut body: Body) -> Result<Response, Problem> {
+pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Result<Response, Problem> {
     let (limit, longest) = (app.settings.limits.artifact_bytes, app.settings.limits.request);
     let blobs = app.store.blobs();
     let mut incoming: Incoming = blocking(move || Ok(blobs.receive()?)).await?;
     loop {
-        let next = async { Ok(body.frame().await) };
-        let Some(frame) = in_time(longest, next).await? else { break };
-        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
-        let Ok(piece) = frame.into_data() else { continue };
+        let Some(piece) = in_time(longest, piece(body)).await? else { break };
         let size = incoming.size_bytes().saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         if size > limit {
             return Err(Problem::too_large(limit));

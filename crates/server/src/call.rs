@@ -6,15 +6,19 @@ use axum::{
     extract::{FromRequestParts as _, RawPathParams},
     http::{HeaderMap, HeaderName, request::Parts},
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::ids::{Principal, RunId};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use std::time::Duration;
 
 /// Rows of a page unless said, and the most there may be.
 const PAGE: u32 = 50;
 const MAX_PAGE: u32 = 200;
+
+/// Bytes of a refused body that are read and forgotten, and how long that may take.
+const DISCARDED: usize = 1024 * 1024;
+const DISCARDING: Duration = Duration::from_secs(1);
 
 /// Longest `Idempotency-Key`.
 const MAX_KEY: usize = 200;
@@ -52,15 +56,16 @@ impl Call {
     }
 
     /// Reads the body, which may have so many bytes.
-    pub(crate) async fn read_body(&mut self, body: Body, limit: u64) -> Result<(), Problem> {
-        let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let read = Limited::new(body, most).collect().await.map_err(|error| {
-            match error.downcast_ref::<LengthLimitError>() {
-                Some(_) => Problem::too_large(limit),
-                None => Problem::bad_request("the body broke off"),
+    pub(crate) async fn read_body(&mut self, body: &mut Body, limit: u64) -> Result<(), Problem> {
+        let mut read = BytesMut::new();
+        while let Some(piece) = piece(body).await? {
+            let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
+            if size > limit {
+                return Err(Problem::too_large(limit));
             }
-        })?;
-        self.body = read.to_bytes();
+            read.extend_from_slice(&piece);
+        }
+        self.body = read.freeze();
         Ok(())
     }
 
@@ -95,11 +100,9 @@ impl Call {
         fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
     }
 
-    /// The last event that a reader of a stream has seen.
-    pub(crate) fn last_event_id(&self) -> Result<Option<u64>, Problem> {
-        let Some(value) = self.headers.get("last-event-id") else { return Ok(None) };
-        let id = value.to_str().ok().and_then(|text| text.parse().ok());
-        id.map(Some).ok_or_else(|| Problem::bad_request("`Last-Event-ID` is not the id of an event"))
+    /// The last event that a reader of a stream has seen, as it was told.
+    pub(crate) fn last_event_id(&self) -> Option<&str> {
+        self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
     }
 
     /// The key of a request that is done once.
@@ -150,6 +153,33 @@ impl Call {
 
 fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+}
+
+/// The next piece of a body; `None` at its end.
+pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
+        if let Ok(piece) = frame.into_data() {
+            return Ok(Some(piece));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads what is left of the body of a request that is refused, and forgets it: a client that still sends would not hear the
+/// answer. What is too much for that, or too slow, costs the client its connection; says whether it does.
+pub(crate) async fn discard(mut body: Body) -> bool {
+    let rest = async {
+        let mut left = DISCARDED;
+        while let Ok(Some(piece)) = piece(&mut body).await {
+            match left.checked_sub(piece.len()) {
+                Some(less) => left = less,
+                None => return true,
+            }
+        }
+        false
+    };
+    tokio::time::timeout(DISCARDING, rest).await.unwrap_or(true)
 }
 
 /// A member that is a string, if it is there.

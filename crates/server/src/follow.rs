@@ -15,10 +15,14 @@ use crate::{
 };
 use axum::{body::Body, http::StatusCode, response::Response};
 use bytes::Bytes;
+use envoi_journal::Reader;
 use envoi_kernel::ids::RunId;
 use futures_util::stream;
 use std::{convert::Infallible, fmt::Write as _, sync::Arc};
 use tokio::sync::watch;
+
+/// As `Last-Event-ID` of a stream of questions: everything follows, from the first one on.
+pub(crate) const NOTHING_SEEN: &str = "0";
 
 /// Events of a page.
 const PAGE: u32 = 16;
@@ -28,7 +32,8 @@ const PAGE: u32 = 16;
 enum What {
     /// A run: ids are the `seq` of its events.
     Run(RunId),
-    /// The questions of a tenant: ids are the places of their events among those of all runs.
+    /// The questions of a tenant: ids are `RUN:SEQ` of their events. Their places among the events of all runs, by which a
+    /// stream goes on, would tell how much other tenants do.
     Questions(String),
 }
 
@@ -55,7 +60,10 @@ enum Page {
 
 /// `followRun`.
 pub(crate) async fn run(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
-    let next = call.last_event_id()?.map_or(0, |last| last.saturating_add(1));
+    let next = match call.last_event_id() {
+        None => 0,
+        Some(id) => id.parse::<u64>().map_err(|_| bad_id())?.saturating_add(1),
+    };
     let (shared, call) = (Arc::clone(app), call);
     let (call, run, over) = blocking(move || {
         let run = call.run(&shared)?;
@@ -74,16 +82,30 @@ pub(crate) async fn run(app: &Arc<App>, call: Call) -> Result<Response, Problem>
 /// `followQuestions`.
 pub(crate) async fn questions(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
     let wake = app.wakes.of_questions();
-    let next = match call.last_event_id()? {
-        Some(last) => last.saturating_add(1),
-        None => {
-            let shared = Arc::clone(app);
-            let now = blocking(move || shared.read(|reader| Ok(reader.position()?))).await?;
-            now.saturating_add(1)
-        }
-    };
+    let shared = Arc::clone(app);
+    let (call, last) = blocking(move || {
+        let last = shared.read(|reader| last_seen(reader, &call))?;
+        Ok((call, last))
+    })
+    .await?;
+    let next = last.saturating_add(1);
     let what = What::Questions(call.bearer.tenant.clone());
     begin(app, &call, what, next, wake)
+}
+
+fn bad_id() -> Problem {
+    Problem::bad_request("`Last-Event-ID` is not the id of an event of this stream")
+}
+
+/// The place of the last event that was seen; now, if nothing is said.
+fn last_seen(reader: &Reader, call: &Call) -> Result<u64, Problem> {
+    let Some(id) = call.last_event_id() else { return Ok(reader.position()?) };
+    if id == NOTHING_SEEN {
+        return Ok(0);
+    }
+    let (run, seq) = id.split_once(':').ok_or_else(bad_id)?;
+    let (run, seq) = (RunId::new(run).map_err(|_| bad_id())?, seq.parse().map_err(|_| bad_id())?);
+    reader.place_of(&call.bearer.tenant, &run, seq)?.ok_or_else(bad_id)
 }
 
 fn begin(
@@ -171,7 +193,7 @@ impl Follower {
     }
 }
 
-fn run_page(reader: &envoi_journal::Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
+fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
     // Before the records: one that is reopened in between is then seen to go on.
     let row = reader.run(run)?;
     let records = reader.records(run, next, Some(PAGE))?;
@@ -182,12 +204,12 @@ fn run_page(reader: &envoi_journal::Reader, run: &RunId, next: u64) -> Result<Pa
     let after = last.seq.saturating_add(1);
     let mut text = String::new();
     for record in &records {
-        frame(&mut text, record.seq, record.event.name(), &runs::event(record)?);
+        frame(&mut text, &record.seq.to_string(), record.event.name(), &runs::event(record)?);
     }
     Ok(Page::Events(text, after))
 }
 
-fn question_page(reader: &envoi_journal::Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
+fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
     let (news, seen) = reader.news(tenant, next.saturating_sub(1), PAGE)?;
     let after = seen.saturating_add(1).max(next);
     if news.is_empty() {
@@ -197,13 +219,13 @@ fn question_page(reader: &envoi_journal::Reader, tenant: &str, next: u64) -> Res
     for item in &news {
         let event = runs::event(&item.record)?;
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
-        frame(&mut text, item.position, item.record.event.name(), &data);
+        frame(&mut text, &format!("{}:{}", item.run, item.record.seq), item.record.event.name(), &data);
     }
     Ok(Page::Events(text, after))
 }
 
 /// JSON of ours is one line.
-fn frame(text: &mut String, id: u64, event: &str, data: &str) {
+fn frame(text: &mut String, id: &str, event: &str, data: &str) {
     // A String takes everything that is written to it.
     write!(text, "id: {id}\nevent: {event}\ndata: {data}\n\n").unwrap_or_default();
 }

@@ -3,6 +3,7 @@
 use crate::{
     app::App,
     call::{Call, text},
+    follow::NOTHING_SEEN,
     problem::Problem,
     reply,
     runs::{ask, caller, random_seed},
@@ -46,20 +47,21 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
         after: call.query("cursor").map(str::to_owned),
         limit,
     };
-    let (position, rows) = app.read(|reader| {
+    let (newest, rows) = app.read(|reader| {
         // Before the list is read, so that a stream from there on misses nothing that the list lacks.
-        let position = reader.position()?;
+        let newest = reader.newest_of(&page.tenant)?;
         let rows = reader.inbox_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => Problem::bad_request("`cursor` is not the `next` of a page"),
             error => error.into(),
         })?;
-        Ok::<_, Problem>((position, rows))
+        Ok::<_, Problem>((newest, rows))
     })?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
     let next = rows.last().filter(|_| full).map(|row| row.interrupt.as_str());
     let now = app.now();
     let rows: Vec<_> = rows.iter().map(|row| view::question(row, now)).collect();
-    let body = json!({"questions": rows, "next": next, "last_event_id": position});
+    let last = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
+    let body = json!({"questions": rows, "next": next, "last_event_id": last});
     Ok(reply::json(200, body.to_string()))
 }
 
@@ -110,7 +112,12 @@ fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
 
 /// `answerQuestion`.
 pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["choice", "text", "data", "attachments", "seen", "raise"])?;
+    let members = call.members(&["choice", "text", "data", "attachments", "seen", "raise", "resume"])?;
+    let follow = match members.get("resume") {
+        None => true,
+        Some(Value::Bool(resume)) => *resume,
+        Some(_) => return Err(Problem::bad_request("`resume` is neither `true` nor `false`")),
+    };
     let row = asked(app, call)?;
     let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
@@ -125,8 +132,7 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
         request: Some(request_id(app, call)?),
         ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
     };
-    let request =
-        AnswerRequest { run: row.run.clone(), answer, follow: true, caller: caller(app, &row.run)? };
+    let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };
     ask(app, Request::Answer(Box::new(request)))?;
     shown(app, &row.interrupt, call)
 }

@@ -4,7 +4,7 @@ use crate::{
     admission,
     app::{App, blocking},
     artifacts,
-    call::{Call, in_time},
+    call::{Call, discard, in_time},
     flows, follow, logs, metrics,
     operation::{self, Content, Method, Operation},
     problem::Problem,
@@ -15,7 +15,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::StatusCode,
+    http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::{get, post},
@@ -105,9 +105,19 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         }
         Err(problem) => {
             app.note(&problem);
-            problem.into_response()
+            refused(problem, body).await
         }
     }
+}
+
+/// A refusal, once the client has sent what it wanted to send.
+async fn refused(problem: Problem, body: Body) -> Response {
+    let breaks_off = discard(body).await;
+    let mut response = problem.into_response();
+    if breaks_off {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut request: Request) -> Response {
@@ -115,14 +125,18 @@ async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut req
         return Problem::unauthenticated().into_response();
     };
     let tenant = bearer.tenant.clone();
+    let (parts, mut body) = request.into_parts();
     let done = match bearer.scopes.allow(operation.scopes) {
-        true => work(&app, operation, way, request, bearer).await,
+        true => work(&app, operation, way, (parts, &mut body), bearer).await,
         false => Err(too_little(operation)),
     };
-    let response = done.unwrap_or_else(|problem| {
-        app.note(&problem);
-        problem.into_response()
-    });
+    let response = match done {
+        Ok(response) => response,
+        Err(problem) => {
+            app.note(&problem);
+            refused(problem, body).await
+        }
+    };
     app.metrics.count(&tenant, operation.id, response.status().as_u16());
     response
 }
@@ -131,11 +145,10 @@ async fn work(
     app: &Arc<App>,
     operation: &Operation,
     way: Way,
-    request: Request,
+    (mut parts, body): (Parts, &mut Body),
     bearer: Bearer,
 ) -> Result<Response, Problem> {
     let limits = &app.settings.limits;
-    let (mut parts, body) = request.into_parts();
     let mut call = Call::of(&mut parts, bearer).await?;
     match way {
         Way::Upload => artifacts::upload(app, call, body).await,
@@ -143,8 +156,9 @@ async fn work(
         Way::FollowQuestions => in_time(limits.request, follow::questions(app, call)).await,
         Way::Blocking(work) => {
             let done = async {
-                let body = if operation.body == Content::None { Body::empty() } else { body };
-                call.read_body(body, limits.body_bytes).await?;
+                if operation.body != Content::None {
+                    call.read_body(body, limits.body_bytes).await?;
+                }
                 let app = Arc::clone(app);
                 blocking(move || work(&app, &call)).await
             };

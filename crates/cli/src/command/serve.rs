@@ -19,7 +19,7 @@ use envoi_engine::{
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    Limits, ServeError, Server, Settings,
+    Limits, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -49,26 +49,18 @@ const LAST_COMMITS: Duration = Duration::from_millis(300);
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
     let configured = config::load(store.layout())?;
-    let address = args.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let address = args.listen.or(configured.server.listen).unwrap_or(usual);
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::new(MACHINE, "ADDRESS_UNUSABLE", format!("{address} cannot be listened on: {error}"))
             .hint("name another with --listen; is another server there?")
     })?;
-    drop(configured);
     let (lease, other) = lease(&store, args.take_over)?;
     let host = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
-    let settings = Settings {
-        hosts: Vec::new(),
-        origins: Vec::new(),
-        limits: Limits::default(),
-        tls: None,
-        workspace: workspace(&store),
-        caller: home::caller,
-        log: live::say,
-    };
+    let settings = settings(&store, configured.server);
     let server =
         Server::start(listener, settings, Arc::clone(&store), host.desk().clone()).map_err(|error| {
             match error {
@@ -82,6 +74,36 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
     leave(host)
+}
+
+fn settings(store: &Store, configured: config::Server) -> Settings {
+    let config::Server { hosts, origins, tls, limits, .. } = configured;
+    let root = store.layout().root();
+    Settings {
+        hosts,
+        origins,
+        limits: bounds(&limits),
+        tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
+        workspace: workspace(store),
+        caller: home::caller,
+        log: live::say,
+    }
+}
+
+fn bounds(configured: &config::Limits) -> Limits {
+    let usual = Limits::default();
+    let time = |ms: Option<u64>, usual| ms.map_or(usual, Duration::from_millis);
+    let count =
+        |count: Option<u64>, usual| count.and_then(|count| usize::try_from(count).ok()).unwrap_or(usual);
+    Limits {
+        body_bytes: configured.body_bytes.unwrap_or(usual.body_bytes),
+        artifact_bytes: configured.artifact_bytes.unwrap_or(usual.artifact_bytes),
+        request: time(configured.request_ms, usual.request),
+        streams_a_token: count(configured.streams, usual.streams_a_token),
+        starts_a_minute: count(configured.starts, usual.starts_a_minute),
+        connections: count(configured.connections, usual.connections),
+        keep_alive: time(configured.keep_alive_ms, usual.keep_alive),
+    }
 }
 
 /// Where runs of the person at the terminal work: the folder that the store is in.

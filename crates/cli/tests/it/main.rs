@@ -24,6 +24,7 @@ mod people;
 mod plan;
 mod repair;
 mod secrets;
+mod serve;
 mod stage;
 mod takeover;
 mod terminal;

@@ -147,6 +147,13 @@ fn news_are_a_tenant_s_own_in_the_order_of_their_commits() {
     assert_eq!(told, [("interrupt_raised", "run_a"), ("interrupt_answered", "run_a")]);
     assert_eq!(seen, place.reader.position().unwrap());
     assert_eq!(place.reader.news("north", seen, 10).unwrap(), (Vec::new(), seen));
+    assert_eq!(place.reader.newest_of("north").unwrap(), Some((run("a"), 2)));
+    assert_eq!(place.reader.newest_of("south").unwrap(), Some((run("b"), 1)));
+    assert_eq!(place.reader.newest_of("east").unwrap(), None);
+    assert_eq!(place.reader.place_of("north", &run("a"), 1).unwrap(), Some(news[0].position));
+    for (tenant, name, seq) in [("north", "b", 1), ("south", "a", 1), ("north", "a", 3), ("north", "x", 0)] {
+        assert_eq!(place.reader.place_of(tenant, &run(name), seq).unwrap(), None, "{tenant} {name} {seq}");
+    }
     let (first, after) = place.reader.news("north", 0, 1).unwrap();
     assert_eq!((first.len(), after), (1, first[0].position));
     assert_eq!(place.reader.news("north", after, 1).unwrap().0, news[1..]);

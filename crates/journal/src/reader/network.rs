@@ -12,7 +12,7 @@ use crate::{
     sql::{read, signed, unsigned},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::{InterruptId, RunId};
+use envoi_kernel::ids::{InterruptId, RunId, Seq};
 use rusqlite::{Row, params};
 
 /// Questions, and what closes them. An end closes all that were open.
@@ -104,6 +104,28 @@ impl Reader {
     pub fn position(&self) -> Result<u64, ReadError> {
         let newest = self.one("SELECT max(event) FROM events", [], |row| row.get::<_, Option<i64>>(0))?;
         Ok(newest.flatten().map_or(0, unsigned))
+    }
+
+    /// The newest event of a tenant.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn newest_of(&self, tenant: &str) -> Result<Option<(RunId, Seq)>, ReadError> {
+        let sql = "SELECT runs.id AS id, events.seq AS seq FROM runs JOIN events \
+                   ON events.run = runs.run AND events.seq = runs.next_seq - 1 \
+                   WHERE runs.tenant = ?1 ORDER BY events.event DESC LIMIT 1";
+        self.one(sql, [tenant], |row| Ok((read(row, "id")?, unsigned(row.get("seq")?))))
+    }
+
+    /// The place of a tenant's event among the events of all runs; `None` if the tenant has no such event.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn place_of(&self, tenant: &str, run: &RunId, seq: Seq) -> Result<Option<u64>, ReadError> {
+        let sql = "SELECT events.event FROM journals JOIN runs USING (run) JOIN events USING (run) \
+                   WHERE journals.id = ?1 AND runs.tenant = ?2 AND events.seq = ?3";
+        let place = self.one(sql, params![run.as_str(), tenant, signed(seq)], |row| row.get(0))?;
+        Ok(place.map(unsigned))
     }
 
     /// Events about questions of a tenant after a place, at most `limit`, and the place up to which was looked. Nothing new

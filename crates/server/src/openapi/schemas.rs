@@ -76,7 +76,7 @@ pub(super) fn all() -> Value {
         "Questions": whole(json!({
             "questions": list_of("Question"),
             "next": {"type": ["string", "null"], "description": "The `cursor` of the next page"},
-            "last_event_id": {"type": "integer", "description": "A stream from here on misses nothing that is not in the list"},
+            "last_event_id": {"type": "string", "description": "A stream from here on misses nothing that is not in the list"},
         })),
         "Answer": answer(),
         "Attachment": attachment(),
@@ -166,6 +166,7 @@ fn answer() -> Value {
         "properties": {
             "choice": {"enum": ["approve", "deny", "respond", "proceed", "again", "stop", "rerun", "fail", "raise"]},
             "text": maybe_text(), "data": {}, "seen": digest(),
+            "resume": {"type": "boolean", "default": true, "description": "Whether the run goes on; else the answer is only recorded"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "raise": {"type": "object", "properties": {
                 "agent_hops": count(), "iterations": count(), "llm_calls": count(), "wall_time_ms": count(), "cost_usd": text(),
