@@ -7,8 +7,12 @@ use axum::{
     http::{HeaderMap, HeaderName, request::Parts},
 };
 use bytes::{Bytes, BytesMut};
-use envoi_contract::json::{Object, Value};
-use envoi_kernel::ids::{Principal, RunId};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+};
+use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 
@@ -114,6 +118,16 @@ impl Call {
         })
     }
 
+    /// The id under which the engine knows a decision that may be asked for twice: made of the key, if there is one.
+    pub(crate) fn request_id(&self, now: Timestamp) -> Result<String, Problem> {
+        let Some(key) = self.key()? else {
+            return Ok(format!("req_{}", uuid_v7_text(now, &random_seed()?)));
+        };
+        let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
+        let of = format!("{}\n{}\n{key}", self.bearer.id, params.join("\n"));
+        Ok(format!("req_{}", Digest::of(of.as_bytes()).hex()))
+    }
+
     /// The members of a JSON body, all of which are known; none for an empty body.
     pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
         if self.body.is_empty() {
@@ -153,6 +167,13 @@ impl Call {
 
 fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+}
+
+/// 32 random bytes.
+pub(crate) fn random_seed() -> Result<[u8; 32], Problem> {
+    let mut seed = [0_u8; 32];
+    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).map_err(Problem::internal)?;
+    Ok(seed)
 }
 
 /// The next piece of a body; `None` at its end.

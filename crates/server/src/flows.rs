@@ -37,7 +37,10 @@ pub(crate) fn register(app: &App, call: &Call) -> Result<Response, Problem> {
     let refused = |detail: String| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "FLOW_INVALID", detail);
     let text = std::str::from_utf8(&call.body)
         .map_err(|error| refused(format!("byte {} is not UTF-8", error.valid_up_to())))?;
-    let loaded = envoi_flow::load("flow.yaml", text).map_err(|report| refused(report.to_string()))?;
+    let loaded = envoi_flow::load("flow.yaml", text).map_err(|report| {
+        // Every mistake at its place, as `envoi check` shows them.
+        refused(report.render(envoi_flow::Colour::Never))
+    })?;
     let flow = RegisteredFlow {
         digest: loaded.flow.digest,
         id: loaded.flow.id.clone(),

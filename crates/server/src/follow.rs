@@ -24,8 +24,11 @@ use tokio::sync::watch;
 /// As `Last-Event-ID` of a stream of questions: everything follows, from the first one on.
 pub(crate) const NOTHING_SEEN: &str = "0";
 
-/// Events of a page.
+/// Most events of a page.
 const PAGE: u32 = 16;
+
+/// A page that has so many bytes is full.
+const PAGE_BYTES: usize = 64 * 1024;
 
 /// What a stream follows.
 #[derive(Clone)]
@@ -197,13 +200,16 @@ fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
     // Before the records: one that is reopened in between is then seen to go on.
     let row = reader.run(run)?;
     let records = reader.records(run, next, Some(PAGE))?;
-    let Some(last) = records.last() else {
+    if records.is_empty() {
         let over = row.ended.is_some() && next >= row.next_seq;
         return Ok(if over { Page::Over } else { Page::Nothing(next) });
-    };
-    let after = last.seq.saturating_add(1);
-    let mut text = String::new();
+    }
+    let (mut text, mut after) = (String::new(), next);
     for record in &records {
+        if text.len() >= PAGE_BYTES {
+            break;
+        }
+        after = record.seq.saturating_add(1);
         frame(&mut text, &record.seq.to_string(), record.event.name(), &runs::event(record)?);
     }
     Ok(Page::Events(text, after))
@@ -211,12 +217,16 @@ fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
 
 fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
     let (news, seen) = reader.news(tenant, next.saturating_sub(1), PAGE)?;
-    let after = seen.saturating_add(1).max(next);
+    let mut after = seen.saturating_add(1).max(next);
     if news.is_empty() {
         return Ok(Page::Nothing(after));
     }
     let mut text = String::new();
     for item in &news {
+        if text.len() >= PAGE_BYTES {
+            after = item.position;
+            break;
+        }
         let event = runs::event(&item.record)?;
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
         frame(&mut text, &format!("{}:{}", item.run, item.record.seq), item.record.event.name(), &data);

@@ -333,7 +333,7 @@ pub const ALL: &[Operation] = &[
             "resumeRun",
             "/v1/runs/{run}/resume",
             "Go on with a run, reopening it if it failed, or with a decision on what it is in doubt of",
-            &[RUN_ID],
+            &[RUN_ID, KEY],
             &[
                 Outcome { status: 202, about: "It goes on", content: Content::Json("Run") },
                 BAD,

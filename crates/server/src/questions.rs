@@ -6,7 +6,7 @@ use crate::{
     follow::NOTHING_SEEN,
     problem::Problem,
     reply,
-    runs::{ask, caller, random_seed},
+    runs::{ask, caller},
     view,
 };
 use axum::{http::StatusCode, response::Response};
@@ -23,7 +23,7 @@ use envoi_journal::{InboxPage, InboxRow, ReadError};
 use envoi_kernel::{
     Run,
     event::{About, Choice, InterruptRaised},
-    ids::{InterruptId, uuid_v7_text},
+    ids::InterruptId,
     input::Answer,
     ledger::{Cost, Ledger},
 };
@@ -129,7 +129,7 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
         raise: members.get("raise").map(more).transpose()?,
         seen: seen(&members)?,
         channel: "rest".to_owned(),
-        request: Some(request_id(app, call)?),
+        request: Some(call.request_id(app.now())?),
         ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
     };
     let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };
@@ -226,13 +226,4 @@ fn more(value: &Value) -> Result<Ledger, Problem> {
         }
     }
     Ok(ledger)
-}
-
-/// The id under which the engine knows a decision that is asked for twice.
-fn request_id(app: &App, call: &Call) -> Result<String, Problem> {
-    let Some(key) = call.key()? else {
-        return Ok(format!("req_{}", uuid_v7_text(app.now(), &random_seed()?)));
-    };
-    let of = format!("{}\n{}\n{key}", call.bearer.id, call.param("question"));
-    Ok(format!("req_{}", Digest::of(of.as_bytes()).hex()))
 }

@@ -4,7 +4,7 @@
 
 use crate::{
     app::App,
-    call::{Call, text},
+    call::{Call, random_seed, text},
     problem::Problem,
     reply, view,
 };
@@ -159,6 +159,8 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
             .hint("`POST /v1/flows` registers one"));
     };
     let fresh = new_run(app)?;
+    // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
+    let _turn = call.key()?.map(|key| app.starts.turn(key));
     let run = match call.key()? {
         None => fresh,
         Some(key) => {
@@ -198,11 +200,7 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
         by: call.principal(),
         caller: (app.settings.caller)(&loaded.flow, &folder),
     }));
-    match ask(app, request) {
-        // Another request with the same key came in between; it is the same run.
-        Err(problem) if problem.code == "ALREADY_STARTED" => {}
-        asked => asked?,
-    }
+    ask(app, request)?;
     shown(app, 201, &run)
 }
 
@@ -246,13 +244,6 @@ impl<'m> Wanted<'m> {
 fn new_run(app: &App) -> Result<RunId, Problem> {
     let seed = random_seed()?;
     RunId::new(format!("run_{}", uuid_v7_text(app.now(), &seed))).map_err(Problem::internal)
-}
-
-/// 32 random bytes.
-pub(crate) fn random_seed() -> Result<[u8; 32], Problem> {
-    let mut seed = [0_u8; 32];
-    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).map_err(Problem::internal)?;
-    Ok(seed)
 }
 
 /// The folder in which runs of a tenant work: that of the store for the person at the terminal, else one of its own.
@@ -303,7 +294,7 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
         choice,
         reopen: choice.is_none(),
         raise: None,
-        request: None,
+        request: choice.map(|_| call.request_id(app.now())).transpose()?,
         why,
         by: call.principal(),
         caller: caller(app, &run)?,

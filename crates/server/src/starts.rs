@@ -1,10 +1,14 @@
-//! How many runs a token has started lately.
+//! How many runs a token has started lately, and whose turn it is to start one.
 
 use envoi_contract::time::Timestamp;
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+/// Keys share so many turns: few enough to be kept, enough that strangers seldom wait for each other.
+const TURNS: u64 = 64;
 
 const WINDOW_MS: i64 = 60_000;
 
@@ -12,11 +16,24 @@ const WINDOW_MS: i64 = 60_000;
 pub(crate) struct Starts {
     most: usize,
     lately: Mutex<BTreeMap<String, VecDeque<Timestamp>>>,
+    turns: BTreeMap<u64, Mutex<()>>,
 }
 
 impl Starts {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, lately: Mutex::default() }
+        Self {
+            most,
+            lately: Mutex::default(),
+            turns: (0..TURNS).map(|turn| (turn, Mutex::default())).collect(),
+        }
+    }
+
+    /// Waits until nobody else starts a run with this key, and keeps it so.
+    pub(crate) fn turn(&self, key: &str) -> Option<MutexGuard<'_, ()>> {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        let turn = self.turns.get(&(hasher.finish() % TURNS))?;
+        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// One more by this token. `Err` with the seconds until there may be one, if it has started as many as it may in a

@@ -128,6 +128,32 @@ fn a_start_with_a_key_starts_one_run_wherever_the_server_is_killed() {
 }
 
 #[test]
+fn requests_with_one_key_at_once_start_one_run() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    assert_eq!(
+        admin.post("/v1/flows", "flow: tick\nsteps:\n  - id: a\n    run: echo a >> did.txt\n").status,
+        201
+    );
+    for round in 0..10 {
+        let key = format!("round-{round}");
+        let ask = || {
+            let headers = [("idempotency-key", key.as_str())];
+            admin.call("POST", "/v1/runs", &headers, br#"{"flow": "tick", "workspace": "shared"}"#)
+        };
+        let replies = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            asking.into_iter().map(|asking| asking.join().unwrap()).collect::<Vec<_>>()
+        });
+        let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 200, 200, 201], "{replies:?}");
+        assert!(replies.iter().all(|reply| reply.json()["run"] == replies[0].json()["run"]));
+    }
+    assert_eq!(admin.json("/v1/runs")["runs"].as_array().unwrap().len(), 10);
+}
+
+#[test]
 fn a_server_that_is_told_to_go_goes_at_once_and_the_step_goes_on() {
     let stage = Stage::new();
     let (before, admin) = served(&stage);

@@ -199,7 +199,7 @@ impl Reader {
         Ok(self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// Bytes of content, if the database or a file has it. Says nothing about whether the file is undamaged.
+    /// The bytes of small content, verified; `None` if the database does not have it, and a file may.
     ///
     /// # Errors
     /// The machine's.

@@ -1,6 +1,6 @@
 //! A server on a stage, and a client of it.
 
-use crate::stage::{Process, Stage, text, wait_for};
+use crate::stage::{LONG, Process, Stage, text, wait_for};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use ureq::{Agent, Body, http, tls::TlsConfig};
@@ -75,7 +75,11 @@ impl Reply {
 impl Client {
     pub(crate) fn new(url: &str, token: Option<&str>) -> Self {
         let tls = TlsConfig::builder().disable_verification(true).build();
-        let config = Agent::config_builder().http_status_as_error(false).tls_config(tls).build();
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .tls_config(tls)
+            .timeout_global(Some(LONG))
+            .build();
         Self { agent: config.into(), url: url.to_owned(), token: token.map(str::to_owned) }
     }
 

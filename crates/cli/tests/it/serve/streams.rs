@@ -28,7 +28,8 @@ steps:
 fn many_readers_see_each_event_once_across_a_kill_and_a_restart() {
     const READERS: usize = 40;
     let stage = Stage::new();
-    stage.write(".envoi/config.yaml", "server: { limits: { streams: 1000 } }\n");
+    // Nothing but a commit wakes a reader.
+    stage.write(".envoi/config.yaml", "server: { limits: { streams: 1000, keep_alive: 1d } }\n");
     let (before, admin) = served(&stage);
     let address = before.address();
     let run = admin.run(&rounds(12));
