@@ -16,6 +16,7 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -154,6 +155,8 @@ async fn accept(mut door: Door, most: usize) {
         };
         // Events are small and wanted at once.
         drop(stream.set_nodelay(true));
+        // What the machine takes of a slow reader is bounded too; left to itself it grows to megabytes.
+        set_socket_send_buffer_size(&stream, BUFFER).unwrap_or_default();
         let (acceptor, router, stopping) =
             (door.acceptor.clone(), door.router.clone(), door.stopping.clone());
         connections.spawn(async move {

@@ -165,13 +165,19 @@ impl Client {
         let headers: Vec<(&str, &str)> = after.iter().map(|id| ("last-event-id", *id)).collect();
         let response = self.send("GET", path, &headers, &[])?;
         let status = response.status().as_u16();
-        Ok(Stream { status, lines: BufReader::new(Box::new(response.into_body().into_reader())) })
+        Ok(Stream {
+            status,
+            broke_off: false,
+            lines: BufReader::new(Box::new(response.into_body().into_reader())),
+        })
     }
 }
 
 /// An open stream of events.
 pub(crate) struct Stream {
     pub(crate) status: u16,
+    /// Whether it ended without the server having said so.
+    pub(crate) broke_off: bool,
     lines: BufReader<Box<dyn std::io::Read + Send>>,
 }
 
@@ -188,7 +194,11 @@ impl Stream {
     pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
-            Ok(0) | Err(_) => None,
+            Ok(0) => None,
+            Err(_) => {
+                self.broke_off = true;
+                None
+            }
             Ok(_) => Some(line.trim_end().to_owned()),
         }
     }
