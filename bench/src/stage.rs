@@ -194,6 +194,7 @@ impl Stage {
                 slot: None,
             },
             pinned: PinnedFlow {
+                parts: Default::default(),
                 digest: self.flow.digest,
                 language: self.language,
                 name: "bench.yaml".to_owned(),
@@ -310,6 +311,7 @@ fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried })

@@ -465,6 +465,9 @@ pub(crate) struct RaiseArgs {
     /// More loop-backs
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<u64>,
+    /// More rounds, of a run with goals
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
     /// More model calls
     #[arg(long, value_name = "N")]
     pub(crate) llm_calls: Option<u64>,

@@ -119,16 +119,7 @@ impl Conversation {
     /// To hear how the run goes on.
     fn follow(&self, reader: &Reader) -> Result<Request, Failure> {
         let caller = resume::caller(reader, &self.run)?;
-        let request = ResumeRequest {
-            run: self.run.clone(),
-            choice: None,
-            reopen: false,
-            raise: None,
-            request: None,
-            why: None,
-            by: home::principal(),
-            caller,
-        };
+        let request = ResumeRequest::follow(self.run.clone(), home::principal(), caller);
         Ok(Request::Resume(Box::new(request)))
     }
 

@@ -140,16 +140,7 @@ fn go_on_with(request: Request) -> Request {
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         other @ (Request::Cancel { .. } | Request::Ping) => return other,
     };
-    Request::Resume(Box::new(ResumeRequest {
-        run,
-        choice: None,
-        reopen: false,
-        raise: None,
-        request: None,
-        why: None,
-        by,
-        caller,
-    }))
+    Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
 
 /// A decision that has an id is taken once, however often it is asked for because no reply came.

@@ -18,7 +18,7 @@ mod screen;
 mod stage;
 mod store;
 mod tail;
-mod terminal;
+pub(crate) mod terminal;
 mod tree;
 
 pub(crate) use roster::Roster;

@@ -13,6 +13,7 @@ mod diff;
 mod engine_room;
 mod failpoint;
 mod failure;
+mod flow_files;
 mod form;
 mod home;
 mod interrupts;

@@ -120,7 +120,9 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
     match raised.about {
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
-        About::Blocked | About::Review => format!("envoi resume {run} --review proceed|again|stop"),
+        About::Blocked | About::Review | About::Stuck => {
+            format!("envoi resume {run} --review proceed|again|stop")
+        }
         About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
             format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)
@@ -156,7 +158,10 @@ impl Narrator {
 
     fn line(&mut self, event: &Event) -> Option<String> {
         Some(match event {
-            Event::AttemptStarted(started) => format!("  {:<18} started", started.attempt.to_string()),
+            Event::AttemptStarted(started) => {
+                let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
+                format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
+            }
             Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
                 format!("  {:<18} in doubt", settled.attempt.to_string())
             }

@@ -45,7 +45,7 @@ fn tried(
     choice: Choice,
     by: &Principal,
 ) -> Result<Vec<Record>, Refusal> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let form = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
     let answer = Answer {
@@ -68,6 +68,7 @@ fn amount(raised: &InterruptRaised, count: u64, cost: Cost) -> Ledger {
         "agent_hops" => Ledger { agent_hops: count, ..Ledger::default() },
         "llm_calls" => Ledger { llm_calls: count, ..Ledger::default() },
         "iterations" => Ledger { iterations: count, ..Ledger::default() },
+        "rounds" => Ledger { rounds: count, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: count, ..Ledger::default() },
         "cost_usd" => Ledger { cost, ..Ledger::default() },
         _ => Ledger::default(),
@@ -117,7 +118,9 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
             Some(format!("goes to step `{step}`, after which the run ends as failed"))
         }
         Some(Course::Enter(step)) => Some(format!("goes on with step `{step}`{}", title(run, step))),
+        Some(Course::Round(step)) => Some(format!("begins another round at step `{step}`")),
         Some(Course::LoopBack(step)) => Some(format!("goes back to step `{step}`")),
+        Some(Course::Done(_) | Course::Gathered) => None,
         Some(Course::Complete) => Some("the run is complete".to_owned()),
         Some(Course::Hold) => Some("asks again".to_owned()),
         Some(Course::Stop) | None => end,

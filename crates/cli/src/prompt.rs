@@ -94,7 +94,7 @@ fn answer(
         channel: CHANNEL.to_owned(),
         ..Answer::new(raised.interrupt.clone(), choice, by)
     };
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     if let (Some(schema), Choice::Approve | Choice::Respond) = (schema, choice) {
         let Some(form) = form::ask(schema, input, output)? else { return Ok(Said::Later) };

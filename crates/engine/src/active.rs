@@ -130,10 +130,11 @@ impl Active {
     /// What the runner needs to know of a live attempt.
     pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId) -> Option<Job> {
         let started = Arc::clone(self.run.attempt(attempt)?);
-        let wants_envelope = self.run.flow().step(&attempt.visit.step).is_some_and(|step| step.envelope);
+        let wants_envelope = self.run.step(&attempt.visit).is_some_and(|step| step.envelope);
         Some(Job {
             run: id.clone(),
-            flow: Arc::clone(self.run.flow()),
+            pinned: Arc::clone(self.run.flow()),
+            flow: Arc::clone(self.run.flow_of(&attempt.visit)),
             started,
             workspace: PathBuf::from(&self.run.started()?.workspace),
             run_base: PathBuf::from(&self.run.started()?.run_base),

@@ -9,6 +9,7 @@ use crate::{
     active::{Active, InFlight, Request},
     message::{self, Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
+    outputs,
     runner::{Clock, Log, Observer, Runner, Settlement},
 };
 use envoi_contract::time::Timestamp;
@@ -255,7 +256,11 @@ impl Engine {
         }
         self.used_slots = self.used_slots.saturating_sub(1);
         let (input, blobs) = match settlement {
-            Settlement::Finished { result, blobs } => (Input::Settled { result, slot: None }, blobs),
+            Settlement::Finished { mut result, blobs } => {
+                result.misfit =
+                    active.run.step(&attempt.visit).and_then(|step| outputs::misfit(step, &result));
+                (Input::Settled { result, slot: None }, blobs)
+            }
             Settlement::InDoubt { evidence } => {
                 (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
             }
@@ -365,6 +370,16 @@ impl Engine {
         self.forget_if_over(id);
     }
 
+    /// Has live attempts of a run ended.
+    fn cancel(&mut self, id: &RunId, is_meant: impl Fn(&AttemptId) -> bool) {
+        let Some(active) = self.runs.get_mut(id) else { return };
+        for attempt in active.live.iter().filter(|attempt| is_meant(attempt)) {
+            if active.cancelled.insert(attempt.clone()) {
+                self.world.runner.cancel(id, attempt);
+            }
+        }
+    }
+
     /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
     /// else is decided: until then nobody would count it, and its slot would be given away.
     fn start(&mut self, id: &RunId, attempts: &[AttemptId]) {
@@ -416,14 +431,9 @@ impl Engine {
         let now = self.world.clock.now().max(run.last_at());
         let wants = run.wants();
         self.start(id, &wants.attempts);
-        let active = self.runs.get_mut(id)?;
-        if wants.cancelling {
-            for attempt in active.live.iter() {
-                if active.cancelled.insert(attempt.clone()) {
-                    self.world.runner.cancel(id, attempt);
-                }
-            }
-        }
+        // After a crash, how an attempt ends that was given up has to be found out first.
+        self.start(id, &wants.ending);
+        self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
         if self.draining {
             return None;
         }
@@ -498,9 +508,11 @@ fn input(ask: Ask) -> Input {
     match ask {
         Ask::Answer(answer) => Input::Answer { answer, slot: None },
         Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Ask::Raise { more, by, why, request } => Input::Raise { more, by, why, request, slot: None },
+        Ask::Raise { more, by, why, request, elsewhere } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: None }
+        }
         Ask::Cancel { by } => Input::Cancel { by },
-        Ask::Reopen { by, why } => Input::Reopen { by, why, slot: None },
+        Ask::Reopen { by, why, elsewhere } => Input::Reopen { by, why, elsewhere, slot: None },
     }
 }
 
@@ -519,14 +531,20 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
             start.slot = free;
             Input::Start(start)
         }
+        Input::Fork(mut fork) => {
+            fork.slot = free;
+            Input::Fork(fork)
+        }
         Input::Settled { result, .. } => Input::Settled { result, slot: free },
         Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
         Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
-        Input::Raise { more, by, why, request, .. } => Input::Raise { more, by, why, request, slot: free },
+        Input::Raise { more, by, why, request, elsewhere, .. } => {
+            Input::Raise { more, by, why, request, elsewhere, slot: free }
+        }
         Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
         Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
-        Input::Reopen { by, why, .. } => Input::Reopen { by, why, slot: free },
+        Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
         Input::SlotFree(slot) => Input::SlotFree(slot),
         Input::Cancel { by } => Input::Cancel { by },
     }

@@ -12,6 +12,7 @@ mod followers;
 mod host;
 mod message;
 mod outbox;
+mod outputs;
 mod processes;
 mod runner;
 

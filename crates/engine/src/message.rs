@@ -5,6 +5,7 @@ use envoi_journal::{CommitError, PinnedFlow, Receipt};
 use envoi_kernel::{
     Refusal, Run,
     event::FoundFile,
+    family::Share,
     ids::{AttemptId, InterruptId, Principal, RunId},
     input::{Answer, Start},
     ledger::Ledger,
@@ -111,6 +112,8 @@ pub enum Ask {
         why: Option<String>,
         /// The id of the request, if it may be made twice.
         request: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
     },
     /// End the run.
     Cancel {
@@ -123,6 +126,8 @@ pub enum Ask {
         by: Principal,
         /// Why, if said.
         why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
     },
 }
 

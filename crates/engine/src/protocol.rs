@@ -9,7 +9,7 @@ use envoi_kernel::{
     ledger::Ledger,
 };
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// Something asked of the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct StartRequest {
     pub flow_name: String,
     /// Its text.
     pub flow_text: String,
+    /// The texts of the flows that it names, directly or not, by their paths.
+    #[serde(default)]
+    pub flow_parts: BTreeMap<String, String>,
     /// Inputs as given, defaults not filled in.
     pub inputs: Object,
     /// How the workspace may be used.
@@ -89,6 +92,14 @@ pub struct ResumeRequest {
     pub by: Principal,
     /// What commands may see.
     pub caller: CallerWire,
+}
+
+impl ResumeRequest {
+    /// To hear how a run goes on: decides nothing, and reopens nothing.
+    #[must_use]
+    pub fn follow(run: RunId, by: Principal, caller: CallerWire) -> Self {
+        Self { run, choice: None, reopen: false, raise: None, request: None, why: None, by, caller }
+    }
 }
 
 /// See [`Request::Answer`].

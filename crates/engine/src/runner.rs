@@ -16,6 +16,8 @@ pub struct Job {
     /// The run.
     pub run: RunId,
     /// Its pinned flow.
+    pub pinned: Arc<Flow>,
+    /// The flow that the step stands in: the pinned one, or one that a step of it runs.
     pub flow: Arc<Flow>,
     /// What the journal says was started; committed before this job exists.
     pub started: Arc<AttemptStarted>,

@@ -170,8 +170,9 @@ pub(crate) fn keys_beside(fields: &Fields<'_>, problems: &mut Problems) {
             "timeout" => "how long the question stands is said by `expires_in` in `ask`",
             "artifacts" => "the files of an answer are handed over without being named",
             "skill" => "the form of an answer is said by `schema` in `ask`",
+            "for_each" | "max_parallel" => "a question is put once; its form can have several fields",
             "retry" => "`routing: { loop_to: … }` says where the answer `again` leads",
-            _ => "a step that asks has `id`, `ask`, `if` and `routing`",
+            _ => "a step that asks has `id`, `ask`, `if`, `needs`, `join`, `marks` and `routing`",
         };
         let message = format!("`{name}` does nothing in a step that asks: it runs no command");
         problems.add(Diagnostic::invalid(key.span, message).help(help));

@@ -120,13 +120,14 @@ impl Problems {
         let mut diagnostics = self.found;
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         let (file, text) = (file.to_owned(), text.to_owned());
-        Report { file, text, wanted: "a flow that can run", diagnostics, beyond: self.beyond }
+        let wanted = "a flow that can run";
+        Report { file, text, wanted, diagnostics, beyond: self.beyond, others: Vec::new() }
     }
 }
 
-/// Everything that is wrong with one file: never empty.
+/// Everything that is wrong with one file, and with those that it names: never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{file}` is not {wanted}: {} found", count(diagnostics.len().saturating_add(*beyond)))]
+#[error("`{file}` is not {wanted}: {} found", count(self.found()))]
 pub struct Report {
     /// As it was named by the caller.
     pub file: String,
@@ -138,6 +139,8 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// How many more were found, at least.
     pub beyond: usize,
+    /// What is wrong with the files that it names, directly or not. If anything is, this one may have no mistake of its own.
+    pub others: Vec<Report>,
 }
 
 fn count(problems: usize) -> String {
@@ -155,6 +158,12 @@ pub enum Colour {
 }
 
 impl Report {
+    /// How many mistakes there are, in all files.
+    fn found(&self) -> usize {
+        let own = self.diagnostics.len().saturating_add(self.beyond);
+        self.others.iter().fold(own, |sum, other| sum.saturating_add(other.found()))
+    }
+
     /// For people: each mistake with its line of the file, and how many there are.
     #[must_use]
     pub fn render(&self, colour: Colour) -> String {

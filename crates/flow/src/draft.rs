@@ -3,7 +3,13 @@
 //! Owns no rule. Reading fills a [`Draft`]; the checks across steps ([`crate::graph`], [`crate::expression`]) look at it;
 //! what it holds becomes the kernel's flow only if nothing was wrong.
 
-use crate::{diagnostic::Span, read::Spanned};
+use crate::{
+    diagnostic::Span,
+    files::{Named, Names},
+    goals::DraftGoals,
+    inner::Outputs,
+    read::Spanned,
+};
 use envoi_kernel::{
     flow::{InputDecl, Limits, Secret, Step, Template},
     notify::Target,
@@ -25,7 +31,21 @@ pub(crate) struct Draft {
     pub(crate) env: Vec<(String, Template)>,
     pub(crate) notify: Vec<Target>,
     pub(crate) steps: Vec<DraftStep>,
+    pub(crate) goals: Option<DraftGoals>,
+    /// There is something that was meant as `goals` and cannot be read.
+    pub(crate) goals_unclear: bool,
     pub(crate) expressions: Vec<Usage>,
+    /// What is read of other flows.
+    pub(crate) outputs: Vec<Outputs>,
+    /// The other flows that it names.
+    pub(crate) named: Names,
+}
+
+impl Draft {
+    /// Whether a flow that it names is wrong, so that it cannot be right itself.
+    pub(crate) fn leans_on_wrong_ones(&self) -> bool {
+        self.named.values().any(|named| matches!(named, Named::Wrong))
+    }
 }
 
 /// One step of a [`Draft`].
@@ -36,6 +56,11 @@ pub(crate) struct DraftStep {
     /// Its id, or where it begins.
     pub(crate) place: Span,
     pub(crate) targets: Targets,
+    pub(crate) waits: Waits,
+    /// It has `for_each`.
+    pub(crate) each: bool,
+    /// The goals that it says it reaches.
+    pub(crate) marks: Vec<Spanned<String>>,
     /// Absent if something in it is wrong.
     pub(crate) step: Option<Step>,
 }
@@ -46,11 +71,23 @@ impl DraftStep {
     }
 }
 
+/// What a step says that it waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// It has `needs`, whatever that says: the flow is a graph.
+    pub(crate) named: bool,
+    /// Its `needs` cannot be read.
+    pub(crate) unclear: bool,
+    pub(crate) needs: Vec<Spanned<String>>,
+}
+
 /// The steps that a step's routing names, or the answers to its question.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
     /// Whether the step asks.
     pub(crate) asks: bool,
+    /// Whether it runs another flow.
+    pub(crate) nests: bool,
     /// Something in its question cannot be read, so that it may lead elsewhere than it seems.
     pub(crate) unclear: bool,
     pub(crate) next: Option<Spanned<String>>,
@@ -91,4 +128,20 @@ pub(crate) struct Usage {
     pub(crate) shell: bool,
     /// The place of its step; `None` for the flow's own `env`.
     pub(crate) step: Option<usize>,
+    pub(crate) site: Site,
+}
+
+/// What an expression is for, which says what it may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// To be filled in: a command, a variable, a folder, a question.
+    Text,
+    /// An `if`.
+    Condition,
+    /// A list whose items are not there yet.
+    List,
+    /// `outputs` of a step that runs a flow: evaluated there.
+    Outputs,
+    /// The list of goals, before the first round.
+    Goals,
 }

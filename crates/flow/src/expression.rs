@@ -14,7 +14,7 @@ use crate::{
 };
 use envoi_kernel::expression::{Segment, environment, segments};
 use minijinja::{Environment, ErrorKind, Value};
-use scan::{Found, Kind};
+use scan::{Call, Found, Kind};
 use std::{
     collections::{BTreeSet, HashSet},
     ops::Range,
@@ -29,9 +29,20 @@ const MAX_BYTES: usize = 1024;
 
 /// Checks every expression of the draft; `text` is the file's.
 pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
+    check_all(&draft.expressions, draft, graph, text, problems);
+    for outputs in &draft.outputs {
+        // That flow is right: looking at it again finds nothing.
+        let inner = &outputs.of.draft;
+        let graph = Graph::check(&inner.steps, None, &mut Problems::default());
+        check_all(&outputs.expressions, inner, &graph, text, problems);
+    }
+}
+
+/// Checks expressions that stand in `text` and see what there is in `draft`.
+fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
     let environment = environment();
     let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
-    for usage in &draft.expressions {
+    for usage in usages {
         if problems.full() {
             return;
         }
@@ -39,6 +50,14 @@ pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut
             Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
         checker.check();
     }
+}
+
+/// Whether the expression of an `if` says itself what a failure before it means.
+pub(crate) fn regards_failure(source: &str) -> bool {
+    let status = |found: &Found| {
+        matches!(found.kind, Kind::Path { .. }) && verdict::STATUS.contains(&found.name.as_str())
+    };
+    scan::names(source).iter().any(status)
 }
 
 struct Checker<'c> {
@@ -106,9 +125,10 @@ impl Checker<'_> {
             }
             match &found.kind {
                 Kind::Filter | Kind::Test => self.callable(&found),
-                Kind::Path { members, called } => {
-                    if open.contains(&found.name) && !self.globals.contains(&found.name) {
-                        told = self.path(&found, members, *called);
+                Kind::Path { members, call } => {
+                    let ours = verdict::STATUS.contains(&found.name.as_str());
+                    if open.contains(&found.name) && (ours || !self.globals.contains(&found.name)) {
+                        told = self.path(&found, members, *call);
                     }
                 }
             }
@@ -138,9 +158,9 @@ impl Checker<'_> {
     }
 
     /// Checks one path. Answers the part of the source about which nothing more is to be said.
-    fn path(&mut self, found: &Found, members: &[String], called: bool) -> Range<usize> {
+    fn path(&mut self, found: &Found, members: &[String], call: Call) -> Range<usize> {
         let names = Names { draft: self.draft, graph: self.graph, usage: self.usage };
-        let verdict = names.judge(found, members, called);
+        let verdict = names.judge(found, members, call);
         for diagnostic in verdict.wrong {
             let span = self.span(found.range.clone());
             self.problems.add(Diagnostic { span, ..diagnostic });

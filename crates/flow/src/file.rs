@@ -4,19 +4,19 @@
 //! the schemas of inputs by [`crate::schema`].
 
 use crate::{
+    bounds,
     diagnostic::{Diagnostic, Problems},
     draft::Draft,
-    keys,
+    files, goals, inner, keys,
     names::{self, Names},
     notify, path,
     read::{self, Fields, Spanned, refuse},
     schema, secret, step,
-    yaml::Node,
+    yaml::{Kind, Node},
 };
 use envoi_kernel::{
-    flow::{InputDecl, Limits, OnReached, Secret},
+    flow::{InputDecl, Secret},
     ids::FlowId,
-    ledger::Cost,
 };
 
 /// The most steps that a flow may have; checks look at pairs of steps.
@@ -25,11 +25,8 @@ const MAX_STEPS: usize = 10_000;
 /// Folders of a run, beside which those of its flows' artifacts stand.
 const RESERVED: &[&str] = &["attempts", "answers"];
 
-/// The largest integer of the contracts.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
-
-pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
-    let mut draft = Draft::default();
+pub(crate) fn read(root: &Node, named: files::Names, problems: &mut Problems) -> Draft {
+    let mut draft = Draft { named, ..Draft::default() };
     let Some(fields) = Fields::of(root, &keys::FLOW, problems) else { return draft };
     match fields.get("flow") {
         Some(node) => draft.id = id(node, problems),
@@ -42,7 +39,7 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         inputs(node, &mut draft, problems);
     }
     if let Some(node) = fields.get("limits") {
-        draft.limits = limits(node, problems);
+        draft.limits = bounds::limits(node, problems);
     }
     if let Some(node) = fields.get("secrets") {
         secrets(node, &mut draft, problems);
@@ -55,11 +52,19 @@ pub(crate) fn read(root: &Node, problems: &mut Problems) -> Draft {
         draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
     }
     draft.notify = fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default();
+    if let Some(node) = fields.get("flows") {
+        flows(node, &draft.named, problems);
+    }
     match fields.get("steps") {
         Some(node) => steps(node, &mut draft, problems),
         None if fields.misspelt("steps", &keys::FLOW) => {}
         None => problems.add(missing(root, "steps", "a flow has at least one step")),
     }
+    if let Some((key, node)) = fields.pair("goals") {
+        draft.goals = goals::read(key.span, node, &mut draft, problems);
+    }
+    draft.goals_unclear =
+        draft.goals.is_none() && (fields.get("goals").is_some() || fields.misspelt("goals", &keys::FLOW));
     draft
 }
 
@@ -93,29 +98,6 @@ fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
     }
 }
 
-fn limits(node: &Node, problems: &mut Problems) -> Limits {
-    let Some(fields) = Fields::of(node, &keys::LIMITS, problems) else { return Limits::default() };
-    let mut count = |key: &str| {
-        let node = fields.get(key)?;
-        read::integer(node, &format!("`{key}`"), 0..=MAX_INTEGER, problems)
-    };
-    let (agent_hops, iterations, llm_calls) = (count("agent_hops"), count("iterations"), count("llm_calls"));
-    let wall_time_ms = fields.get("wall_time").and_then(|node| read::duration(node, "`wall_time`", problems));
-    let cost = fields.get("cost_usd").and_then(|node| cost(node, problems));
-    let words = [("fail", OnReached::Fail), ("ask", OnReached::Ask)];
-    let on_reached = fields.get("on_reached");
-    let on_reached = on_reached.and_then(|node| read::choice(node, "`on_reached`", &words, problems));
-    let on_reached = on_reached.unwrap_or_default();
-    Limits { agent_hops, iterations, llm_calls, wall_time_ms, cost, on_reached }
-}
-
-fn cost(node: &Node, problems: &mut Problems) -> Option<Cost> {
-    match read::as_token(node).and_then(Cost::parse) {
-        Some(cost) => Some(cost),
-        None => refuse(problems, read::mismatch(node, "`cost_usd`", "dollars such as \"5.00\"")),
-    }
-}
-
 fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
     for (key, node) in read::mapping(node, "`secrets`", problems).unwrap_or_default() {
         draft.secret_names.push(Spanned { value: key.text.clone(), span: key.span });
@@ -125,6 +107,17 @@ fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
         if let (Some(name), Some(source)) = (named, source) {
             draft.secrets.push(Secret { name, source });
         }
+    }
+}
+
+/// Files of flows into which hints may lead.
+fn flows(node: &Node, named: &files::Names, problems: &mut Problems) {
+    let items = read::list(node, "`flows`", "a list of flow files", problems).unwrap_or_default();
+    if items.is_empty() && matches!(node.kind, Kind::Sequence(_)) {
+        problems.add(Diagnostic::invalid(node.span, "`flows` names no file"));
+    }
+    for item in items {
+        inner::named(item, named, problems);
     }
 }
 

@@ -1,7 +1,10 @@
 //! How steps lead to one another.
 //!
 //! Owns targets (they exist; what leads back is bounded), reachability, and which step can have run before which. It
-//! knows nothing of YAML.
+//! knows nothing of YAML. A flow in which steps say what they need has rules of its own ([`parallel`]).
+
+mod order;
+mod parallel;
 
 use crate::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -9,6 +12,8 @@ use crate::{
     read::{Spanned, listed, refuse},
     suggestion::nearest,
 };
+use order::Order;
+use parallel::Return;
 use std::collections::BTreeMap;
 
 /// Words that say where a denial or an expiry leads; a step so called cannot be meant there.
@@ -34,29 +39,75 @@ pub(crate) struct Graph<'d> {
     side_ways: BTreeMap<usize, SideWay>,
     /// All targets exist, so that reachability means something.
     whole: bool,
+    /// The first and the last step of a round: the last leads back to the first.
+    rounds: Option<(usize, usize)>,
+    /// Whether `needs` says what follows what, and not the listed order.
+    parallel: bool,
+    /// What comes before what, in a graph without circles.
+    order: Option<Order>,
+    /// The ways back, in a graph.
+    returns: Vec<Return>,
+}
+
+/// How one step stands to another that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It can have run before.
+    Before,
+    /// It is the same step, and nothing leads back to it.
+    Itself,
+    /// It runs later.
+    Later,
+    /// It is neither before nor after: the flow is a graph.
+    Beside,
 }
 
 impl<'d> Graph<'d> {
     /// Checks the targets of all steps and what they reach.
-    pub(crate) fn check(steps: &'d [DraftStep], problems: &mut Problems) -> Self {
+    ///
+    /// `rounds` are the places of the first and of the last step of a round, if the flow has any.
+    pub(crate) fn check(
+        steps: &'d [DraftStep],
+        rounds: Option<(usize, usize)>,
+        problems: &mut Problems,
+    ) -> Self {
         let mut places = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
         }
-        let mut graph = Self { steps, places, ways: Vec::new(), side_ways: BTreeMap::new(), whole: true };
-        let before = problems.count();
-        for (place, step) in steps.iter().enumerate() {
-            graph.check_targets(place, step, problems);
-            graph.check_question(place, step, problems);
-        }
-        graph.whole = problems.count() == before && !steps.iter().any(|step| step.targets.unclear);
-        graph.side_ways = graph.find_side_ways();
-        graph.ways = steps.iter().enumerate().map(|(place, step)| graph.ways_of(place, step)).collect();
-        if graph.whole {
-            graph.check_side_ways(problems);
-            graph.check_reached(problems);
+        let mut graph = Self {
+            steps,
+            places,
+            ways: Vec::new(),
+            side_ways: BTreeMap::new(),
+            whole: true,
+            rounds,
+            parallel: steps.iter().any(|step| step.waits.named),
+            order: None,
+            returns: Vec::new(),
+        };
+        if graph.parallel {
+            graph.check_parallel(problems);
+        } else {
+            graph.check_listed(problems);
         }
         graph
+    }
+
+    fn check_listed(&mut self, problems: &mut Problems) {
+        let before = problems.count();
+        let steps = self.steps;
+        for (place, step) in steps.iter().enumerate() {
+            self.check_targets(place, step, problems);
+            self.check_question(place, step, problems);
+        }
+        self.whole = problems.count() == before && !steps.iter().any(|step| step.targets.unclear);
+        self.side_ways = self.find_side_ways();
+        self.ways = steps.iter().enumerate().map(|(place, step)| self.ways_of(place, step)).collect();
+        if self.whole {
+            self.check_side_ways(problems);
+            self.check_reached(problems);
+        }
     }
 
     /// The place of the step of this id in the listed order.
@@ -69,9 +120,29 @@ impl<'d> Graph<'d> {
         self.steps.iter().map(DraftStep::name).filter(|id| !id.is_empty())
     }
 
-    /// Whether `earlier` can have been visited before `later` is. True where the file is too broken to know.
-    pub(crate) fn may_precede(&self, earlier: usize, later: usize) -> bool {
-        !self.whole || self.reached_from(earlier, Some(later)).get(later).copied().unwrap_or(true)
+    /// How `read` stands to `reader`. [`Standing::Before`] where the file is too broken to know.
+    pub(crate) fn standing(&self, read: usize, reader: usize) -> Standing {
+        let before = match &self.order {
+            Some(order) => self.settled_before(order, read, reader),
+            None => self.reached_from(read, Some(reader)).get(reader).copied().unwrap_or(true),
+        };
+        if !self.whole || before {
+            Standing::Before
+        } else if read == reader {
+            Standing::Itself
+        } else if self.order.as_ref().is_none_or(|order| order.is_before(reader, read)) {
+            Standing::Later
+        } else {
+            Standing::Beside
+        }
+    }
+
+    /// Whether a way from `from` to `to` goes back. True where the file is too broken to know.
+    fn leads_back(&self, from: usize, to: usize) -> bool {
+        match &self.order {
+            Some(order) => order.is_before(to, from),
+            None => self.parallel || to < from,
+        }
     }
 
     fn check_targets(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
@@ -126,9 +197,14 @@ impl<'d> Graph<'d> {
     fn check_question(&self, place: usize, step: &DraftStep, problems: &mut Problems) {
         let before = problems.count();
         for diversion in &step.targets.diversions {
+            let before = problems.count();
             self.check_diversion(place, diversion, problems);
+            if self.parallel && problems.count() == before {
+                self.check_way_back(place, diversion, problems);
+            }
         }
-        let leads_back = |target: &Spanned<String>| self.place(&target.value).is_some_and(|to| to < place);
+        let leads_back =
+            |target: &Spanned<String>| self.place(&target.value).is_some_and(|to| self.leads_back(place, to));
         let mut diversions = step.targets.diversions.iter().filter_map(Diversion::step);
         let idle = step.targets.loop_to.is_none() && !diversions.any(leads_back) && !step.targets.unclear;
         if let Some(bound) = step.targets.bound.filter(|_| idle && problems.count() == before) {
@@ -242,7 +318,9 @@ impl<'d> Graph<'d> {
         };
         let diversions = targets.diversions.iter().filter_map(Diversion::step);
         let named = targets.branches.iter().chain(&targets.loop_to).chain(diversions);
-        onward.into_iter().chain(named.filter_map(|target| self.place(&target.value))).collect()
+        let named = named.filter_map(|target| self.place(&target.value));
+        let again = self.rounds.filter(|(_, last)| *last == place).map(|(first, _)| first);
+        onward.into_iter().chain(named).chain(again).collect()
     }
 
     /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.

@@ -65,6 +65,14 @@ impl fmt::Display for InputErrors {
 
 impl std::error::Error for InputErrors {}
 
+/// Whether these are inputs that the flow can be run with, in one sentence if not.
+pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), String> {
+    resolve(flow, given).map(drop).map_err(|errors| {
+        let told: Vec<String> = errors.0.iter().map(InputError::to_string).collect();
+        format!("flow `{}`: {}", flow.id, told.join("; "))
+    })
+}
+
 /// The inputs of a run, in declared order, with defaults filled in and every value checked against its schema.
 ///
 /// # Errors

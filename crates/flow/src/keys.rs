@@ -13,6 +13,10 @@ pub(crate) struct Vocabulary {
     pub(crate) later: &'static [&'static str],
 }
 
+/// A word of a relative of this language, where it stands, and what is written in its place here.
+pub(crate) const ELSEWHERE: &[(&str, &str, &str)] =
+    &[("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`")];
+
 impl Vocabulary {
     /// All words that a person may have meant.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
@@ -22,15 +26,33 @@ impl Vocabulary {
 
 pub(crate) const FLOW: Vocabulary = Vocabulary {
     place: "a flow",
-    keys: &["flow", "title", "inputs", "limits", "secrets", "workspace", "env", "notify", "steps"],
-    later: &["goals"],
+    keys: &[
+        "flow",
+        "title",
+        "inputs",
+        "limits",
+        "secrets",
+        "workspace",
+        "env",
+        "notify",
+        "goals",
+        "flows",
+        "steps",
+    ],
+    later: &[],
 };
+
+pub(crate) const GOALS: Vocabulary =
+    Vocabulary { place: "`goals`", keys: &["list", "from", "to", "max_rounds", "stuck_after"], later: &[] };
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits`",
     keys: &["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "on_reached"],
-    later: &["stages"],
+    later: &[],
 };
+
+pub(crate) const BUDGET: Vocabulary =
+    Vocabulary { place: "`budget`", keys: &["llm_calls", "cost_usd"], later: &[] };
 
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary =
@@ -50,6 +72,8 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "id",
         "run",
         "ask",
+        "flow",
+        "inputs",
         "skill",
         "if",
         "env",
@@ -61,21 +85,48 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "on_in_doubt",
         "envelope",
         "continue_on_error",
+        "needs",
+        "join",
+        "for_each",
+        "max_parallel",
+        "budget",
+        "outputs",
+        "marks",
     ],
-    later: &["flow", "http", "a2a", "model", "agent", "needs", "budget", "outputs", "join", "for_each"],
+    later: &["http", "a2a", "model", "agent"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
 
 /// Keys of [`STEP`] that a step which asks may have.
-pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing"];
+pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];
+
+/// Keys of [`STEP`] that a step which runs a flow may have.
+pub(crate) const BESIDE_FLOW: &[&str] = &[
+    "id",
+    "flow",
+    "inputs",
+    "outputs",
+    "if",
+    "needs",
+    "join",
+    "for_each",
+    "max_parallel",
+    "continue_on_error",
+    "marks",
+    "routing",
+];
+
+pub(crate) const JOIN: Vocabulary = Vocabulary { place: "`join`", keys: &["quorum"], later: &[] };
 
 pub(crate) const ASK: Vocabulary = Vocabulary {
     place: "`ask`",
     keys: &["kind", "message", "schema", "expires_in", "on_deny", "on_expire", "not_by", "quorum"],
     later: &[],
 };
+
+pub(crate) const IN_DOUBT: Vocabulary = Vocabulary { place: "`on_in_doubt`", keys: &["verify"], later: &[] };
 
 pub(crate) const RETRY: Vocabulary =
     Vocabulary { place: "`retry`", keys: &["attempts", "backoff"], later: &[] };

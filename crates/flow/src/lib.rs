@@ -14,19 +14,26 @@
 
 pub mod answers;
 mod ask;
+mod bounds;
 pub mod config;
 mod diagnostic;
 mod draft;
+mod each;
 mod editor;
 mod expression;
 mod file;
+mod files;
+mod goals;
 mod graph;
 pub mod import;
+mod inner;
 pub mod inputs;
 mod json_schema;
 mod keys;
+mod list;
 mod names;
 mod notify;
+pub mod outputs;
 mod path;
 pub mod plan;
 mod read;
@@ -37,6 +44,7 @@ pub mod server;
 mod step;
 mod suggestion;
 mod tree;
+mod waits;
 mod yaml;
 
 pub use diagnostic::{
@@ -45,11 +53,15 @@ pub use diagnostic::{
 };
 
 pub use editor::SCHEMA;
+pub use files::Files;
 pub use read::parse_duration;
 
 use diagnostic::Problems;
 use draft::Draft;
-use envoi_kernel::{flow::Flow, ids::FlowId};
+use envoi_kernel::{
+    flow::{Flow, InputCheck},
+    ids::FlowId,
+};
 use graph::Graph;
 use std::collections::BTreeMap;
 use yaml::Node;
@@ -67,19 +79,27 @@ pub struct Loaded {
     pub flow: Flow,
     /// The version of the language it is written in: [`LANGUAGE`].
     pub language: u32,
+    /// The texts of the flows that it names, directly or not, by their paths from its folder: with its own text they are all
+    /// that it was read from, and [`load_with`] reads it from them again.
+    pub parts: BTreeMap<String, String>,
 }
 
-/// Reads a flow from the text of a file; `name` is how messages call that file.
+/// Reads a flow that names no other from the text of a file; `name` is how messages call that file.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file. Text that is not YAML is one mistake, the first.
+/// Everything that is wrong with it, in the order of the file. Text that is not YAML is one mistake, the first. A flow that
+/// it names cannot be read: that takes [`load_with`].
 pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
-    let mut problems = Problems::default();
-    let flow = read(text, &mut problems);
-    match flow {
-        Some(flow) if problems.is_empty() => Ok(Loaded { flow, language: LANGUAGE }),
-        _ => Err(problems.into_report(name, text)),
-    }
+    load_with(name, text, &BTreeMap::new())
+}
+
+/// As [`load`], with the flows that it names from `files`.
+///
+/// # Errors
+/// As [`load`]; the mistakes of other files are in [`Report::others`], at their places there.
+pub fn load_with(name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
+    let files::Whole { flow, parts } = files::load(name, text, files)?;
+    Ok(Loaded { flow, language: LANGUAGE, parts })
 }
 
 /// As [`load`], from the bytes of a file.
@@ -114,42 +134,39 @@ fn root(text: &str, problems: &mut Problems) -> Option<Node> {
     yaml::compose(text, problems)
 }
 
-fn read(text: &str, problems: &mut Problems) -> Option<Flow> {
-    let Some(root) = root(text, problems) else {
-        if problems.is_empty() {
-            let message = "the file is empty";
-            problems.add(Diagnostic::invalid(Span::default(), message).help("a flow has `flow` and `steps`"));
-        }
-        return None;
-    };
-    let draft = file::read(&root, problems);
-    let graph = Graph::check(&draft.steps, problems);
+/// One file, with the flows that it names. `None`: it is wrong, or one of those is.
+fn reading(root: &Node, named: files::Names, text: &str, problems: &mut Problems) -> Option<(Draft, Flow)> {
+    let draft = file::read(root, named, problems);
+    goals::check(&draft, problems);
+    let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
+    let graph = Graph::check(&draft.steps, rounds, problems);
     expression::check(&draft, &graph, text, problems);
-    let flow = finish(draft, &root);
-    if flow.is_none() && problems.is_empty() {
+    let flow = finish(&draft, root);
+    if flow.is_none() && problems.is_empty() && !draft.leans_on_wrong_ones() {
         problems.add(Diagnostic::invalid(root.span, "this flow cannot be read, and Envoi cannot say why"));
     }
-    flow
+    flow.map(|flow| (draft, flow))
 }
 
 /// The kernel's flow, unless a part is absent because it is wrong.
-fn finish(draft: Draft, root: &Node) -> Option<Flow> {
-    let mut steps = Vec::with_capacity(draft.steps.len());
-    for step in draft.steps {
-        steps.push(step.step?);
-    }
+fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
+    let goals = match &draft.goals {
+        Some(goals) => Some(goals.plan()?),
+        None => None,
+    };
     Some(Flow {
-        id: FlowId::new(draft.id?).ok()?,
-        title: draft.title,
-        inputs: draft.inputs,
-        limits: draft.limits,
-        secrets: draft.secrets,
-        workspace: draft.workspace?,
-        env: draft.env,
-        notify: draft.notify,
-        steps,
-        graph: false,
-        goals: None,
+        id: FlowId::new(draft.id.as_deref()?).ok()?,
+        title: draft.title.clone(),
+        inputs: draft.inputs.clone(),
+        limits: draft.limits.clone(),
+        secrets: draft.secrets.clone(),
+        workspace: draft.workspace.clone()?,
+        env: draft.env.clone(),
+        notify: draft.notify.clone(),
+        steps: draft.steps.iter().map(|step| step.step.clone()).collect::<Option<_>>()?,
+        graph: draft.steps.iter().any(|step| step.waits.named),
+        goals,
+        input_check: InputCheck(inputs::check_all),
         flows: BTreeMap::new(),
         digest: tree::digest(root),
     })

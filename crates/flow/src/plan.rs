@@ -6,36 +6,42 @@
 //!
 //! Owns the counting, what dominates, and what is past a maximum. Time is what attempts may take by their
 //! limits; ending one that is over its limit takes a few seconds more. What a command calls and costs is known only from
-//! its report, so that only `limits` bound it.
+//! its report: `limits` bound it, and budgets as far as commands keep to them.
 
+mod bounds;
 mod field;
 mod json;
+mod length;
 mod most;
+mod notes;
 mod past;
+mod places;
 mod ways;
 mod weigh;
+mod whole;
 mod worst;
 
-pub use field::line_of;
+pub use field::{is_flow, line_of};
 pub use most::Most;
 pub use past::{Maxima, Past};
 pub use weigh::{Dominant, Field};
 
+use bounds::hard;
 use envoi_kernel::{
     MAX_RERUNS,
-    flow::{Flow, InDoubtPolicy, Limits, OnReached, Retry, Step},
+    flow::{Flow, InDoubtPolicy, Retry, Step, StepKind},
     ids::{FlowId, StepId},
     ledger::Cost,
 };
-use ways::Ways;
-use worst::{Figures, Rounds};
+use whole::{Counts, Doubt, Figures, PartFigures, Weights, Whole};
+use worst::Measure;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Whose worst case it is.
     pub flow: FlowId,
-    /// In listed order.
+    /// In listed order; those of other flows after those of the flow itself.
     pub steps: Vec<StepPlan>,
     /// What can send the run back, in the order of the steps.
     pub loops: Vec<LoopPlan>,
@@ -45,14 +51,22 @@ pub struct Plan {
     pub attempts: Most,
     /// Returns of all loops: `limits.iterations` bounds these.
     pub loop_backs: Most,
-    /// Milliseconds in which an attempt is live; `None`: not bounded.
+    /// The most rounds, in a flow with goals.
+    pub rounds: Option<u64>,
+    /// Milliseconds in which attempts are live, those side by side added up; `None`: not bounded.
     pub time_ms: Option<Most>,
-    /// Milliseconds of waiting before further tries, beside that.
+    /// Milliseconds of waiting before further tries, beside that, added up as well.
     pub waits_ms: Most,
+    /// Milliseconds from the start to the end, where every attempt finds a slot at once; `None`: not bounded.
+    pub elapsed_ms: Option<Most>,
+    /// Whether anything can be done side by side.
+    pub parallel: bool,
     /// Model calls that reports tell of; `None`: not bounded.
-    pub llm_calls: Option<u64>,
+    pub llm_calls: Option<Most>,
     /// Cost that reports tell of; `None`: not bounded.
     pub cost: Option<Cost>,
+    /// Which of the two are bounded by their key in `limits` and not by budgets.
+    pub by_limit: Vec<&'static str>,
     /// The limits that lower the worst case.
     pub bites: Vec<Bite>,
     /// What to lower for fewer attempts.
@@ -66,16 +80,22 @@ pub struct Plan {
 /// The worst case of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPlan {
+    /// The flow that it is a step of, if that is another one.
+    pub flow: Option<FlowId>,
     /// Which.
     pub step: StepId,
     /// It asks a person and makes no attempt.
     pub asks: bool,
+    /// The flow that it runs; it makes no attempt of its own.
+    pub runs: Option<FlowId>,
     /// Its visits; one whose `if` is false counts too.
     pub visits: Most,
-    /// Attempts of one visit.
+    /// Items of one visit, if it is done for each of a list.
+    pub items: Option<Items>,
+    /// Attempts of one visit, or of one item.
     pub attempts_each: Most,
-    /// How many of those are because of doubt.
-    pub reruns_each: u32,
+    /// How many of those are because of doubt: reruns and verifications.
+    pub doubt_each: u32,
     /// Attempts of the run.
     pub attempts: Most,
     /// Limit of one attempt.
@@ -84,14 +104,53 @@ pub struct StepPlan {
     pub time_ms: Option<Most>,
 }
 
+impl Plan {
+    /// Whether a key of `limits` is what bounds calls or cost, and not budgets.
+    #[must_use]
+    pub fn is_by_limit(&self, limit: &str) -> bool {
+        self.by_limit.contains(&limit)
+    }
+}
+
+impl StepPlan {
+    /// How it is called: one of another flow by both, `build/compile`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        named(self.flow.as_ref(), &self.step)
+    }
+}
+
+impl LoopPlan {
+    /// How its step is called, and the one that it goes back to.
+    #[must_use]
+    pub fn names(&self) -> (String, String) {
+        (named(self.flow.as_ref(), &self.step), named(self.flow.as_ref(), &self.back_to))
+    }
+}
+
+fn named(flow: Option<&FlowId>, step: &StepId) -> String {
+    flow.map_or_else(|| step.to_string(), |flow| format!("{flow}/{step}"))
+}
+
+/// How many items a step is done for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Items {
+    /// At most.
+    pub most: u64,
+    /// Whether the files say so; else it is the most that any list may have.
+    pub known: bool,
+}
+
 /// The worst case of one loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopPlan {
+    /// The flow that it is in, if that is another one.
+    pub flow: Option<FlowId>,
     /// The step that closes it.
     pub step: StepId,
     /// The earliest step that it goes back to.
     pub back_to: StepId,
-    /// Returns each time that it is entered: `max_iterations`.
+    /// Returns each time that it is entered: `max_iterations`, or one less than `goals.max_rounds`.
     pub each_entry: u64,
     /// How often it is entered.
     pub entries: Most,
@@ -99,6 +158,8 @@ pub struct LoopPlan {
     pub returns: Most,
     /// It goes back only where a person says so.
     pub by_people: bool,
+    /// It is the rounds of `goals`, which are not counted as returns.
+    pub rounds: bool,
 }
 
 /// A limit that lowers the worst case.
@@ -107,135 +168,195 @@ pub struct Bite {
     /// Its key in `limits`.
     pub limit: &'static str,
     /// What would be without it.
-    pub without: Most,
+    pub without: Amount,
     /// What it lowers that to.
-    pub with: Most,
+    pub with: Amount,
 }
 
-/// The worst case of `flow`, which [`crate::load`] has admitted.
+/// What a limit bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// A count, or milliseconds.
+    Count(Most),
+    /// Money.
+    Cost(Cost),
+}
+
+/// The worst case of `flow`, which [`crate::load_with`] has admitted, with all flows that it runs.
 #[must_use]
 pub fn plan(flow: &Flow) -> Plan {
-    let ways = Ways::of(flow);
-    let figures = figures(flow, &ways);
-    let rounds = ways.rounds(&figures);
-    let visits = ways.visits(&figures, &rounds);
-    let ones = vec![1; flow.steps.len()];
-    let attempts = ways.total(&figures, &ones);
-    let steps: Vec<StepPlan> =
-        flow.steps.iter().zip(&visits).map(|(step, visits)| step_plan(step, *visits, &figures)).collect();
-    let timeouts: Vec<u128> =
-        flow.steps.iter().map(|step| u128::from(step.timeout_ms.unwrap_or(0))).collect();
-    let untimed: Vec<&StepPlan> = steps.iter().filter(|step| step.time_ms.is_none()).collect();
-    let by_timeouts = untimed.is_empty().then(|| ways.total(&figures, &timeouts));
-    let time = by_timeouts.map(|time| within_wall_time(&flow.limits, time, &timeouts));
-    let waits: Vec<u128> = flow.steps.iter().map(waits_of_a_visit).collect();
+    let whole = Whole::of(flow);
+    let lengths = lengths(&whole);
+    let figures = figures(flow, &whole, &lengths);
+    let counts = whole.counts(&figures);
+    let ones = whole.each(|_| 1);
+    let attempts = whole.total(&figures, &ones);
+    let steps = step_plans(&whole, &figures, &counts, &lengths);
+    let timeouts = whole.each(|step| u128::from(step.timeout_ms.unwrap_or(0)));
+    let timed = steps.iter().all(|step| step.time_ms.is_some());
+    let by_timeouts = timed.then(|| whole.total(&figures, &timeouts));
+    let time = by_timeouts.map(|time| bounds::within_wall_time(&whole, &figures, time));
+    let nothing = figures.hops == Some(0);
+    let waits = if nothing { 0 } else { whole.heaviest(&figures, &waits(&whole, &figures)) };
+    let returns = bounds::returns(&whole, &figures, &counts);
+    let used = bounds::used(&whole, &figures, attempts);
+    let parallel = whole
+        .parts
+        .iter()
+        .any(|part| part.flow.graph || part.flow.steps.iter().any(|step| step.for_each.is_some()));
+    let elapsed = time.map(|time| {
+        let one_by_one = time.saturating_add(waits);
+        let held_up = bounds::may_hold_up(&whole);
+        if nothing || held_up { one_by_one } else { elapsed(&whole, &figures).min(one_by_one) }
+    });
     Plan {
         flow: flow.id.clone(),
-        loops: loop_plans(flow, &ways, &rounds),
-        visits: Most::of(ways.heaviest(&figures, &rounds, &ones)),
+        loops: loop_plans(&whole, &counts),
+        visits: Most::of(whole.heaviest(&figures, &ones)),
         attempts: Most::of(attempts),
-        loop_backs: Most::of(Ways::returns(&figures, &rounds)),
+        loop_backs: Most::of(returns),
+        rounds: flow.goals.as_ref().map(|goals| goals.max_rounds),
         time_ms: time.map(Most::of),
-        waits_ms: Most::of(if figures.hops == Some(0) {
-            0
-        } else {
-            ways.heaviest(&figures, &rounds, &waits)
-        }),
-        llm_calls: if attempts == 0 { Some(0) } else { hard(&flow.limits).llm_calls },
-        cost: if attempts == 0 { Some(Cost::default()) } else { hard(&flow.limits).cost },
-        bites: bites(flow, &ways, &figures, by_timeouts.zip(time)),
-        most_attempts: weigh::dominant(flow, &ways, &figures, &ones),
+        waits_ms: Most::of(waits),
+        elapsed_ms: elapsed.map(Most::of),
+        parallel,
+        bites: bounds::bites(&whole, &figures, by_timeouts.zip(time), &used),
+        most_attempts: weigh::dominant(&whole, &figures, &lengths, &ones),
         most_time: time
             .filter(|_| time == by_timeouts)
-            .and_then(|_| weigh::dominant(flow, &ways, &figures, &timeouts)),
-        notes: notes(flow, &steps, attempts),
+            .and_then(|_| weigh::dominant(&whole, &figures, &lengths, &timeouts)),
+        notes: notes::of(&whole, &steps, attempts, &used),
+        by_limit: used.by_limit(),
+        llm_calls: used.llm_calls(),
+        cost: used.cost(),
         steps,
     }
 }
 
-/// The limits that nobody can raise: where `on_reached: ask` a person may, and then they bound nothing.
-fn hard(limits: &Limits) -> Limits {
-    match limits.on_reached {
-        OnReached::Fail => limits.clone(),
-        OnReached::Ask => Limits::default(),
-    }
+/// Of each part and each of its steps that is done for each of a list.
+type Lengths = Vec<Vec<Option<Items>>>;
+
+fn lengths(whole: &Whole<'_>) -> Lengths {
+    let of_step = |part: usize, step: &Step| {
+        step.for_each.as_ref()?;
+        let known = length::of_step(whole, part, step);
+        Some(Items { most: known.unwrap_or(length::MAX_ITEMS), known: known.is_some() })
+    };
+    let parts = whole.parts.iter().enumerate();
+    parts.map(|(at, part)| part.flow.steps.iter().map(|step| of_step(at, step)).collect()).collect()
 }
 
-fn figures(flow: &Flow, ways: &Ways) -> Figures {
+fn figures(flow: &Flow, whole: &Whole<'_>, lengths: &Lengths) -> Figures {
     let limits = hard(&flow.limits);
     // Bounds are tested before a start: one of zero starts nothing.
     let nothing = limits.llm_calls == Some(0) || limits.wall_time_ms == Some(0);
     let nothing = nothing || limits.cost == Some(Cost::default());
+    let parts = whole.parts.iter().zip(lengths).map(|(part, lengths)| PartFigures {
+        times: part.ways.loops.iter().map(|back| u128::from(back.times)).collect(),
+        tries: part.flow.steps.iter().map(tries).collect(),
+        doubt: part.flow.steps.iter().map(doubt).collect(),
+        items: lengths.iter().map(|items| items.map_or(1, |items| u128::from(items.most))).collect(),
+    });
     Figures {
-        times: ways.loops.iter().map(|back| u128::from(back.times)).collect(),
-        tries: flow.steps.iter().map(tries).collect(),
+        parts: parts.collect(),
         iterations: limits.iterations.map(u128::from),
         hops: if nothing { Some(0) } else { limits.agent_hops.map(u128::from) },
     }
 }
 
-/// Attempts of one visit.
+/// Tries of one visit.
 fn tries(step: &Step) -> u128 {
-    match step.asks() {
-        Some(_) => 0,
-        None => u128::from(step.retry.attempts.max(1)).saturating_add(u128::from(reruns(step))),
+    match step.kind {
+        StepKind::Run(_) => u128::from(step.retry.attempts.max(1)),
+        StepKind::Ask(_) | StepKind::Flow(_) => 0,
     }
 }
 
-/// Attempts of one visit because of doubt, without anybody's doing.
-fn reruns(step: &Step) -> u32 {
-    if step.asks().is_none() && step.on_in_doubt == InDoubtPolicy::Rerun { MAX_RERUNS } else { 0 }
-}
-
-fn step_plan(step: &Step, visits: u128, figures: &Figures) -> StepPlan {
-    let each = tries(step);
-    let attempts = visits.saturating_mul(each).min(figures.hops.unwrap_or(u128::MAX));
-    let time = step.timeout_ms.map(|timeout| attempts.saturating_mul(u128::from(timeout)));
-    StepPlan {
-        step: step.id.clone(),
-        asks: step.asks().is_some(),
-        visits: Most::of(visits),
-        attempts_each: Most::of(each),
-        reruns_each: reruns(step),
-        attempts: Most::of(attempts),
-        timeout_ms: step.timeout_ms,
-        time_ms: if attempts == 0 { Some(Most::of(0)) } else { time.map(Most::of) },
+/// Attempts of one visit because of doubt, without anybody's doing. Where a command verifies, each try can be in doubt, and
+/// each attempt in doubt is followed by a verification; one that says that it happened may leave a failure to be tried again.
+fn doubt(step: &Step) -> Doubt {
+    let runs = matches!(step.kind, StepKind::Run(_));
+    match &step.on_in_doubt {
+        InDoubtPolicy::Rerun if runs => Doubt { each_try: 0, besides: u128::from(MAX_RERUNS) },
+        InDoubtPolicy::Verify(_) if runs => {
+            Doubt { each_try: 1, besides: u128::from(MAX_RERUNS).saturating_mul(2) }
+        }
+        _ => Doubt::default(),
     }
 }
 
-fn loop_plans(flow: &Flow, ways: &Ways, rounds: &[Rounds]) -> Vec<LoopPlan> {
-    let named = |place: usize| flow.steps.get(place).map(|step| step.id.clone());
-    let mut loops: Vec<(usize, LoopPlan)> = ways
-        .loops
-        .iter()
-        .zip(rounds)
-        .filter_map(|(back, of)| {
+fn step_plans(whole: &Whole<'_>, figures: &Figures, counts: &[Counts], lengths: &Lengths) -> Vec<StepPlan> {
+    let mut plans = Vec::new();
+    for (at, (part, (of, counts))) in whole.parts.iter().zip(figures.parts.iter().zip(counts)).enumerate() {
+        for (place, (step, visits)) in part.flow.steps.iter().zip(&counts.visits).enumerate() {
+            let items = lengths.get(at).and_then(|lengths| lengths.get(place)).copied().flatten();
+            let each = of.attempts(place);
+            let most = figures.hops.unwrap_or(u128::MAX);
+            let attempts = visits.saturating_mul(of.items(place)).saturating_mul(each).min(most);
+            let time = step.timeout_ms.map(|timeout| attempts.saturating_mul(u128::from(timeout)));
+            plans.push(StepPlan {
+                flow: other(whole, at),
+                step: step.id.clone(),
+                asks: step.asks().is_some(),
+                runs: step.inner().map(|plan| plan.flow.clone()),
+                visits: Most::of(*visits),
+                items,
+                attempts_each: Most::of(each),
+                doubt_each: u32::try_from(each.saturating_sub(tries(step))).unwrap_or(u32::MAX),
+                attempts: Most::of(attempts),
+                timeout_ms: step.timeout_ms,
+                time_ms: if attempts == 0 { Some(Most::of(0)) } else { time.map(Most::of) },
+            });
+        }
+    }
+    plans
+}
+
+/// The flow of a part that is not the outermost one.
+fn other(whole: &Whole<'_>, at: usize) -> Option<FlowId> {
+    whole.flow(at).filter(|_| at > 0).map(|flow| flow.id.clone())
+}
+
+fn loop_plans(whole: &Whole<'_>, counts: &[Counts]) -> Vec<LoopPlan> {
+    let mut plans = Vec::new();
+    for (at, (part, counts)) in whole.parts.iter().zip(counts).enumerate() {
+        let named = |place: usize| part.flow.steps.get(place).map(|step| step.id.clone());
+        let each = part.ways.loops.iter().zip(&counts.rounds);
+        let plan = |(back, of): (&ways::Back, &worst::Rounds)| {
             let plan = LoopPlan {
+                flow: other(whole, at),
                 step: named(back.end)?,
                 back_to: named(back.start)?,
                 each_entry: back.times,
                 entries: Most::of(of.entries),
                 returns: Most::of(of.returns),
                 by_people: back.by_people,
+                rounds: back.rounds,
             };
             Some((back.end, plan))
-        })
-        .collect();
-    loops.sort_by_key(|(end, _)| *end);
-    loops.into_iter().map(|(_, plan)| plan).collect()
+        };
+        let mut loops: Vec<(usize, LoopPlan)> = each.filter_map(plan).collect();
+        loops.sort_by_key(|(end, _)| *end);
+        plans.extend(loops.into_iter().map(|(_, plan)| plan));
+    }
+    plans
 }
 
-/// Nothing starts once `limits.wall_time` is used up; what is live then goes on to its own limit.
-fn within_wall_time(limits: &Limits, time: u128, timeouts: &[u128]) -> u128 {
-    let longest = timeouts.iter().copied().max().unwrap_or(0);
-    let most = hard(limits).wall_time_ms.map(|limit| u128::from(limit).saturating_add(longest));
-    time.min(most.unwrap_or(u128::MAX))
+/// The longest waits of one visit of each step, all items together.
+fn waits(whole: &Whole<'_>, figures: &Figures) -> Weights {
+    let mut waits = whole.each(waits_of_a_visit);
+    for (waits, of) in waits.iter_mut().zip(&figures.parts) {
+        for (place, waits) in waits.iter_mut().enumerate() {
+            *waits = waits.saturating_mul(of.items(place));
+        }
+    }
+    waits
 }
 
-/// The longest waits of one visit, which has one fewer than tries: each doubled, up to the longest.
+/// The longest waits of one visit or item, which has one fewer than tries: each doubled, up to the longest.
 fn waits_of_a_visit(step: &Step) -> u128 {
     let Retry { attempts, backoff_min_ms, backoff_max_ms } = step.retry;
-    if step.asks().is_some() {
+    if !matches!(step.kind, StepKind::Run(_)) {
         return 0;
     }
     let waits = (1..attempts).map(|failures| {
@@ -245,78 +366,23 @@ fn waits_of_a_visit(step: &Step) -> u128 {
     waits.fold(0, u128::saturating_add)
 }
 
-fn bites(flow: &Flow, ways: &Ways, figures: &Figures, time: Option<(u128, u128)>) -> Vec<Bite> {
-    let mut bites = Vec::new();
-    let mut add = |limit: &'static str, without: u128, with: u128| {
-        if with < without {
-            bites.push(Bite { limit, without: Most::of(without), with: Most::of(with) });
-        }
-    };
-    let limits = hard(&flow.limits);
-    let free = Figures { iterations: None, hops: None, ..figures.clone() };
-    let returns = |figures: &Figures| Ways::returns(figures, &ways.rounds(figures));
-    add("iterations", returns(&free), returns(figures));
-    let ones = vec![1; flow.steps.len()];
-    let without_hops = Figures { hops: None, ..figures.clone() };
-    if limits.agent_hops.is_some() {
-        let hops = Figures { hops: limits.agent_hops.map(u128::from), ..figures.clone() };
-        add("agent_hops", ways.total(&without_hops, &ones), ways.total(&hops, &ones));
+/// From the start to the end, where nothing waits for a slot: in a graph its heaviest chain, and of items as many one after
+/// the other as `max_parallel` leaves.
+fn elapsed(whole: &Whole<'_>, figures: &Figures) -> u128 {
+    let mut own: Weights = Vec::new();
+    for (part, of) in whole.parts.iter().zip(&figures.parts) {
+        let each = part.flow.steps.iter().enumerate().map(|(place, step)| {
+            let timeout = u128::from(step.timeout_ms.unwrap_or(0));
+            let one = of.attempts(place).saturating_mul(timeout).saturating_add(waits_of_a_visit(step));
+            one.saturating_mul(in_turn(of.items(place), step))
+        });
+        own.push(each.collect());
     }
-    if let Some((by_timeouts, within)) = time {
-        add("wall_time", by_timeouts, within);
-    }
-    bites
+    whole.by_entry(figures, &own, Measure::Longest, in_turn)
 }
 
-fn notes(flow: &Flow, steps: &[StepPlan], attempts: u128) -> Vec<String> {
-    let mut notes = Vec::new();
-    let limits = &flow.limits;
-    if limits.on_reached == OnReached::Ask
-        && *limits != (Limits { on_reached: OnReached::Ask, ..Limits::default() })
-    {
-        notes.push(
-            "`limits.on_reached: ask`: a person may raise a limit, so that none of them bounds a run"
-                .to_owned(),
-        );
-    }
-    let untimed: Vec<String> =
-        steps.iter().filter(|step| step.time_ms.is_none()).map(|step| format!("`{}`", step.step)).collect();
-    if !untimed.is_empty() {
-        let (named, have) = some(&untimed);
-        let limit = if hard(limits).wall_time_ms.is_some() {
-            "; `limits.wall_time` starts nothing more once it is used up, and does not end what is running"
-        } else {
-            ""
-        };
-        notes.push(format!("time is not bounded: {named} {have} no `timeout`{limit}"));
-    }
-    if attempts > 0 {
-        let reported =
-            [("llm_calls", hard(limits).llm_calls.is_some()), ("cost_usd", hard(limits).cost.is_some())];
-        for (limit, _) in reported.iter().filter(|(_, bounded)| *bounded) {
-            notes.push(format!(
-                "`limits.{limit}` is tested before a start: the attempt that reaches it may report more than was left"
-            ));
-        }
-        for (limit, _) in reported.iter().filter(|(_, bounded)| !*bounded) {
-            let what = if *limit == "cost_usd" { "cost is" } else { "model calls are" };
-            notes.push(format!("{what} not bounded: only `limits.{limit}` can bound what commands report"));
-        }
-    }
-    if flow.steps.iter().any(|step| step.asks().is_none() && step.on_in_doubt != InDoubtPolicy::Fail) {
-        notes.push(
-            "not counted, because people decide it: an attempt in doubt that is run again, a run that is reopened"
-                .to_owned(),
-        );
-    }
-    notes
-}
-
-/// Some names and the verb that goes with them.
-fn some(names: &[String]) -> (String, &'static str) {
-    const SHOWN: usize = 4;
-    let have = if names.len() == 1 { "has" } else { "have" };
-    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    let more = names.len().saturating_sub(SHOWN);
-    if more == 0 { (shown, have) } else { (format!("{shown} and {more} more"), have) }
+/// How many of the items of a step follow one another.
+fn in_turn(items: u128, step: &Step) -> u128 {
+    let width = step.for_each.as_ref().and_then(|each| each.max_parallel).map_or(items, u128::from);
+    items.div_ceil(width.max(1))
 }

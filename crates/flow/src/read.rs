@@ -5,7 +5,7 @@
 
 use crate::{
     diagnostic::{Diagnostic, NOT_YET_SUPPORTED, Problems, Span},
-    keys::Vocabulary,
+    keys::{self, Vocabulary},
     suggestion::{did_you_mean, nearest},
     yaml::{Key, Kind, Meaning, Node, Scalar},
 };
@@ -70,7 +70,11 @@ fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
     if problems.full() {
         return problems.add(unknown);
     }
-    let meant = did_you_mean(name, vocabulary.words())
+    let elsewhere =
+        keys::ELSEWHERE.iter().find(|(place, word, _)| (*place, *word) == (vocabulary.place, name));
+    let meant = elsewhere
+        .map(|(.., instead)| (*instead).to_owned())
+        .or_else(|| did_you_mean(name, vocabulary.words()))
         .unwrap_or_else(|| format!("{} has the keys {}", vocabulary.place, listed(vocabulary.keys)));
     problems.add(unknown.help(meant));
 }

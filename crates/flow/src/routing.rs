@@ -6,14 +6,15 @@
 use crate::{
     diagnostic::{Diagnostic, Problems},
     draft::Targets,
-    keys, names,
+    files::Names,
+    inner, keys, names,
     read::{self, Fields, Spanned},
     yaml::Node,
 };
 use envoi_contract::routing::Kind;
 use envoi_kernel::{
     flow::{Next, OnBlocked, OnExhausted, RoutingPlan},
-    ids::StepId,
+    ids::{FlowId, StepId},
 };
 use std::collections::BTreeMap;
 
@@ -26,10 +27,18 @@ const RESOLVED: &[&str] = &["kind", "success_values", "branches", "status_from_e
 const KINDS: &[(&str, Kind)] =
     &[("linear", Kind::Linear), ("microloop", Kind::Microloop), ("branch", Kind::Branch)];
 
-pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) -> Option<RoutingPlan> {
+pub(crate) fn read(
+    node: &Node,
+    targets: &mut Targets,
+    named: &Names,
+    problems: &mut Problems,
+) -> Option<RoutingPlan> {
     let fields = Fields::of(node, &keys::ROUTING, problems)?;
     ways(&fields, targets, problems);
-    targets.branches = fields.get("branches").map(|node| branches(node, problems)).unwrap_or_default();
+    let branches = fields.get("branches").map(|node| branches(node, problems)).unwrap_or_default();
+    let (foreign, own) = branches.into_iter().partition(|branch| branch.value.contains('/'));
+    targets.branches = own;
+    let flow_branches = flow_branches(foreign, named, problems);
     let default = RoutingPlan::default();
     let kind = fields.get("kind").map(|node| read::choice(node, "`kind`", KINDS, problems));
     // A kind that was misspelt says nothing about the other keys.
@@ -52,10 +61,43 @@ pub(crate) fn read(node: &Node, targets: &mut Targets, problems: &mut Problems) 
         next: targets.next.as_ref().and_then(next),
         branches: targets.branches.iter().filter_map(step_id).collect(),
         on_exhausted: on_exhausted(&fields, problems),
-        flow_branches: Vec::new(),
+        flow_branches,
         on_blocked: on_blocked(&fields, problems),
     };
     Some(plan)
+}
+
+/// The `routing` of a step that runs a flow: that has no text of its own.
+pub(crate) fn of_a_flow(node: &Node, targets: &mut Targets, problems: &mut Problems) -> Option<RoutingPlan> {
+    let fields = Fields::of(node, &keys::ROUTING, problems)?;
+    for key in fields.keys() {
+        let known = keys::ROUTING.keys.contains(&key.text.as_str());
+        if known && key.text != "next" {
+            let message =
+                format!("`{}` does nothing in a step that runs a flow: it has no text to be read", key.text);
+            let help = "of `routing` it has `next`; let a step after it judge what the flow has done";
+            problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+    }
+    targets.next = fields.get("next").and_then(|node| target(node, "`next`", problems));
+    Some(RoutingPlan { next: targets.next.as_ref().and_then(next), ..RoutingPlan::default() })
+}
+
+/// Branches into other flows.
+fn flow_branches(
+    foreign: Vec<Spanned<String>>,
+    named: &Names,
+    problems: &mut Problems,
+) -> Vec<(FlowId, StepId)> {
+    let mut found: Vec<(FlowId, StepId)> = Vec::new();
+    for branch in foreign {
+        let Some(target) = inner::branch(&branch, named, problems) else { continue };
+        if found.contains(&target) {
+            problems.add(Diagnostic::invalid(branch.span, format!("`{}` is named twice", branch.value)));
+        }
+        found.push(target);
+    }
+    found
 }
 
 /// The `routing` of a step that asks: an answer says by itself what it means, and nothing is resolved.

@@ -1,7 +1,8 @@
-//! JSON Schemas that stand in a flow: the declaration of an input (with a `default`), and the form of a question.
+//! JSON Schemas that stand in a flow: the declaration of an input (with a `default`), the form of a question, and the data of a
+//! report.
 //!
 //! Owns what is wrong with a schema, and where in the file. Values that a run is given are checked by [`crate::inputs`],
-//! forms that are filled in by [`crate::answers`].
+//! forms that are filled in by [`crate::answers`], reports by [`crate::outputs`].
 
 use crate::{
     diagnostic::{Diagnostic, Problems},
@@ -99,6 +100,19 @@ pub(crate) fn declaration(key: &Key, node: &Node, problems: &mut Problems) -> Op
     (problems.count() == before).then(|| Declaration { schema: written, default: default.map(tree::value) })
 }
 
+/// The `outputs` of a step that runs a command: of any value.
+pub(crate) fn of_data(node: &Node, problems: &mut Problems) -> Option<Value> {
+    let Kind::Mapping(members) = &node.kind else {
+        let expected = "a JSON Schema such as `{ type: object, required: [url] }`";
+        return refuse(problems, read::mismatch(node, "`outputs`", expected));
+    };
+    let before = problems.count();
+    keywords(members, problems);
+    let written = tree::value(node);
+    compiled(&written, node, "`outputs`", problems)?;
+    (problems.count() == before).then_some(written)
+}
+
 /// The `schema` of a question: of an object, whose members are the fields that people fill in.
 pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     const WHOLE: &str = "`{ type: object, properties: { channel: { enum: [blog, mail] } } }`";
@@ -170,7 +184,7 @@ fn default_fits(schema: &Schema, node: &Node, name: &str, problems: &mut Problem
 }
 
 /// The node that a path of names and indices leads to, as far as it goes.
-fn at<'n>(node: &'n Node, path: &[String]) -> &'n Node {
+pub(crate) fn at<'n>(node: &'n Node, path: &[String]) -> &'n Node {
     let mut current = node;
     for part in path {
         let below = match &current.kind {

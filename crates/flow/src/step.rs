@@ -4,12 +4,15 @@
 //! of the file has been read.
 
 use crate::{
-    ask,
+    ask, bounds,
     diagnostic::{Diagnostic, Problems, Span},
-    draft::{Draft, DraftStep, Targets, Usage},
-    keys, names, path,
+    draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
+    each,
+    expression::regards_failure,
+    files::Names,
+    goals, inner, keys, names, outputs, path,
     read::{self, Fields, Spanned, refuse},
-    routing,
+    routing, waits,
     yaml::{Kind, Node},
 };
 use envoi_kernel::{
@@ -23,24 +26,44 @@ const MAX_ATTEMPTS: u64 = 100;
 
 pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut Problems) -> DraftStep {
     let before = problems.count();
-    let nothing = |place| DraftStep { id: None, place, targets: Targets::default(), step: None };
-    let Some(fields) = Fields::of(node, &keys::STEP, problems) else { return nothing(node.span) };
+    let Some(fields) = Fields::of(node, &keys::STEP, problems) else {
+        let (targets, waits) = (Targets::default(), Waits::default());
+        let marks = Vec::new();
+        return DraftStep { id: None, place: node.span, targets, waits, each: false, marks, step: None };
+    };
     let id = match fields.get("id") {
         Some(node) => step_id(node, problems),
         None if fields.misspelt("id", &keys::STEP) => None,
         None => refuse(problems, Diagnostic::invalid(first_line(node), "a step without an `id`")),
     };
     let at = id.as_ref().map_or(first_line(node), |id| id.span);
-    let mut reader =
-        Reader { fields, place, expressions: &mut draft.expressions, secrets: &draft.secret_names, problems };
+    let (waits, join) = waits::read(&fields, problems);
+    let each = fields.get("for_each").is_some();
+    let marks = fields.get("marks").map(|node| goals::marks(node, problems)).unwrap_or_default();
+    let mut reader = Reader {
+        fields,
+        place,
+        expressions: &mut draft.expressions,
+        outputs: &mut draft.outputs,
+        secrets: &draft.secret_names,
+        named: &draft.named,
+        problems,
+    };
     reader.one_action(at);
     let mut targets = Targets::default();
-    let step = match (fields.get("ask"), fields.get("run")) {
-        (Some(question), None) => reader.asking(question, id.as_ref(), &mut targets),
+    let step = match (fields.get("ask"), fields.get("run"), fields.get("flow")) {
+        (Some(question), None, None) => reader.asking(question, id.as_ref(), &mut targets),
+        (None, None, Some(_)) => reader.nesting(id.as_ref(), &mut targets),
         _ => reader.step(id.as_ref(), &mut targets),
     };
-    let step = step.filter(|_| problems.count() == before);
-    DraftStep { id, place: at, targets, step }
+    let step = step.filter(|_| problems.count() == before).map(|step| Step {
+        needs: waits.needs.iter().filter_map(|need| StepId::new(need.value.as_str()).ok()).collect(),
+        join,
+        marks: marks.iter().map(|mark| mark.value.clone()).collect(),
+        regardless: step.condition.as_ref().is_some_and(|condition| regards_failure(&condition.0)),
+        ..step
+    });
+    DraftStep { id, place: at, targets, waits, each, marks, step }
 }
 
 /// The id of a step, as it was written; what is wrong with it is told.
@@ -67,6 +90,8 @@ struct Reader<'r> {
     fields: Fields<'r>,
     place: usize,
     expressions: &'r mut Vec<Usage>,
+    outputs: &'r mut Vec<inner::Outputs>,
+    named: &'r Names,
     secrets: &'r [Spanned<String>],
     problems: &'r mut Problems,
 }
@@ -76,9 +101,9 @@ impl Reader<'_> {
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
-            (None, _) if ["run", "ask"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
+            (None, _) if ["run", "ask", "flow"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
             (None, _) => {
-                let message = "this step does nothing: it has no `run` and no `ask`";
+                let message = "this step does nothing: it has no `run`, no `ask` and no `flow`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));
@@ -96,7 +121,13 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
-        let kind = self.fields.get("run").and_then(|node| self.command(node)).map(StepKind::Run);
+        let commands = self.fields.get("run").is_some() && self.fields.get("flow").is_none();
+        if let Some((key, _)) = self.fields.pair("inputs").filter(|_| commands) {
+            let message = "`inputs` does nothing in a step that runs a command";
+            let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
+            self.problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+        let kind = self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run);
         let skill = self.fields.get("skill").and_then(|node| path::fixed(node, "`skill`", self.problems));
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
         let env = self
@@ -108,8 +139,15 @@ impl Reader<'_> {
             self.fields.get("timeout").and_then(|node| read::duration(node, "`timeout`", self.problems));
         let retry = self.fields.get("retry").and_then(|node| retry(node, self.problems));
         let artifacts = self.fields.get("artifacts").map(|node| path::artifacts(node, self.problems));
-        let routing = self.fields.get("routing").and_then(|node| routing::read(node, targets, self.problems));
-        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| in_doubt(node, self.problems));
+        let routing = self
+            .fields
+            .get("routing")
+            .and_then(|node| routing::read(node, targets, self.named, self.problems));
+        each::not_routed(&self.fields, routing.as_ref(), self.problems);
+        let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
+        let budget = self.fields.get("budget").and_then(|node| bounds::budget(node, self.problems));
+        let outputs = outputs::read(&self.fields, self.problems);
+        let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
         let continue_on_error = self
@@ -128,7 +166,35 @@ impl Reader<'_> {
             on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
             envelope: envelope.unwrap_or(false),
             continue_on_error: continue_on_error.unwrap_or(false),
+            for_each,
+            budget: budget.unwrap_or_default(),
+            outputs,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
+        })
+    }
+
+    /// A step that runs another flow.
+    fn nesting(&mut self, id: Option<&Spanned<String>>, targets: &mut Targets) -> Option<Step> {
+        inner::keys_beside(&self.fields, self.problems);
+        targets.nests = true;
+        let part = inner::read(&self.fields, self.place, self.named, self.expressions, self.problems);
+        let condition = self.fields.get("if").and_then(|node| self.condition(node));
+        let for_each = each::read(&self.fields, self.place, self.expressions, self.problems);
+        let routing = self.fields.get("routing");
+        let routing = routing.and_then(|node| routing::of_a_flow(node, targets, self.problems));
+        let continue_on_error = self
+            .fields
+            .get("continue_on_error")
+            .and_then(|node| read::boolean(node, "`continue_on_error`", self.problems));
+        let inner::Part { plan, outputs } = part?;
+        self.outputs.push(outputs);
+        let id = StepId::new(id?.value.as_str()).ok()?;
+        Some(Step {
+            condition,
+            for_each,
+            routing: routing.unwrap_or_default(),
+            continue_on_error: continue_on_error.unwrap_or(false),
+            ..Step::new(id, StepKind::Flow(Box::new(plan)))
         })
     }
 
@@ -157,13 +223,13 @@ impl Reader<'_> {
         Template(text.to_owned())
     }
 
-    fn command(&mut self, node: &Node) -> Option<CommandPlan> {
+    fn command(&mut self, node: &Node, name: &str) -> Option<CommandPlan> {
         let Kind::Sequence(items) = &node.kind else {
             if read::as_text(node).is_none() {
                 let expected = "a string or a list of strings";
-                return refuse(self.problems, read::mismatch(node, "`run`", expected));
+                return refuse(self.problems, read::mismatch(node, name, expected));
             }
-            let text = read::text(node, "`run`", self.problems)?;
+            let text = read::text(node, name, self.problems)?;
             let script = self.template(node.span, text);
             if let Some(noted) = self.expressions.last_mut().filter(|noted| noted.span == node.span) {
                 noted.shell = true;
@@ -171,17 +237,41 @@ impl Reader<'_> {
             return Some(CommandPlan::Shell(script));
         };
         if items.is_empty() {
-            return refuse(self.problems, Diagnostic::invalid(node.span, "`run` names no program"));
+            return refuse(self.problems, Diagnostic::invalid(node.span, format!("{name} names no program")));
         }
         let mut arguments = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let Some(text) = read::token(item, "an argument of `run`", self.problems) else { continue };
+            let Some(text) = read::token(item, &format!("an argument of {name}"), self.problems) else {
+                continue;
+            };
             if index == 0 && text.trim().is_empty() {
-                self.problems.add(Diagnostic::invalid(item.span, "`run` names no program"));
+                self.problems.add(Diagnostic::invalid(item.span, format!("{name} names no program")));
             }
             arguments.push(self.template(item.span, text));
         }
         Some(CommandPlan::Exec(arguments))
+    }
+
+    fn in_doubt(&mut self, node: &Node) -> Option<InDoubtPolicy> {
+        if let Kind::Mapping(_) = &node.kind {
+            let fields = Fields::of(node, &keys::IN_DOUBT, self.problems)?;
+            let Some(verify) = fields.get("verify") else {
+                if fields.keys().next().is_some() {
+                    return None;
+                }
+                let wrong = read::mismatch(node, "`on_in_doubt`", "`{ verify: [program, argument] }`");
+                return refuse(self.problems, wrong);
+            };
+            return self.command(verify, "`verify`").map(InDoubtPolicy::Verify);
+        }
+        if read::as_token(node) == Some("verify") {
+            let message = "`on_in_doubt: verify` does not say how";
+            let help = "name the command: `on_in_doubt: { verify: [./was-it-sent] }`";
+            return refuse(self.problems, Diagnostic::invalid(node.span, message).help(help));
+        }
+        let words =
+            [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
+        read::choice(node, "`on_in_doubt`", &words, self.problems)
     }
 
     fn folder(&mut self, node: &Node) -> Option<Template> {
@@ -214,6 +304,7 @@ impl Reader<'_> {
             bare: true,
             shell: false,
             step: Some(self.place),
+            site: Site::Condition,
         };
         self.expressions.push(usage);
         Some(Expression(inside.to_owned()))
@@ -222,7 +313,8 @@ impl Reader<'_> {
 
 pub(crate) fn note(expressions: &mut Vec<Usage>, span: Span, text: &str, step: Option<usize>) {
     if text.contains("${{") {
-        expressions.push(Usage { span, source: text.to_owned(), bare: false, shell: false, step });
+        let source = text.to_owned();
+        expressions.push(Usage { span, source, bare: false, shell: false, step, site: Site::Text });
     }
 }
 
@@ -282,16 +374,4 @@ fn backoff(node: &Node, problems: &mut Problems) -> Option<(u64, u64)> {
         }
         _ => refuse(problems, read::mismatch(node, "`backoff`", "two durations such as `1s..30s`")),
     }
-}
-
-fn in_doubt(node: &Node, problems: &mut Problems) -> Option<InDoubtPolicy> {
-    let verify = match &node.kind {
-        Kind::Mapping(members) => members.iter().any(|(key, _)| key.text == "verify"),
-        _ => read::as_token(node) == Some("verify"),
-    };
-    if verify {
-        return refuse(problems, read::not_yet(node.span, "`on_in_doubt: verify`"));
-    }
-    let words = [("ask", InDoubtPolicy::Ask), ("rerun", InDoubtPolicy::Rerun), ("fail", InDoubtPolicy::Fail)];
-    read::choice(node, "`on_in_doubt`", &words, problems)
 }

@@ -7,6 +7,7 @@ use envoi_contract::{
     digest::Digest,
     json::{Number, Object, Value},
 };
+use std::collections::BTreeMap;
 
 /// Member order and number tokens survive.
 pub(crate) fn value(node: &Node) -> Value {
@@ -49,6 +50,12 @@ fn scalar_value(scalar: &Scalar) -> Value {
 /// not count, and neither do defaults, which are not in the tree.
 pub(crate) fn digest(root: &Node) -> Digest {
     Digest::of(sorted(&value(root)).compact().as_bytes())
+}
+
+/// As [`digest`], of a file and of those that it names, by their paths.
+pub(crate) fn digest_with(root: &Node, parts: BTreeMap<String, Value>) -> Digest {
+    let parts = Value::Object(parts.into_iter().collect());
+    Digest::of(sorted(&Value::Array(vec![value(root), parts])).compact().as_bytes())
 }
 
 fn sorted(value: &Value) -> Value {

@@ -27,7 +27,7 @@ fn templates(texts: &[&str]) -> Vec<Template> {
 
 #[test]
 fn a_loop_until_green_loads_as_it_is_written() {
-    let Loaded { flow, language } = loaded(FIX_UNTIL_GREEN);
+    let Loaded { flow, language, .. } = loaded(FIX_UNTIL_GREEN);
     assert_eq!((flow.id.as_str(), language, flow.workspace.as_str()), ("fix-until-green", 1, "."));
     assert_eq!(flow.title.as_deref(), Some("Repair until the tests pass"));
     assert_eq!(flow.limits.iterations, Some(6));

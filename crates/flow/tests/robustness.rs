@@ -3,10 +3,12 @@
 use envoi_flow::{Colour, load, load_bytes};
 use proptest::prelude::*;
 
-const FLOWS: [&str; 3] = [
+const FLOWS: [&str; 5] = [
     include_str!("flows/fix-until-green.yaml"),
     include_str!("flows/everything.yaml"),
     include_str!("flows/questions.yaml"),
+    include_str!("flows/graph.yaml"),
+    include_str!("flows/rounds.yaml"),
 ];
 
 /// Loads and shows what comes of it; spans must be inside the text and on borders of characters.
@@ -96,6 +98,26 @@ fn soup() -> impl Strategy<Value = String> {
         "on_deny: ",
         "on_expire: ",
         "routing: ",
+        "needs: ",
+        "join: ",
+        "quorum: ",
+        "for_each: ",
+        "max_parallel: ",
+        "item",
+        "if: ",
+        "failure()",
+        "goals: ",
+        "list: ",
+        "from: ",
+        "to: ",
+        "marks: ",
+        "outputs: ",
+        "budget: ",
+        "verify: ",
+        "flow: b.yaml",
+        "flows: ",
+        "branches: ",
+        "b/c",
         "{ ",
         "}",
         "next: ",

@@ -39,8 +39,13 @@ pub fn project(
 ) -> Result<(), FileError> {
     let files = Files { layout, reader, run };
     match &record.event {
-        Event::HandoffWritten(written) => files.write_handoff(flow, written),
-        Event::AttemptSettled(settled) if !settled.late => files.place_all(flow, settled),
+        Event::HandoffWritten(written) => {
+            let own = FlowId::new(written.handoff.flow_key.as_str());
+            files.write_handoff(own.as_ref().unwrap_or(flow), written)
+        }
+        Event::AttemptSettled(settled) if !settled.late => {
+            files.place_all(settled.flow.as_ref().unwrap_or(flow), settled)
+        }
         Event::InterruptAnswered(answered) => {
             let asked = reader.question(run, &answered.interrupt)?;
             answer::restore(&files, &asked, (record.at, answered), &mut Vec::new())

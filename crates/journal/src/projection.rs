@@ -81,14 +81,15 @@ impl Progress {
                 self.live_attempts = self.live_attempts.saturating_add(1);
                 self.enter(&started.attempt.visit.step);
             }
-            // A late one had been counted as settled when it was found in doubt.
-            Event::AttemptSettled(settled) if !settled.late => {
+            // A late one had been counted as settled when it was found in doubt, unless it was given up while it ran.
+            Event::AttemptSettled(settled) if !settled.late || settled.given_up => {
                 self.live_attempts = self.live_attempts.saturating_sub(1);
             }
             Event::Routed(routed) => match &routed.course {
-                Course::Enter(step) | Course::LoopBack(step) => self.enter(step),
-                Course::Complete | Course::Hold | Course::Stop => {}
+                Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => self.enter(step),
+                Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => {}
             },
+            Event::StepEntered(entered) => self.enter(&entered.step),
             Event::TimerSet(_) => self.pending_timers = self.pending_timers.saturating_add(1),
             Event::TimerFired(_) => self.pending_timers = self.pending_timers.saturating_sub(1),
             Event::RunReopened(reopened) => {
@@ -150,8 +151,11 @@ fn insert_run(conn: &Connection, run: RunKey, started: &RunStarted, at: Timestam
 /// The rows that an event makes or changes beside the run's own.
 fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> rusqlite::Result<()> {
     match &record.event {
-        Event::HandoffWritten(written) => insert_handoff(conn, run, flow, record, written),
-        Event::AttemptSettled(settled) if !settled.late => place_files(conn, run, flow, settled),
+        Event::HandoffWritten(written) => insert_handoff(conn, run, record, written),
+        Event::AttemptSettled(settled) if !settled.late => {
+            let inner = settled.flow.as_ref().map(|flow| flow.as_str());
+            place_files(conn, run, inner.unwrap_or(flow), settled)
+        }
         Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
         Event::InterruptAnswered(answered) => {
             let told = Some((answered.choice.word(), answered.by.actor.as_str()));
@@ -169,7 +173,6 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
 fn insert_handoff(
     conn: &Connection,
     run: RunKey,
-    flow: &str,
     record: &Record,
     written: &HandoffWritten,
 ) -> rusqlite::Result<()> {
@@ -183,7 +186,7 @@ fn insert_handoff(
         visit.scope,
         visit.step.as_str(),
         visit.visit,
-        flow,
+        handoff.flow_key,
         status,
         summary,
         record.at.as_millis(),

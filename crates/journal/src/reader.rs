@@ -169,7 +169,10 @@ impl Reader {
     }
 
     /// The hand-off of one visit at a glance.
-    pub(crate) fn handoff_row(&self, run: &RunId, visit: &VisitId) -> Result<HandoffRow, ReadError> {
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when the visit has none.
+    pub fn handoff_row(&self, run: &RunId, visit: &VisitId) -> Result<HandoffRow, ReadError> {
         let sql = "SELECT * FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit = ?4";
         let row = self.one(
             sql,

@@ -51,7 +51,8 @@ fn ada() -> Principal {
 
 pub(crate) fn pinned() -> PinnedFlow {
     let text = "flow: fix\n".to_owned();
-    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text }
+    let parts = std::collections::BTreeMap::from([("part.yaml".to_owned(), "flow: part\n".to_owned())]);
+    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "flow.yaml".to_owned(), text, parts }
 }
 
 /// The commit of these events from `seq` on; a second passes between two events.
@@ -100,6 +101,8 @@ pub(crate) fn attempt(name: &str, nth: u32) -> Event {
         sent_back_by: None,
         answer: None,
         boot_id: "boot".to_owned(),
+        reserved: None,
+        verifies: None,
     }))
 }
 
@@ -126,6 +129,8 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         duration_ms: 5,
         warnings: Vec::new(),
         late: false,
+        given_up: false,
+        flow: None,
         workspace_digest: None,
     }))
 }
@@ -252,6 +257,7 @@ pub(crate) fn entered(name: &str) -> Event {
         course,
         audit: Value::Null,
         answer: None,
+        end: None,
     }))
 }
 
@@ -260,5 +266,5 @@ pub(crate) fn cancelled(name: &str) -> Event {
 }
 
 pub(crate) fn reopened(name: &str) -> Event {
-    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name) })
+    Event::RunReopened(RunReopened { by: ada(), why: None, step: step(name), elsewhere: Default::default() })
 }

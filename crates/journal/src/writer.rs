@@ -17,6 +17,7 @@ use envoi_kernel::{
 };
 use rusqlite::Connection;
 use std::{
+    collections::BTreeMap,
     fmt, io,
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
@@ -54,6 +55,8 @@ pub struct PinnedFlow {
     pub name: String,
     /// All of it.
     pub text: String,
+    /// The texts of the flows that it names, directly or not, by their paths.
+    pub parts: BTreeMap<String, String>,
 }
 
 /// The state of a run as bytes that only the kernel understands.

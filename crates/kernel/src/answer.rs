@@ -9,14 +9,15 @@ use crate::{
     advance::advance,
     bounds,
     conclude::{self, Conclusion},
-    draft::Draft,
+    draft::{At, Draft},
+    ending,
     event::{About, Choice, Course, EndStatus, Event, InterruptAnswered, InterruptRaised, RunEnded},
     expire,
     flow::{AskPlan, Step},
     input::{Answer, Refusal},
-    limit, loops,
+    limit, loops, rounds,
     route::{self, Decided},
-    settle, verdict,
+    verdict,
 };
 use envoi_contract::{
     envelope::InterruptKind,
@@ -74,6 +75,7 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],
+        About::Stuck => vec![Choice::Again, Choice::Proceed, Choice::Stop],
         About::Ask => {
             let yes =
                 if raised.kind() == InterruptKind::Clarification { Choice::Respond } else { Choice::Approve };
@@ -100,9 +102,10 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     if answer.seen.is_some() && answer.seen != raised.subject {
         return Err(Refusal::Changed { interrupt: answer.interrupt });
     }
-    let step = draft.step(&raised.visit.step)?;
+    let at = &draft.at(&raised.visit)?;
+    let step = at.step;
     let answer = Answer { choice: answer.choice.meant(raised.about), ..answer };
-    check_choice(draft, step, &raised, answer.choice)?;
+    check_choice(draft, at, &raised, answer.choice)?;
     let plan = step.asks().filter(|_| raised.about == About::Ask);
     check_person(draft, plan, &answer)?;
     check_content(draft, plan, &raised, &answer)?;
@@ -117,11 +120,11 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     match answered.choice {
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
         Choice::Rerun => Ok(()),
-        Choice::Raise => raise(draft, &raised, step, &answered),
+        Choice::Raise => raise(draft, &raised, at, &answered),
         Choice::Fail => fail(draft, &raised),
-        Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, step, &answered),
+        Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, &answered),
         _ => {
-            let decided = decided(draft, step, &answered).naming_next();
+            let decided = about_rounds(draft, &raised, decided(at, &answered)).naming_next();
             conclude::close(draft, &raised.visit, decided, None)
         }
     }
@@ -129,15 +132,18 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
 
 fn check_choice(
     draft: &Draft<'_>,
-    step: &Step,
+    at: &At<'_>,
     raised: &InterruptRaised,
     choice: Choice,
 ) -> Result<(), Refusal> {
-    let accepted = accepts(step, raised);
+    let accepted = accepts(at.step, raised);
+    if choice == Choice::Again && raised.about == About::Stuck {
+        return rounds::may_go_again(draft).map_err(|bound| Refusal::PastBound { bound });
+    }
     let of_a_loop = matches!(raised.about, About::Exhausted | About::Blocked | About::Review | About::Ask);
-    let closes_one = raised.about != About::Ask || step.routing.loop_to.is_some();
+    let closes_one = raised.about != About::Ask || at.step.routing.loop_to.is_some();
     if choice == Choice::Again && of_a_loop && closes_one {
-        return route::may_go_again(draft, step).map_err(|bound| Refusal::PastBound { bound });
+        return route::may_go_again(draft, at).map_err(|bound| Refusal::PastBound { bound });
     }
     if accepted.contains(&choice) {
         return Ok(());
@@ -159,7 +165,10 @@ fn either(words: &[&str]) -> String {
 fn check_person(draft: &Draft<'_>, plan: Option<&AskPlan>, answer: &Answer) -> Result<(), Refusal> {
     let Some(plan) = plan else { return Ok(()) };
     let started = draft.control.started.as_deref();
-    if plan.not_by_starter && started.is_some_and(|started| started.by == answer.by) {
+    let forked = draft.control.forked.as_deref();
+    let starts = started.is_some_and(|started| started.by == answer.by)
+        || forked.is_some_and(|forked| forked.by == answer.by);
+    if plan.not_by_starter && starts {
         return Err(Refusal::NotByStarter { actor: answer.by.actor.clone() });
     }
     let votes = draft.control.votes.get(&answer.interrupt).map(Vec::as_slice).unwrap_or_default();
@@ -298,8 +307,10 @@ fn with_votes(
 }
 
 fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> {
-    let attempts = draft.control.open.get(&raised.visit).map_or(0, |open| open.attempts);
-    let error = settle::doubt(&raised.visit.attempt(attempts));
+    let open = draft.control.open.get(&raised.visit);
+    let known = open.and_then(|open| open.error.clone());
+    let unknown = || Refusal::Inconsistent { reason: format!("nothing of `{}` is in doubt", raised.visit) };
+    let error = known.ok_or_else(unknown)?;
     conclude::conclude(draft, &raised.visit, Conclusion::Failed(error))
 }
 
@@ -307,13 +318,20 @@ fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> 
 fn raise(
     draft: &mut Draft<'_>,
     raised: &InterruptRaised,
-    step: &Step,
+    at: &At<'_>,
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
     if draft.control.open.contains_key(&raised.visit) {
         return Ok(());
     }
-    let target = limit::back_to(&raised.evidence).unwrap_or_else(|| loops::back_target(step).clone());
+    if limit::bound(&raised.evidence) == "rounds" {
+        let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
+        let course = rounds::next(draft).unwrap_or(Course::Stop);
+        let mut decided = Decided::new(signal, course, verdict::audit(answered));
+        decided.answer = Some(answered.interrupt.clone());
+        return conclude::close(draft, &raised.visit, decided, None);
+    }
+    let target = limit::back_to(&raised.evidence).unwrap_or_else(|| loops::back_target(at.step).clone());
     let signal = Signal::new(Decision::Loop, "Answered: raise", "1.0");
     let mut decided = Decided::new(signal, Course::LoopBack(target), verdict::audit(answered));
     decided.answer = Some(answered.interrupt.clone());
@@ -323,37 +341,45 @@ fn raise(
 fn stop_at_bound(
     draft: &mut Draft<'_>,
     raised: &InterruptRaised,
-    step: &Step,
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
     let reached = raised.evidence.get("reached").and_then(Value::as_str).unwrap_or_default();
     let terminal_reason = bounds::terminal_reason(limit::bound(&raised.evidence)).unwrap_or_default();
-    conclude::give_up(
-        draft,
-        RunEnded {
-            status: EndStatus::Exhausted,
-            terminal_reason: terminal_reason.to_owned(),
-            reason: format!("{reached}, and {} did not raise it", answered.by.actor),
-            stopped_by: Some(step.id.clone()),
-        },
-    )
+    let end = RunEnded {
+        status: EndStatus::Exhausted,
+        terminal_reason: terminal_reason.to_owned(),
+        reason: format!("{reached}, and {} did not raise it", answered.by.actor),
+        stopped_by: Some(ending::step_at_the_top(draft, &raised.visit)),
+    };
+    ending::stop(draft, end)
 }
 
-fn decided(draft: &Draft<'_>, step: &Step, answered: &InterruptAnswered) -> Decided {
+/// Another round is more than another time at the step that ended one; going on leaves the goals as they are.
+fn about_rounds(draft: &Draft<'_>, raised: &InterruptRaised, mut decided: Decided) -> Decided {
+    if raised.about == About::Stuck {
+        if let (Course::LoopBack(_), Some(round)) = (&decided.course, rounds::next(draft)) {
+            decided.course = round;
+        }
+        decided.past_rounds = true;
+    }
+    decided
+}
+
+fn decided(at: &At<'_>, answered: &InterruptAnswered) -> Decided {
     let choice = answered.choice;
     let audit = verdict::audit(answered);
     let signal = |decision| Signal::new(decision, format!("Answered: {}", choice.word()), "1.0");
     let mut decided = match choice {
         Choice::Again => {
-            let target = loops::back_target(step);
+            let target = loops::back_target(at.step);
             Decided::new(signal(Decision::Loop), Course::LoopBack(target.clone()), audit)
         }
         Choice::Stop => {
             let mut decided = Decided::new(signal(Decision::Terminate), Course::Stop, audit);
-            decided.end = Some(stopped(step, &answered.by.actor));
+            decided.end = Some(stopped(at.step, &answered.by.actor));
             decided
         }
-        _ => Decided::new(signal(Decision::Advance), route::onward(draft, step), audit),
+        _ => Decided::new(signal(Decision::Advance), route::onward(at), audit),
     };
     decided.answer = Some(answered.interrupt.clone());
     decided

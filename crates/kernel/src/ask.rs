@@ -21,7 +21,7 @@ pub(crate) const YES_TO: &str = "yes_to";
 
 /// Puts the question of `visit`'s step.
 pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Result<(), Refusal> {
-    let question = match render::question(draft, plan) {
+    let question = match render::question(draft, visit, plan) {
         Ok(question) if question.trim().is_empty() => format!("Step `{}` asks.", visit.step),
         Ok(question) => question,
         Err(error) => return conclude::conclude(draft, visit, Conclusion::Failed(error)),

@@ -1,8 +1,15 @@
-//! The bounds of a run, tested before a thing is started: `used < max`.
+//! The bounds of a run, tested before a thing is started: `used < max`, and with a budget `used + budget <= max`.
 //!
-//! A run that needs exactly what it has been given completes; nothing starts once a bound is used up.
+//! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
+//! it has been given completes; nothing starts once a bound is used up.
 
-use crate::{flow::Limits, ledger::Ledger};
+use crate::{
+    control::Control,
+    flow::{Budget, Flow, Limits},
+    ids::VisitId,
+    ledger::{Cost, Ledger},
+    verify,
+};
 
 /// A bound that leaves nothing over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,27 +22,110 @@ pub(crate) struct Reached {
     pub(crate) reason: String,
 }
 
-/// The first bound that forbids a further attempt. `raised` is what people have added.
-pub(crate) fn for_an_attempt(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
-    let hops = of("agent_hops", used.agent_hops, limits.agent_hops, raised.agent_hops);
-    let calls = of("llm_calls", used.llm_calls, limits.llm_calls, raised.llm_calls);
-    let time = of("wall_time", used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
-    hops.or(calls).or(time).or_else(|| {
-        let max = limits.cost?.saturating_add(raised.cost);
-        let reason = format!("cost_usd {} of {max} is used up", used.cost);
-        (used.cost >= max).then(|| reached("cost_usd", reason))
-    })
+/// Whether the bounds leave room for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// They do.
+    Enough,
+    /// They may, once live attempts give back what they do not use.
+    NotYet,
+    /// One of them does not, whatever the live attempts come to.
+    Never(Reached),
+}
+
+/// Whether a further attempt may start, which sets `budget` aside.
+pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room {
+    let (raised, used) = (&control.raised, &control.ledger);
+    let reserved = control.accounts.reserved();
+    let hops = Tally::of(used.agent_hops, limits.agent_hops, raised.agent_hops);
+    let time = Tally::of(used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
+    let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls).map(|tally| Tally {
+        reserved: reserved.llm_calls,
+        wanted: budget.llm_calls,
+        ..tally
+    });
+    let cost = Tally::of(used.cost.nano_usd(), limits.cost.map(Cost::nano_usd), raised.cost.nano_usd());
+    let cost = cost.map(|tally| Tally {
+        reserved: reserved.cost.nano_usd(),
+        wanted: budget.cost.map(Cost::nano_usd),
+        ..tally
+    });
+    let mut not_yet = false;
+    for (name, tally) in [("agent_hops", hops), ("llm_calls", calls), ("wall_time", time), ("cost_usd", cost)]
+    {
+        let Some(tally) = tally.filter(|tally| !tally.fits(tally.reserved)) else { continue };
+        if !tally.fits(0) {
+            return Room::Never(reached(name, tally.told(name)));
+        }
+        not_yet = true;
+    }
+    if not_yet { Room::NotYet } else { Room::Enough }
+}
+
+/// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
+pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
+    // Most runs have no budgets, and everything that is ready is looked at often.
+    !control.accounts.is_free()
+        && control.flow(flow, visit.frame()).step(&visit.step).is_some_and(|step| {
+            let budget = verify::budget_of_next(control.open.get(visit), step);
+            room(&flow.limits, control, &budget) == Room::NotYet
+        })
 }
 
 /// The bound of all loop-backs, if it forbids a further one.
 pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
-    of("iterations", used.iterations, limits.iterations, raised.iterations)
+    let tally = Tally::of(used.iterations, limits.iterations, raised.iterations)?;
+    (!tally.fits(0)).then(|| reached("iterations", tally.told("iterations")))
 }
 
-fn of(name: &'static str, used: u64, max: Option<u64>, raised: u64) -> Option<Reached> {
-    let max = max?.saturating_add(raised);
-    let unit = if name == "wall_time" { "_ms" } else { "" };
-    (used >= max).then(|| reached(name, format!("{name}{unit} {used} of {max} is used up")))
+/// The bound of all rounds, if it forbids a further one.
+pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
+    let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
+    let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
+    (!tally.fits(0)).then(|| reached("rounds", tally.told("rounds")))
+}
+
+/// How one bound stands.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    used: u64,
+    reserved: u64,
+    wanted: Option<u64>,
+    max: u64,
+}
+
+impl Tally {
+    fn of(used: u64, max: Option<u64>, raised: u64) -> Option<Self> {
+        Some(Self { used, reserved: 0, wanted: None, max: max?.saturating_add(raised) })
+    }
+
+    /// A step that says what it wants may have all that is left; one that does not is started while anything is.
+    fn fits(&self, reserved: u64) -> bool {
+        let taken = self.used.checked_add(reserved);
+        match self.wanted {
+            Some(wanted) => {
+                taken.and_then(|taken| taken.checked_add(wanted)).is_some_and(|all| all <= self.max)
+            }
+            None => taken.is_some_and(|taken| taken < self.max),
+        }
+    }
+
+    fn told(&self, name: &str) -> String {
+        let amount = |count: u64| match name {
+            "cost_usd" => Cost::from_nano_usd(count).to_string(),
+            _ => count.to_string(),
+        };
+        let unit = if name == "wall_time" { "_ms" } else { "" };
+        let (used, max) = (amount(self.used), amount(self.max));
+        match self.wanted {
+            Some(wanted) => format!(
+                "{name} {used} used, {} reserved, {} wanted, {max} is the limit",
+                amount(self.reserved),
+                amount(wanted)
+            ),
+            None => format!("{name}{unit} {used} of {max} is used up"),
+        }
+    }
 }
 
 fn reached(name: &'static str, reason: String) -> Reached {
@@ -50,12 +140,19 @@ pub(crate) fn terminal_reason(name: &str) -> Option<&'static str> {
         "wall_time" => "time_limit_exceeded",
         "cost_usd" => "cost_limit_exceeded",
         "iterations" => "max_iterations_exceeded",
+        "rounds" => "max_stages_exceeded",
         _ => return None,
     })
 }
 
+/// Whether a run that ends like this was stopped by a bound of its own, and not by one of its loops.
+pub(crate) fn is_of_the_run(ended: &str) -> bool {
+    NAMES.iter().any(|name| terminal_reason(name) == Some(ended))
+}
+
 /// The bounds of `limits`, by their keys.
-pub(crate) const NAMES: [&str; 5] = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
+pub(crate) const NAMES: [&str; 6] =
+    ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd", "rounds"];
 
 /// What of `more` is for the bound of this name.
 pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
@@ -65,13 +162,16 @@ pub(crate) fn part(more: &Ledger, name: &str) -> Ledger {
         "wall_time" => Ledger { wall_time_ms: more.wall_time_ms, ..Ledger::default() },
         "cost_usd" => Ledger { cost: more.cost, ..Ledger::default() },
         "iterations" => Ledger { iterations: more.iterations, ..Ledger::default() },
+        "rounds" => Ledger { rounds: more.rounds, ..Ledger::default() },
         _ => Ledger::default(),
     }
 }
 
 /// Whether the flow limits what the bound of this name counts.
-pub(crate) fn is_limited(limits: &Limits, name: &str) -> bool {
+pub(crate) fn is_limited(flow: &Flow, name: &str) -> bool {
+    let limits = &flow.limits;
     match name {
+        "rounds" => flow.goals.is_some(),
         "agent_hops" => limits.agent_hops.is_some(),
         "llm_calls" => limits.llm_calls.is_some(),
         "wall_time" => limits.wall_time_ms.is_some(),
@@ -85,4 +185,31 @@ pub(crate) fn is_limited(limits: &Limits, name: &str) -> bool {
 pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
     let only = part(more, name);
     only != Ledger::default() && only == *more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_set_aside_counts_and_may_come_back() {
+        let fits = |used, reserved, wanted, max| {
+            let tally = Tally { used, reserved, wanted, max };
+            (tally.fits(reserved), tally.fits(0))
+        };
+        for (used, reserved, wanted, max, expected) in [
+            (0, 0, None, 1, (true, true)),
+            (1, 0, None, 1, (false, false)),
+            (0, 1, None, 1, (false, true)),
+            (2, 3, Some(5), 10, (true, true)),
+            (2, 4, Some(5), 10, (false, true)),
+            (6, 0, Some(5), 10, (false, false)),
+            (10, 0, Some(0), 10, (true, true)),
+            (11, 0, Some(0), 10, (false, false)),
+            (u64::MAX, 1, Some(1), u64::MAX, (false, false)),
+            (0, u64::MAX, Some(u64::MAX), u64::MAX, (false, true)),
+        ] {
+            assert_eq!(fits(used, reserved, wanted, max), expected, "{used} {reserved} {wanted:?} {max}");
+        }
+    }
 }

@@ -4,16 +4,20 @@
 //! (`interrupt_raised` or `run_ended`). Where a text leads is [`crate::route`]'s business.
 
 use crate::{
+    bounds,
     control::VisitState,
     diversion,
-    draft::Draft,
+    draft::{At, Draft},
+    ending,
     event::{
-        About, AttemptSettled, Course, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised, Routed,
-        RunEnded,
+        About, AttemptSettled, Course, Done, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised,
+        Routed, RunEnded,
     },
-    flow::Step,
+    give_up,
     ids::VisitId,
+    inner,
     input::Refusal,
+    rounds,
     route::{self, Decided},
     subject,
 };
@@ -27,10 +31,12 @@ use std::sync::Arc;
 
 /// How a visit ended.
 pub(crate) enum Conclusion {
-    /// Its condition was false.
-    Skipped,
+    /// It is not to be done, for this reason.
+    Skipped(&'static str),
     /// It failed, with or without an attempt.
     Failed(SkillError),
+    /// The flow that it ran ended like this.
+    Ended(SkillError, RunEnded),
     /// Its last attempt succeeded and left this text.
     Succeeded(String),
 }
@@ -45,8 +51,8 @@ pub(crate) struct Told {
 impl Told {
     fn of(conclusion: &Conclusion) -> Self {
         match conclusion {
-            Conclusion::Skipped => Self { status: Status::Skipped, text: String::new(), error: None },
-            Conclusion::Failed(error) => Self::failed(String::new(), error),
+            Conclusion::Skipped(_) => Self { status: Status::Skipped, text: String::new(), error: None },
+            Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
             Conclusion::Succeeded(text) => Self::succeeded(text.clone()),
         }
     }
@@ -66,12 +72,17 @@ pub(crate) fn conclude(
     visit: &VisitId,
     conclusion: Conclusion,
 ) -> Result<(), Refusal> {
-    let step = draft.step(&visit.step)?;
+    let at = &draft.at(visit)?;
     let decided = match &conclusion {
-        Conclusion::Skipped => skipped(draft, step),
-        Conclusion::Failed(error) if step.continue_on_error => passed_over(draft, step, error),
-        Conclusion::Failed(error) => failed(step, error),
-        Conclusion::Succeeded(text) => route::decide(draft, visit, step, text)?,
+        Conclusion::Skipped(why) => skipped(at, why),
+        Conclusion::Failed(error) | Conclusion::Ended(error, _)
+            if at.item.is_some() || at.step.continue_on_error =>
+        {
+            passed_over(at, error)
+        }
+        Conclusion::Failed(error) => failed(at, error),
+        Conclusion::Ended(error, end) => failed_within(at, error, end.clone()),
+        Conclusion::Succeeded(text) => route::decide(draft, visit, at, text)?,
     };
     leave(draft, visit, Told::of(&conclusion), decided)
 }
@@ -83,31 +94,10 @@ pub(crate) fn leave(
     told: Told,
     decided: Decided,
 ) -> Result<(), Refusal> {
-    let decided = decided.naming_next();
+    rounds::mark(draft, visit, told.status, &decided)?;
+    let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
     let handoff = write_handoff(draft, visit, told, &decided)?;
     close(draft, visit, decided, Some(handoff))
-}
-
-/// Ends the run between the attempts of its open visits. One that has had an attempt leaves the hand-off it has come to:
-/// failed, for the reason of its last attempt.
-pub(crate) fn give_up(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal> {
-    let tried =
-        draft.control.open.iter().filter_map(|(visit, open)| Some((visit.clone(), open.error.clone()?)));
-    for (visit, error) in tried.collect::<Vec<_>>() {
-        let decided = failed(draft.step(&visit.step)?, &error);
-        let handoff = write_handoff(draft, &visit, Told::failed(String::new(), &error), &decided)?;
-        let Decided { signal, course, audit, .. } = decided;
-        let answer = None;
-        draft.emit(Event::Routed(Box::new(Routed {
-            visit: visit.clone(),
-            signal,
-            course,
-            audit,
-            answer,
-        })))?;
-        draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))?;
-    }
-    draft.emit(Event::RunEnded(end))
 }
 
 /// Emits what `decided` says; `handoff` is `None` where the visit's own stands already (a person decided later).
@@ -117,28 +107,50 @@ pub(crate) fn close(
     decided: Decided,
     handoff: Option<Handoff>,
 ) -> Result<(), Refusal> {
-    let decided = diversion::end_of(draft, visit, within_cancel(draft, decided));
-    let Decided { signal, course, audit, hold, end, answer, .. } = decided;
+    let at = &draft.at(visit)?;
+    let decided = within_the_run(draft, at, decided);
+    if let Course::LoopBack(target) = &decided.course {
+        give_up::repeated(draft, at, visit, target)?;
+    }
+    let Decided { signal, course, audit, hold, end, answer, into, instead, .. } = decided;
+    let of_the_run = end.as_ref().is_some_and(|end| bounds::is_of_the_run(&end.terminal_reason));
     let complete = course == Course::Complete;
-    draft.emit(Event::Routed(Box::new(Routed { visit: visit.clone(), signal, course, audit, answer })))?;
+    let stops = course == Course::Stop;
+    let routed =
+        Routed { visit: visit.clone(), signal, course, audit, answer, end: end.clone().map(Box::new) };
+    draft.emit(Event::Routed(Box::new(routed)))?;
     if let Some(handoff) = handoff {
         draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit: visit.clone(), handoff })))?;
     }
+    give_up::steps(draft, at, instead)?;
     if let Some(hold) = hold {
         raise(draft, visit, hold.about, hold.question, hold.evidence)?;
     }
+    if let Some((flow, step)) = into {
+        inner::enter_by_hint(draft, visit, &flow, &step)?;
+    }
     match end {
-        Some(end) => draft.emit(Event::RunEnded(end)),
-        None if complete => draft.emit(Event::RunEnded(completed())),
-        None => Ok(()),
+        Some(end) if of_the_run => {
+            let stopped_by = Some(ending::step_at_the_top(draft, visit));
+            ending::stop(draft, RunEnded { stopped_by, ..end })
+        }
+        Some(end) if stops => ending::end_flow(draft, &at.scope, end),
+        None if complete => ending::complete(draft, &at.scope),
+        _ => Ok(()),
     }
 }
 
-/// A run that is being cancelled asks nothing and ends as cancelled, whatever its last attempt came to; only one that is
-/// complete anyway has nothing left to cancel.
+/// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
+fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+    let decided = diversion::end_of(draft, at, within_cancel(draft, decided));
+    rounds::end_of(draft, at, ending::placed(draft, at, decided))
+}
+
+/// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that
+/// is complete anyway has nothing left to cancel.
 fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
-    if draft.control.cancelling.is_some() {
-        (decided.hold, decided.end) = (None, None);
+    if draft.control.winds_down() {
+        (decided.hold, decided.end, decided.into) = (None, None, None);
         if decided.course == Course::Hold {
             decided.course = Course::Stop;
         }
@@ -169,31 +181,26 @@ pub(crate) fn raise(
     draft.emit(Event::InterruptRaised(Box::new(InterruptRaised { kind: Some(raised.kind()), ..raised })))
 }
 
-fn completed() -> RunEnded {
-    RunEnded {
-        status: EndStatus::Succeeded,
-        terminal_reason: "completed".to_owned(),
-        reason: "Every step is done".to_owned(),
-        stopped_by: None,
+fn skipped(at: &At<'_>, why: &str) -> Decided {
+    let course = match route::onward(at) {
+        Course::Done(_) => Course::Done(Done::Skipped),
+        course => course,
+    };
+    let mut said = why.to_owned();
+    if let Some(first) = said.get_mut(..1) {
+        first.make_ascii_lowercase();
     }
-}
-
-fn skipped(draft: &Draft<'_>, step: &Step) -> Decided {
-    let signal = Signal::new(Decision::Advance, "Condition is false", "1.0");
-    Decided::new(signal, route::onward(draft, step), Value::from("condition is false"))
+    Decided::new(Signal::new(Decision::Advance, why, "1.0"), course, Value::from(said))
 }
 
 /// The visit has failed, and the flow says that the run goes on all the same.
-fn passed_over(draft: &Draft<'_>, step: &Step, error: &SkillError) -> Decided {
+fn passed_over(at: &At<'_>, error: &SkillError) -> Decided {
     let signal = Signal::new(Decision::Advance, format!("Step failed: {}", error.code), "1.0");
-    Decided::new(
-        signal,
-        route::onward(draft, step),
-        Value::from("a failed attempt is not routed: continue_on_error"),
-    )
+    let why = if at.item.is_some() { "an item" } else { "continue_on_error" };
+    Decided::new(signal, route::onward(at), Value::from(format!("a failed attempt is not routed: {why}")))
 }
 
-pub(crate) fn failed(step: &Step, error: &SkillError) -> Decided {
+pub(crate) fn failed(at: &At<'_>, error: &SkillError) -> Decided {
     let reason = format!("Step failed: {}", error.code);
     let mut decided = Decided::new(
         Signal::new(Decision::Terminate, reason, "1.0"),
@@ -203,9 +210,18 @@ pub(crate) fn failed(step: &Step, error: &SkillError) -> Decided {
     decided.end = Some(RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "tool_failed_fatally".to_owned(),
-        reason: format!("Step `{}` failed: {}", step.id, sentence(error)),
-        stopped_by: Some(step.id.clone()),
+        reason: format!("Step `{}` failed: {}", at.id(), sentence(error)),
+        stopped_by: Some(at.id().clone()),
     });
+    decided
+}
+
+/// A failure whose cause is the end of the flow that the step ran.
+pub(crate) fn failed_within(at: &At<'_>, error: &SkillError, cause: RunEnded) -> Decided {
+    let mut decided = failed(at, error);
+    if let Some(end) = &mut decided.end {
+        (end.status, end.terminal_reason) = (cause.status, cause.terminal_reason);
+    }
     decided
 }
 
@@ -226,7 +242,7 @@ fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
     answered.files().into_iter().map(|(name, _)| place(name)).collect()
 }
 
-fn write_handoff(
+pub(crate) fn write_handoff(
     draft: &Draft<'_>,
     visit: &VisitId,
     told: Told,
@@ -238,9 +254,13 @@ fn write_handoff(
     });
     let mut paths = answered_files(draft, visit);
     let files = settled.as_deref().map(|settled| settled.files.as_slice()).unwrap_or_default();
-    let flow_key = draft.flow.id.as_str();
+    let flow_key = draft.at(visit)?.flow.id.as_str();
     for (name, path) in artifacts(flow_key, files).iter() {
         paths.insert(name, path.clone());
+    }
+    let fan = draft.control.open.get(visit).and_then(|open| open.fan.as_ref());
+    for (name, path) in fan.into_iter().flat_map(|fan| fan.artifacts()) {
+        paths.insert(name, path);
     }
     let input = handoff::Draft {
         identity: Some(handoff::Identity {

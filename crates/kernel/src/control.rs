@@ -5,14 +5,23 @@
 //! pipeline envelope, is kept by [`crate::projection`]; nothing here reads it.
 
 use crate::{
+    accounts::Accounts,
+    bounds,
     event::{
-        About, AttemptSettled, AttemptStarted, Choice, Course, Event, HandoffWritten, InterruptAnswered,
-        InterruptRaised, Outcome, Record, Routed, RunEnded, RunReopened, RunStarted,
+        About, AttemptSettled, AttemptStarted, Choice, Course, Done, Event, FannedOut, FlowEntered,
+        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunForked,
+        RunReopened, RunStarted,
     },
+    family::Share,
+    fan::Fan,
     flow::{Flow, Overdue},
-    ids::{AttemptId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
-    ledger::{Cost, Ledger},
+    frame::{Diverted, Frame, Kept, Standing, StepResult},
+    graph,
+    ids::{AttemptId, FlowId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
+    ledger::Ledger,
     loops,
+    rounds::Goals,
+    verify::{self, Doubt, Said},
 };
 use envoi_contract::{
     digest::Digest, handoff::Status as HandoffStatus, json::Value, skill_report::SkillError, time::Timestamp,
@@ -45,10 +54,17 @@ pub(crate) struct Control {
     /// Visits that have no hand-off yet.
     #[serde(with = "pairs")]
     pub(crate) open: BTreeMap<VisitId, OpenVisit>,
-    pub(crate) steps: BTreeMap<StepId, StepState>,
-    /// By the step that closes the loop.
-    pub(crate) loops: BTreeMap<StepId, LoopState>,
+    /// The run's own flow.
+    pub(crate) top: Frame,
+    /// Flows that steps run, by their scope.
+    pub(crate) inner: BTreeMap<String, Frame>,
+    /// Flows that are done with, by their scope, while results of attempts in them may still come.
+    #[serde(default)]
+    pub(crate) left: BTreeMap<String, FlowId>,
     pub(crate) ledger: Ledger,
+    pub(crate) accounts: Accounts,
+    /// What the run is for, once its first round has begun.
+    pub(crate) goals: Option<Goals>,
     /// Questions that are open, oldest first (their ids sort by time).
     pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
     /// Approvals of open questions that need more than one.
@@ -60,19 +76,27 @@ pub(crate) struct Control {
     /// The newest version of every artifact, by its path; `None` when it was deleted.
     #[serde(default)]
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
-    /// The denials and expiries that the run is on the way of, the first one first: what a denial leads to may ask too.
-    #[serde(default)]
-    pub(crate) diverted: Vec<Diverted>,
     /// What has been added to the bounds.
     #[serde(default)]
     pub(crate) raised: Ledger,
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
     /// Attempts given up as in doubt, whose result may still arrive.
     pub(crate) abandoned: BTreeSet<AttemptId>,
+    /// Attempts that were given up, are being ended and have not been told to be over.
+    #[serde(with = "pairs")]
+    pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     /// The last hand-off that was not skipped.
     pub(crate) last_handoff: Option<VisitId>,
     pub(crate) cancelling: Option<Principal>,
+    /// How the run will end, once what is live is over: nothing further starts.
+    pub(crate) stopping: Option<RunEnded>,
     pub(crate) ended: Option<RunEnded>,
+    /// How it was forked, if it was.
+    #[serde(default)]
+    pub(crate) forked: Option<Arc<RunForked>>,
+    /// What of `ledger` and `raised` is that of others of its family.
+    #[serde(default)]
+    pub(crate) inherited: Share,
 }
 
 /// A visit on its way to its hand-off.
@@ -86,17 +110,29 @@ pub(crate) struct OpenVisit {
     /// Attempts that were in doubt.
     #[serde(default)]
     pub(crate) doubts: u32,
+    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
+    #[serde(default)]
+    pub(crate) doubt: Option<Arc<Doubt>>,
     /// Why its last attempt failed, or stayed in doubt.
     pub(crate) error: Option<SkillError>,
     /// What the last attempt was started with.
     pub(crate) plan: Option<Arc<AttemptStarted>>,
+    /// Its items, if its step is done for each of several.
+    #[serde(default)]
+    pub(crate) fan: Option<Box<Fan>>,
 }
 
 /// Where a visit stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum VisitState {
-    /// Waits for a free slot.
+    /// Waits for a free slot, or to be looked at.
     Ready,
+    /// Its items are under way.
+    Fan,
+    /// The flow that it runs is under way.
+    Inside,
+    /// The flow that it ran is complete, with this data; what follows stands in the same commit.
+    Returned(Value),
     /// Its last attempt is live.
     Running,
     /// Waits for its next try.
@@ -114,49 +150,30 @@ pub(crate) enum VisitState {
     Settled(Arc<AttemptSettled>),
 }
 
-/// What is known of a step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StepState {
-    /// Visits opened so far.
-    pub(crate) visits: u32,
-    /// Its last settled visit.
-    pub(crate) last: Option<Arc<StepResult>>,
-}
-
-/// The last settled visit of a step, as expressions see it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StepResult {
-    pub(crate) status: HandoffStatus,
-    pub(crate) summary: String,
-    pub(crate) data: Value,
-    pub(crate) artifacts: Value,
-    /// The attempt that left a report.
-    pub(crate) report: Option<AttemptId>,
-    /// The last attempt; `None` when the visit was skipped.
-    pub(crate) attempt: Option<AttemptId>,
-}
-
-/// One loop of the flow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LoopState {
-    /// Times it has gone back since it was entered from outside.
-    pub(crate) iteration: u64,
-    /// The attempt whose text is the feedback of this round.
-    pub(crate) feedback: Option<AttemptId>,
-    /// The answer that sent the run back into this round.
-    #[serde(default)]
-    pub(crate) sent_back_by: Option<InterruptId>,
-}
-
-/// Why the run left its ordinary way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Diverted {
-    /// The step that asked.
-    pub(crate) step: StepId,
-    /// Who denied; `None`: its time was over.
-    pub(crate) by: Option<String>,
-    /// Whether it counts as a denial.
-    pub(crate) denied: bool,
+impl OpenVisit {
+    /// Its live attempt is over, or in doubt.
+    fn settle(&mut self, event: &AttemptSettled) {
+        let doubt = verify::doubt(event);
+        let said = verify::said(self, &event.outcome);
+        if said != Some(Said::Nothing) {
+            self.error.clone_from(&event.error);
+        }
+        self.state = match (said, &doubt) {
+            (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
+            _ => VisitState::Settled(Arc::new(event.clone())),
+        };
+        match doubt {
+            // One that verifies leaves in doubt what it was to verify.
+            Some(doubt) if said.is_none() => {
+                self.doubts = self.doubts.saturating_add(1);
+                self.doubt = Some(doubt);
+            }
+            None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
+                self.failures = self.failures.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Control {
@@ -181,6 +198,41 @@ impl Control {
     fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), String> {
         match &record.event {
             Event::RunStarted(event) => self.run_started(flow, event, record.at),
+            Event::StepEntered(event) => {
+                self.open_visit(&event.scope, &event.step);
+                Ok(())
+            }
+            Event::StepsGivenUp(event) => {
+                let frame = self.frame_mut(&event.scope);
+                frame.passed_by.extend(event.steps.iter().cloned());
+                // What a person was to say of one of them is not awaited any more.
+                event.steps.iter().for_each(|step| frame.step(step).held = false);
+                Ok(())
+            }
+            Event::FannedOut(event) => self.fanned_out(event),
+            Event::GoalsSet(event) => {
+                self.goals = Some(Goals::of(event.goals.clone()));
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                Ok(())
+            }
+            Event::GoalsReached(event) => {
+                let goals = self.goals.as_mut().ok_or("the run has no goals")?;
+                goals.reached.extend(event.goals.iter().cloned());
+                Ok(())
+            }
+            Event::FlowEntered(event) => self.flow_entered(flow, event),
+            Event::FlowReturned(event) => {
+                self.drop_flow(&event.visit.inside());
+                if let Some(open) = self.open.get_mut(&event.visit) {
+                    open.state = VisitState::Returned(event.data.clone());
+                }
+                Ok(())
+            }
+            Event::RunStopping(event) => {
+                self.stopping = Some(event.clone());
+                self.timers.clear();
+                Ok(())
+            }
             Event::AttemptStarted(event) => self.attempt_started(event),
             Event::AttemptSettled(event) => self.attempt_settled(event),
             Event::Routed(event) => self.routed(flow, event),
@@ -205,7 +257,11 @@ impl Control {
                 self.timers.clear();
                 Ok(())
             }
-            Event::RunReopened(event) => self.run_reopened(event),
+            Event::RunReopened(event) => self.run_reopened(flow, event),
+            Event::RunForked(event) => {
+                self.run_forked(event);
+                Ok(())
+            }
             Event::RunEnded(event) => self.run_ended(event),
         }
     }
@@ -221,25 +277,160 @@ impl Control {
         let first = flow.steps.first().ok_or("the flow has no steps")?;
         self.started = Some(Arc::new(event.clone()));
         self.started_at = at;
-        self.open_visit(&first.id);
+        self.top.inputs = event.inputs.clone();
+        if !flow.graph {
+            self.open_visit("", &first.id);
+        }
         Ok(())
     }
 
-    fn open_visit(&mut self, step: &StepId) {
-        let state = self.steps.entry(step.clone()).or_default();
+    /// The flow that holds `visit`, as far as it has come.
+    pub(crate) fn frame(&self, scope: &str) -> &Frame {
+        self.inner.get(scope).unwrap_or(&self.top)
+    }
+
+    fn frame_mut(&mut self, scope: &str) -> &mut Frame {
+        self.inner.get_mut(scope).unwrap_or(&mut self.top)
+    }
+
+    /// The flow of a scope; `flow` is the run's own.
+    pub(crate) fn flow<'f>(&self, flow: &'f Flow, scope: &str) -> &'f Flow {
+        self.flow_id(scope).and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
+    }
+
+    /// Which flow a scope is of; `None`: the run's own.
+    pub(crate) fn flow_id(&self, scope: &str) -> Option<&FlowId> {
+        match self.inner.get(scope) {
+            Some(frame) => frame.flow.as_ref(),
+            None => self.left.get(scope),
+        }
+    }
+
+    /// Every flow under way, the run's own first.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (&str, &Frame)> {
+        [("", &self.top)].into_iter().chain(self.inner.iter().map(|(scope, frame)| (scope.as_str(), frame)))
+    }
+
+    fn open_visit(&mut self, scope: &str, step: &StepId) {
+        self.leave_hint(scope, step);
+        let state = self.frame_mut(scope).step(step);
         state.visits = state.visits.saturating_add(1);
-        let id = VisitId { scope: String::new(), step: step.clone(), visit: state.visits };
-        self.open.insert(
-            id,
-            OpenVisit {
-                state: VisitState::Ready,
-                attempts: 0,
-                failures: 0,
-                doubts: 0,
-                error: None,
-                plan: None,
-            },
-        );
+        let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
+        self.open.insert(id, OpenVisit::new());
+    }
+
+    /// Opens a visit that takes up nothing of the one before it.
+    fn open_anew(&mut self, scope: &str, step: &StepId) {
+        self.forget(scope, step);
+        self.open_visit(scope, step);
+    }
+
+    /// What a failed visit had come to is of no use any more.
+    fn forget(&mut self, scope: &str, step: &StepId) {
+        if let Some(Kept::Flow(inside)) = self.frame_mut(scope).step(step).kept.take() {
+            self.drop_flow(&inside);
+        }
+    }
+
+    /// The flow of this scope, and those within it, are done with.
+    fn drop_flow(&mut self, inside: &str) {
+        let within = format!("{inside}.");
+        let is_meant = |scope: &String| scope == inside || scope.starts_with(&within);
+        let meant: Vec<String> = self.inner.keys().filter(|scope| is_meant(scope)).cloned().collect();
+        for scope in meant {
+            self.take_flow(&scope);
+        }
+    }
+
+    /// Takes the flow of this scope out. Whose results may still come stays known.
+    fn take_flow(&mut self, scope: &str) -> Option<Frame> {
+        let frame = self.inner.remove(scope)?;
+        let awaited = self.abandoned.iter().any(|attempt| attempt.visit.frame() == scope);
+        if let Some(flow) = frame.flow.as_ref().filter(|_| awaited) {
+            self.left.insert(scope.to_owned(), flow.clone());
+        }
+        Some(frame)
+    }
+
+    /// The flow that a hint of this step led into is done with.
+    fn leave_hint(&mut self, scope: &str, step: &StepId) {
+        let of_it = |caller: &VisitId| caller.scope == scope && caller.step == *step;
+        let hinted = |frame: &Frame| frame.by_hint && frame.caller.as_ref().is_some_and(of_it);
+        let inside = self.inner.iter().find(|(_, frame)| hinted(frame)).map(|(inside, _)| inside.clone());
+        if let Some(inside) = inside {
+            self.drop_flow(&inside);
+        }
+    }
+
+    fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
+        let kept = self.frame_mut(&event.visit.scope).step(&event.visit.step).kept.take();
+        let before = match &kept {
+            Some(Kept::Items(fan)) => Some(fan.as_ref()),
+            _ => None,
+        };
+        let fan = Fan::of(event.items.clone(), event.width, before);
+        let visit = self.visit(&event.visit)?;
+        (visit.state, visit.fan) = (VisitState::Fan, Some(Box::new(fan)));
+        self.admit_items(&event.visit);
+        Ok(())
+    }
+
+    /// Opens as many items as there is room for.
+    fn admit_items(&mut self, whole: &VisitId) {
+        if self.winds_down() {
+            return;
+        }
+        while let Some(item) =
+            self.open.get_mut(whole).and_then(|open| open.fan.as_mut()).and_then(|fan| fan.admit())
+        {
+            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::new());
+        }
+    }
+
+    fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), String> {
+        let inner =
+            flow.flows.get(&event.flow).ok_or_else(|| format!("there is no flow `{}`", event.flow))?;
+        let scope = event.visit.inside();
+        if let Some(open) = self.open.get_mut(&event.visit) {
+            open.state = VisitState::Inside;
+        }
+        let state = self.frame_mut(event.visit.frame()).step(&event.visit.step);
+        let kept = state.kept.take();
+        state.held |= event.by_hint;
+        if let (true, Some(Kept::Flow(old))) = (event.resumes, kept) {
+            return self.take_up(inner, &event.visit, old.as_str());
+        }
+        let frame = Frame {
+            flow: Some(event.flow.clone()),
+            caller: Some(event.visit.clone()),
+            by_hint: event.by_hint,
+            inputs: event.inputs.clone(),
+            ..Frame::default()
+        };
+        self.inner.insert(scope.clone(), frame);
+        let first = event.at.as_ref().or_else(|| inner.steps.first().map(|step| &step.id));
+        if let Some(first) = first.filter(|_| !inner.graph) {
+            self.open_visit(&scope, first);
+        }
+        Ok(())
+    }
+
+    /// The flow goes on where it stopped, as a part of a new visit.
+    fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
+        let scope = visit.inside();
+        let mut frame = self.take_flow(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
+        (frame.caller, frame.over) = (Some(visit.clone()), false);
+        let stopped = frame.failing.take().and_then(|end| end.stopped_by).or_else(|| frame.stopped_at.take());
+        frame.diverted.retain(|diverted| Some(&diverted.step) != stopped.as_ref());
+        if inner.graph {
+            graph::take_up_failed(inner, &mut frame);
+        }
+        self.inner.insert(scope.clone(), frame);
+        let step = stopped.or_else(|| inner.steps.first().map(|step| step.id.clone()));
+        if let Some(step) = step.filter(|_| !inner.graph) {
+            self.open_visit(&scope, &step);
+        }
+        Ok(())
     }
 
     fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
@@ -250,31 +441,30 @@ impl Control {
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
         visit.plan = Some(Arc::new(event.clone()));
-        self.ledger.agent_hops = self.ledger.agent_hops.saturating_add(1);
+        self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
     }
 
     fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
         if event.late {
             self.abandoned.remove(&event.attempt);
+            self.ending.remove(&event.attempt);
+            let scope = event.attempt.visit.frame();
+            if !self.abandoned.iter().any(|attempt| attempt.visit.frame() == scope) {
+                self.left.remove(scope);
+            }
+            self.ledger.add(&self.accounts.attempt_settled(event));
             return Ok(());
         }
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
             return Err(format!("attempt `{}` is not live", event.attempt));
         }
-        if !event.ok && !matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.failures = visit.failures.saturating_add(1);
-        }
-        visit.error.clone_from(&event.error);
+        visit.settle(event);
         if matches!(event.outcome, Outcome::InDoubt { .. }) {
-            visit.state = VisitState::Ready;
-            visit.doubts = visit.doubts.saturating_add(1);
             self.abandoned.insert(event.attempt.clone());
-        } else {
-            visit.state = VisitState::Settled(Arc::new(event.clone()));
         }
-        self.charge(event);
+        self.ledger.add(&self.accounts.attempt_settled(event));
         self.keep_files(event);
         Ok(())
     }
@@ -289,35 +479,75 @@ impl Control {
         }
     }
 
-    fn charge(&mut self, event: &AttemptSettled) {
-        let count = |name: &str| event.metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
-        self.ledger.wall_time_ms = self.ledger.wall_time_ms.saturating_add(event.duration_ms);
-        self.ledger.llm_calls = self.ledger.llm_calls.saturating_add(count("llm_calls"));
-        self.ledger.cost = self.ledger.cost.saturating_add(reported_cost(event));
-    }
-
     fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
+        let scope = event.visit.frame().to_owned();
+        let step = &event.visit.step;
+        let of = self.flow(flow, &scope);
+        let feedback = self.last_attempt(&event.visit);
+        if self.inner.get(&event.visit.inside()).is_some_and(|inner| inner.by_hint) {
+            self.drop_flow(&event.visit.inside());
+        }
+        let frame = self.frame_mut(&scope);
+        if event.course != Course::Gathered {
+            frame.step(step).held = event.course == Course::Hold;
+            frame.stopped_at = (event.course == Course::Hold).then(|| step.clone());
+        }
+        if let (false, Some(end)) = (of.graph, &event.end) {
+            frame.failing.get_or_insert_with(|| end.as_ref().clone());
+        }
         match &event.course {
-            Course::Enter(step) => {
+            Course::Enter(next) => {
                 // Who leaves the way of a denial by its `next` is on an ordinary way again.
-                if self.diverted.last().is_some_and(|diverted| diverted.step != event.visit.step) {
-                    self.diverted.clear();
+                let on_its_way = frame.diverted.last().is_none_or(|diverted| diverted.step == *step);
+                if !on_its_way && frame.failing.is_none() {
+                    frame.diverted.clear();
                 }
-                loops::enter(flow, &mut self.loops, &event.visit.step, step);
-                self.open_visit(step);
+                loops::enter(of, &mut frame.loops, step, next);
+                self.open_anew(&scope, next);
             }
-            Course::LoopBack(step) => {
-                let feedback = self.last_attempt(&event.visit);
-                loops::go_back(flow, &mut self.loops, &event.visit.step, step, feedback);
-                if let Some(state) = self.loops.get_mut(&event.visit.step) {
+            Course::LoopBack(target) => {
+                loops::go_back(of, &mut frame.loops, step, target, feedback);
+                if let Some(state) = frame.loops.get_mut(step) {
                     state.sent_back_by.clone_from(&event.answer);
                 }
                 // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
-                self.diverted.retain(|diverted| flow.position(step) > flow.position(&diverted.step));
+                let stays = |at: &StepId| !graph::is_back(of, at, target);
+                frame.diverted.retain(|diverted| stays(&diverted.step));
+                let failed = frame.failing.as_ref().and_then(|end| end.stopped_by.as_ref());
+                if failed.is_some_and(|failed| !stays(failed)) {
+                    frame.failing = None;
+                }
+                if of.graph {
+                    let again = graph::descendants(of, target);
+                    frame.reset(&again);
+                    for step in again {
+                        self.forget(&scope, step);
+                        self.leave_hint(&scope, step);
+                    }
+                }
                 self.ledger.iterations = self.ledger.iterations.saturating_add(1);
-                self.open_visit(step);
+                // A step that was given up before its needs were over is entered when they are.
+                if !of.graph || graph::may_enter(of, self.frame(&scope), target) {
+                    self.open_anew(&scope, target);
+                }
             }
-            Course::Complete | Course::Hold | Course::Stop => {}
+            Course::Round(first) => {
+                loops::start_round(of, &mut frame.loops, step, first);
+                frame.diverted.clear();
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                self.goals.as_mut().ok_or("the run has no goals")?.next_round();
+                self.open_anew(&scope, first);
+            }
+            Course::Done(done) => {
+                let standing = match (done, &event.end) {
+                    (Done::Passed, _) => Standing::Passed,
+                    (Done::Skipped, _) => Standing::Skipped,
+                    (Done::Failed, Some(end)) => Standing::Failed(end.clone()),
+                    (Done::Failed, None) => return Err("a failure does not say how the flow ends".to_owned()),
+                };
+                frame.step(step).standing = Some(standing);
+            }
+            Course::Complete | Course::Hold | Course::Stop | Course::Gathered => {}
         }
         Ok(())
     }
@@ -327,18 +557,53 @@ impl Control {
         match self.open.get(visit) {
             Some(open) if open.attempts > 0 => Some(visit.attempt(open.attempts)),
             Some(_) => None,
-            None => self.steps.get(&visit.step)?.last.as_ref()?.attempt.clone(),
+            None => self.frame(visit.frame()).steps.get(&visit.step)?.last.as_ref()?.attempt.clone(),
         }
     }
 
     fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
-        let open =
-            self.open.remove(&event.visit).ok_or_else(|| format!("visit `{}` is not open", event.visit))?;
-        let result = step_result(&event.visit, &open, event);
-        self.steps.entry(event.visit.step.clone()).or_default().last = Some(Arc::new(result));
-        if event.handoff.status != HandoffStatus::Skipped {
-            self.last_handoff = Some(event.visit.clone());
+        let id = &event.visit;
+        let open = self.open.remove(id).ok_or_else(|| format!("visit `{id}` is not open"))?;
+        let result = Arc::new(step_result(id, &open, event));
+        if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
+            self.abandoned.insert(plan.attempt.clone());
+            self.ending.insert(plan.attempt.clone(), Arc::clone(plan));
         }
+        self.timers.retain(|_, (_, visit)| visit != id);
+        let status = event.handoff.status;
+        match self.inner.get_mut(&id.inside()) {
+            Some(frame) if status == HandoffStatus::Failed => frame.over = true,
+            _ => self.drop_flow(&id.inside()),
+        }
+        if status != HandoffStatus::Skipped {
+            self.last_handoff = Some(id.clone());
+            self.frame_mut(id.frame()).hand_over(id);
+        }
+        if let Some(item) = id.item() {
+            let whole = id.whole();
+            if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.fan.as_mut()) {
+                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), result);
+            }
+            self.drop_flow(&id.inside());
+            // An item is skipped only with all the others, when the step is given up.
+            if status != HandoffStatus::Skipped {
+                self.admit_items(&whole);
+            }
+            return Ok(());
+        }
+        let kept = match (status, open.fan) {
+            (HandoffStatus::Failed, Some(fan)) => Some(Kept::Items(fan)),
+            (HandoffStatus::Failed, None) if self.inner.contains_key(&id.inside()) => {
+                Some(Kept::Flow(id.inside()))
+            }
+            _ => None,
+        };
+        let frame = self.frame_mut(id.frame());
+        if status == HandoffStatus::Failed {
+            frame.stopped_at = Some(id.step.clone());
+        }
+        let state = frame.step(&id.step);
+        (state.last, state.kept) = (Some(result), kept);
         Ok(())
     }
 
@@ -348,7 +613,7 @@ impl Control {
             About::Ask => Some(VisitState::Asked),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
-            About::Exhausted | About::Blocked | About::Review => None,
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
         };
         if let Some(state) = waits {
             self.visit(&event.visit)?.state = state;
@@ -366,12 +631,16 @@ impl Control {
         let raised = self.close_interrupt(&event.interrupt)?;
         self.last_answer = Some(event.interrupt.clone());
         match raised.about {
-            About::InDoubt => self.visit(&raised.visit)?.state = VisitState::Ready,
+            About::InDoubt => {
+                let visit = self.visit(&raised.visit)?;
+                (visit.state, visit.doubt) = (VisitState::Ready, None);
+            }
             About::Ask => {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
                 if event.choice == Choice::Deny {
                     let by = Some(event.by.actor.clone());
-                    self.diverted.push(Diverted { step: raised.visit.step.clone(), by, denied: true });
+                    let diverted = Diverted { step: raised.visit.step.clone(), by, denied: true };
+                    self.frame_mut(raised.visit.frame()).diverted.push(diverted);
                 }
             }
             About::Limit => {
@@ -382,7 +651,7 @@ impl Control {
                     visit.state = VisitState::Ready;
                 }
             }
-            About::Exhausted | About::Blocked | About::Review => {}
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
         }
         Ok(())
     }
@@ -398,10 +667,11 @@ impl Control {
     fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
         let raised = self.close_interrupt(id)?;
         let step = &raised.visit.step;
-        let plan = flow.step(step).and_then(|step| step.asks());
+        let scope = raised.visit.frame();
+        let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());
         let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
         self.visit(&raised.visit)?.state = VisitState::Expired;
-        self.diverted.push(Diverted { step: step.clone(), by: None, denied });
+        self.frame_mut(scope).diverted.push(Diverted { step: step.clone(), by: None, denied });
         Ok(())
     }
 
@@ -411,20 +681,51 @@ impl Control {
         Ok(())
     }
 
-    fn run_reopened(&mut self, event: &RunReopened) -> Result<(), String> {
+    fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
         self.ended.take().ok_or("the run is not over")?;
-        self.cancelling = None;
+        (self.cancelling, self.stopping) = (None, None);
+        self.ledger.add(&event.elsewhere.used);
+        self.raised.add(&event.elsewhere.raised);
+        self.inherited.add(&event.elsewhere);
+        self.top.failing = None;
         // A step on the way of a denial that failed and is done again ends the run as denied all the same.
-        self.diverted.retain(|diverted| diverted.step != event.step);
-        self.open_visit(&event.step);
+        self.top.diverted.retain(|diverted| diverted.step != event.step);
+        if flow.graph {
+            graph::take_up_failed(flow, &mut self.top);
+        } else {
+            self.open_visit("", &event.step);
+        }
         Ok(())
     }
 
+    /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
+    /// tries go on; items and flows keep what they have come to.
+    fn run_forked(&mut self, event: &RunForked) {
+        for visit in self.open.values_mut() {
+            if !matches!(visit.state, VisitState::Fan | VisitState::Inside) {
+                (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
+            }
+        }
+        self.accounts = Accounts::default();
+        self.timers.clear();
+        self.abandoned.clear();
+        self.ending.clear();
+        (self.cancelling, self.stopping, self.ended) = (None, None, None);
+        self.ledger = event.family.used.clone();
+        self.raised = event.family.raised.clone();
+        self.inherited = event.family.clone();
+        self.forked = Some(Arc::new(event.clone()));
+    }
+
     fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
-        if self.open.values().any(|visit| visit.state == VisitState::Running) {
+        if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
             return Err("an attempt is still live".to_owned());
         }
         self.take_back_unstarted_visits();
+        let hinted = self.inner.iter().filter(|(_, frame)| frame.by_hint).map(|(inside, _)| inside.clone());
+        for inside in hinted.collect::<Vec<_>>() {
+            self.drop_flow(&inside);
+        }
         self.timers.clear();
         self.interrupts.clear();
         self.votes.clear();
@@ -435,29 +736,56 @@ impl Control {
     /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
     fn take_back_unstarted_visits(&mut self) {
         for (id, visit) in core::mem::take(&mut self.open) {
-            if visit.attempts > 0 {
+            // The flow of an item is done with when its item is.
+            if !id.frame().is_empty() && !self.inner.contains_key(id.frame()) {
                 continue;
             }
-            if let Some(state) = self.steps.get_mut(&id.step) {
-                state.visits = state.visits.saturating_sub(1);
+            let frame = self.frame_mut(id.frame());
+            frame.stopped_at = Some(id.step.clone());
+            if visit.attempts > 0 || id.item().is_some() {
+                continue;
             }
+            let state = frame.step(&id.step);
+            state.visits = state.visits.saturating_sub(1);
         }
+    }
+
+    /// The visit, in the flow of `scope`, that is this one or holds it, at whatever depth.
+    pub(crate) fn holder(&self, visit: &VisitId, scope: &str) -> Option<VisitId> {
+        let mut visit = visit.whole();
+        while visit.scope != scope {
+            visit = self.inner.get(&visit.scope)?.caller.as_ref()?.whole();
+        }
+        Some(visit)
+    }
+
+    /// Whether nothing further starts, because the run is being cancelled or is stopped.
+    pub(crate) fn winds_down(&self) -> bool {
+        self.cancelling.is_some() || self.stopping.is_some()
+    }
+
+    /// Visits that only a free slot, or a look, keeps from going on.
+    pub(crate) fn ready<'c>(&'c self, flow: &'c Flow) -> impl Iterator<Item = &'c VisitId> {
+        self.movable().filter(move |id| !bounds::is_held_up(flow, self, id))
+    }
+
+    /// These, and those that could not start because of what others have set aside; but they may have nothing to start.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
+        // What was given up may still write into the workspace.
+        let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
+        let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
+        ready.map(|(id, _)| id)
+    }
+
+    /// Whether nothing starts before a person has said what becomes of a bound that is reached.
+    fn waits_for_a_bound(&self) -> bool {
+        self.interrupts.values().any(|raised| raised.about == About::Limit)
     }
 
     /// Attempts that are to be running.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
         self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
     }
-}
-
-/// The `cost_usd` that a report tells of, a decimal string or a plain number.
-pub(crate) fn reported_cost(event: &AttemptSettled) -> Cost {
-    let cost = match event.metrics.get("cost_usd") {
-        Some(Value::String(text)) => Cost::parse(text),
-        Some(Value::Number(number)) => Cost::parse(number.as_str()),
-        _ => None,
-    };
-    cost.unwrap_or_default()
 }
 
 fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepResult {
@@ -472,6 +800,8 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         summary: handoff.summary.clone(),
         data: match &open.state {
             VisitState::Settled(settled) => settled.data.clone(),
+            VisitState::Returned(data) => data.clone(),
+            VisitState::Fan => open.fan.as_ref().map(|fan| fan.data()).unwrap_or_default(),
             VisitState::Answered(answered) => answered.data.clone(),
             _ => Value::Null,
         },
@@ -481,21 +811,39 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
     }
 }
 
+impl OpenVisit {
+    fn new() -> Self {
+        Self {
+            state: VisitState::Ready,
+            attempts: 0,
+            failures: 0,
+            doubts: 0,
+            doubt: None,
+            error: None,
+            plan: None,
+            fan: None,
+        }
+    }
+}
+
 /// Maps with structured keys as a list of pairs: JSON has only text for member names.
 mod pairs {
-    use super::{BTreeMap, OpenVisit, VisitId};
-    use serde::{Deserialize, Deserializer, Serializer};
+    use super::BTreeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(
-        map: &BTreeMap<VisitId, OpenVisit>,
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(map)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<VisitId, OpenVisit>, D::Error> {
-        Ok(Vec::<(VisitId, OpenVisit)>::deserialize(deserializer)?.into_iter().collect())
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

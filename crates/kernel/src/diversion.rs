@@ -4,18 +4,19 @@
 //! goes from there ([`crate::flow::Flow::is_last_resort`]).
 
 use crate::{
-    control::Diverted,
-    draft::Draft,
+    draft::{At, Draft},
     event::{Course, EndStatus, RunEnded},
-    flow::{OnExhausted, Step},
-    ids::{StepId, VisitId},
+    flow::OnExhausted,
+    frame::Diverted,
+    graph,
+    ids::StepId,
     route::{self, Decided},
 };
 
 /// What becomes of a run that has come to the end of such a path; anything else is left as it is.
-pub(crate) fn end_of(draft: &Draft<'_>, visit: &VisitId, mut decided: Decided) -> Decided {
-    let last = draft.flow.is_last_resort(&visit.step) && decided.course == Course::Complete;
-    if let Some(end) = end(&draft.control.diverted).filter(|_| last) {
+pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let last = decided.course == Course::Complete && at.flow.is_last_resort(at.id());
+    if let Some(end) = end(&draft.frame(at).diverted).filter(|_| last) {
         decided.course = Course::Stop;
         decided.end = Some(end);
     }
@@ -24,10 +25,11 @@ pub(crate) fn end_of(draft: &Draft<'_>, visit: &VisitId, mut decided: Decided) -
 
 /// Whether a denial or an expiry of `step` may lead to `target`. One that may lead back no more ends the run: a question
 /// about the loop, which anybody could answer with `proceed`, would be a way round those who have to approve.
-pub(crate) fn may_lead(draft: &Draft<'_>, step: &Step, target: &StepId) -> bool {
-    let leads_on = draft.flow.position(target) > draft.flow.position(&step.id);
-    let rounds_left = route::iteration(draft, &step.id) < step.routing.max_iterations;
-    leads_on || rounds_left || step.routing.on_exhausted == OnExhausted::Fail
+pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool {
+    let leads_on = !graph::is_back(at.flow, at.id(), target);
+    let routing = &at.step.routing;
+    let rounds_left = route::iteration(draft, at) < routing.max_iterations;
+    leads_on || rounds_left || routing.on_exhausted == OnExhausted::Fail
 }
 
 /// How a run ends that was denied, or not answered in time: for the last of these, and as a denial if any of them was one.

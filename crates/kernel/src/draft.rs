@@ -7,13 +7,32 @@ use crate::{
     control::Control,
     event::{Event, Record},
     flow::{Flow, Step},
-    ids::{InterruptId, RunId, Seq, StepId, TimerId, derived},
+    frame::Frame,
+    ids::{InterruptId, RunId, Seq, StepId, TimerId, VisitId, derived},
     input::{Refusal, Slot},
 };
 use envoi_contract::time::Timestamp;
 
+/// Where a visit stands: its step, in its flow.
+#[derive(Clone)]
+pub(crate) struct At<'a> {
+    pub(crate) flow: &'a Flow,
+    pub(crate) step: &'a Step,
+    /// The scope of that flow.
+    pub(crate) scope: String,
+    /// Which item of the step, if it has several.
+    pub(crate) item: Option<u64>,
+}
+
+impl At<'_> {
+    pub(crate) fn id(&self) -> &StepId {
+        &self.step.id
+    }
+}
+
 /// See the module.
 pub(crate) struct Draft<'a> {
+    /// The run's own.
     pub(crate) flow: &'a Flow,
     pub(crate) control: Control,
     pub(crate) now: Timestamp,
@@ -30,10 +49,15 @@ impl<'a> Draft<'a> {
 
     /// Adds an event and what it changes.
     pub(crate) fn emit(&mut self, event: Event) -> Result<(), Refusal> {
-        let record = Record { seq: self.control.next_seq, at: self.now, event };
+        self.adopt(Record { seq: self.control.next_seq, at: self.now, event })
+    }
+
+    /// Takes over a record that another run has lived, as it is.
+    pub(crate) fn adopt(&mut self, record: Record) -> Result<(), Refusal> {
         self.control
             .apply(self.flow, &record)
             .map_err(|error| Refusal::Inconsistent { reason: error.to_string() })?;
+        self.now = self.now.max(record.at);
         self.records.push(record);
         Ok(())
     }
@@ -43,9 +67,18 @@ impl<'a> Draft<'a> {
         self.records
     }
 
-    /// The step of this id.
-    pub(crate) fn step(&self, id: &StepId) -> Result<&'a Step, Refusal> {
-        self.flow.step(id).ok_or_else(|| Refusal::Inconsistent { reason: format!("there is no step `{id}`") })
+    /// Where a visit stands.
+    pub(crate) fn at(&self, visit: &VisitId) -> Result<At<'a>, Refusal> {
+        let scope = visit.frame().to_owned();
+        let flow = self.control.flow(self.flow, &scope);
+        let missing = || Refusal::Inconsistent { reason: format!("there is no step of visit `{visit}`") };
+        let step = flow.step(&visit.step).ok_or_else(missing)?;
+        Ok(At { flow, step, scope, item: visit.item() })
+    }
+
+    /// The state of a visit's flow.
+    pub(crate) fn frame(&self, at: &At<'_>) -> &Frame {
+        self.control.frame(&at.scope)
     }
 
     /// The run's id.

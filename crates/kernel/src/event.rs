@@ -5,6 +5,8 @@
 //! never computed again.
 
 use crate::{
+    family::Share,
+    flow::Budget,
     ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
 };
@@ -37,6 +39,20 @@ pub struct Record {
 pub enum Event {
     /// The run exists; its first visit is open.
     RunStarted(Box<RunStarted>),
+    /// In a graph: what a step waits for is there; its next visit is open.
+    StepEntered(StepEntered),
+    /// In a graph: these steps are not to be done, because another branch was taken or was first.
+    StepsGivenUp(StepsGivenUp),
+    /// A visit is done once for each of these values.
+    FannedOut(Box<FannedOut>),
+    /// What the run is for; its first round begins.
+    GoalsSet(GoalsSet),
+    /// Goals are reached.
+    GoalsReached(GoalsReached),
+    /// A flow begins as a part of this run.
+    FlowEntered(Box<FlowEntered>),
+    /// The flow that a visit ran is complete.
+    FlowReturned(Box<FlowReturned>),
     /// An attempt may now be started by whoever sees this committed.
     AttemptStarted(Box<AttemptStarted>),
     /// An attempt is over, or its end can no longer be known.
@@ -57,14 +73,18 @@ pub enum Event {
     InterruptCancelled(InterruptCancelled),
     /// Something is due later.
     TimerSet(TimerSet),
-    /// It was due.
+    /// It was due, or the visit that waited for it was given up.
     TimerFired(TimerFired),
     /// The run may use more than its flow says.
     LimitsRaised(Box<LimitsRaised>),
+    /// Nothing further starts; the run ends like this when its live attempts are over.
+    RunStopping(RunEnded),
     /// Nothing further starts; live attempts are being ended.
     CancelRequested(CancelRequested),
     /// An ended run goes on.
     RunReopened(RunReopened),
+    /// What stands before it was lived by another run; this one goes on from here.
+    RunForked(Box<RunForked>),
     /// The run is over.
     RunEnded(RunEnded),
 }
@@ -75,6 +95,13 @@ impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::RunStarted(_) => "run_started",
+            Event::StepEntered(_) => "step_entered",
+            Event::StepsGivenUp(_) => "steps_given_up",
+            Event::FannedOut(_) => "fanned_out",
+            Event::GoalsSet(_) => "goals_set",
+            Event::GoalsReached(_) => "goals_reached",
+            Event::FlowEntered(_) => "flow_entered",
+            Event::FlowReturned(_) => "flow_returned",
             Event::AttemptStarted(_) => "attempt_started",
             Event::AttemptSettled(_) => "attempt_settled",
             Event::Routed(_) => "routed",
@@ -87,8 +114,10 @@ impl Event {
             Event::TimerSet(_) => "timer_set",
             Event::TimerFired(_) => "timer_fired",
             Event::LimitsRaised(_) => "limits_raised",
+            Event::RunStopping(_) => "run_stopping",
             Event::CancelRequested(_) => "cancel_requested",
             Event::RunReopened(_) => "run_reopened",
+            Event::RunForked(_) => "run_forked",
             Event::RunEnded(_) => "run_ended",
         }
     }
@@ -123,6 +152,87 @@ pub struct RunStarted {
     pub yes_to: Vec<StepId>,
 }
 
+/// See [`Event::StepEntered`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepEntered {
+    /// Of which flow; empty at the top.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// Which.
+    pub step: StepId,
+}
+
+/// See [`Event::StepsGivenUp`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepsGivenUp {
+    /// Of which flow; empty at the top.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// The step that does without them.
+    pub by: StepId,
+    /// Which; those among them that are open are closed by a hand-off in the same commit.
+    pub steps: Vec<StepId>,
+}
+
+/// See [`Event::FannedOut`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FannedOut {
+    /// Which.
+    pub visit: VisitId,
+    /// The values, in order.
+    pub items: Vec<Value>,
+    /// The most that are under way at once.
+    pub width: usize,
+}
+
+/// See [`Event::GoalsSet`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalsSet {
+    /// Each once, in order.
+    pub goals: Vec<String>,
+}
+
+/// See [`Event::GoalsReached`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalsReached {
+    /// The visit that reached them.
+    pub visit: VisitId,
+    /// Those that were open.
+    pub goals: Vec<String>,
+    /// What a report named that is no goal of the run; nothing follows from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+}
+
+/// See [`Event::FlowEntered`]. Its scope is [`VisitId::inside`] of the visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowEntered {
+    /// The visit that runs it.
+    pub visit: VisitId,
+    /// Which flow.
+    pub flow: FlowId,
+    /// Its inputs, defaults filled in.
+    pub inputs: Object,
+    /// The step at which it is entered, if a hint named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<StepId>,
+    /// Whether a hint led here; the visit's hand-off then stands already.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_hint: bool,
+    /// Whether it goes on where the visit before this one stopped.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub resumes: bool,
+}
+
+/// See [`Event::FlowReturned`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowReturned {
+    /// The visit that ran it.
+    pub visit: VisitId,
+    /// Its outputs.
+    pub data: Value,
+}
+
 /// See [`Event::AttemptStarted`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptStarted {
@@ -150,6 +260,12 @@ pub struct AttemptStarted {
     pub answer: Option<InterruptId>,
     /// Identity of the boot in which it was decided; a reboot since then means that it cannot still be running.
     pub boot_id: String,
+    /// Its step's budget, set aside until it is settled. `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Budget>,
+    /// The attempt in doubt of which it says whether it happened. `None`: it does the step's own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verifies: Option<AttemptId>,
 }
 
 /// A command with its templates filled in.
@@ -193,6 +309,12 @@ pub struct AttemptSettled {
     /// Another attempt had already taken its place: recorded, and ignored.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub late: bool,
+    /// It had been given up and was to be ended; then it is late, too.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub given_up: bool,
+    /// The flow that its step stands in, if that is not the run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowId>,
     /// Digest of the workspace, for kinds of step that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_digest: Option<Digest>,
@@ -277,6 +399,21 @@ pub struct Routed {
     /// The answer that decided it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InterruptId>,
+    /// How its flow ends because of this, unless the failure is in somebody's hand; other steps may still be done before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Box<RunEnded>>,
+}
+
+/// How a step of a graph ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// What needs it may go on.
+    Passed,
+    /// It was not done, and what needs it may go on.
+    Skipped,
+    /// It failed.
+    Failed,
 }
 
 /// What the kernel does after a visit.
@@ -287,11 +424,17 @@ pub enum Course {
     Enter(StepId),
     /// Goes back to this step; counts as an iteration of the loop that the routed step closes.
     LoopBack(StepId),
+    /// Begins the next round at this step: goals are open.
+    Round(StepId),
+    /// In a graph: the step is over, and what needs it is looked at.
+    Done(Done),
+    /// An item is over; the step goes on when all of its items are.
+    Gathered,
     /// The flow is complete.
     Complete,
-    /// Waits for a person; the interrupt follows.
+    /// Waits: for a person, and the interrupt follows; or for the flow that a hint leads into, which is entered.
     Hold,
-    /// The run ends; `run_ended` follows.
+    /// The flow ends; at the top `run_ended` follows.
     Stop,
 }
 
@@ -340,7 +483,7 @@ impl InterruptRaised {
         self.kind.unwrap_or(match self.about {
             About::InDoubt => InterruptKind::SystemError,
             About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
-            About::Blocked | About::Review => InterruptKind::AgentReview,
+            About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
         })
     }
@@ -369,6 +512,8 @@ pub enum About {
     Review,
     /// A bound of the run leaves nothing over.
     Limit,
+    /// Round after round no goal is reached.
+    Stuck,
     /// A step asks.
     Ask,
 }
@@ -499,6 +644,28 @@ pub struct RunReopened {
     pub why: Option<String>,
     /// The step that gets a new visit.
     pub step: StepId,
+    /// What others of its family have used and been given since it knew of it last.
+    #[serde(default, skip_serializing_if = "Share::is_nothing")]
+    pub elsewhere: Share,
+}
+
+/// See [`Event::RunForked`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunForked {
+    /// The run that has lived what stands before.
+    pub from: RunId,
+    /// The run that this one goes back to by forks.
+    pub root: RunId,
+    /// The step that had just been entered.
+    pub step: StepId,
+    /// The last event that was taken over from `from`.
+    pub at: Seq,
+    /// Who.
+    pub by: Principal,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// What all runs of the family have used and been given so far: it counts for this one.
+    pub family: Share,
 }
 
 /// See [`Event::RunEnded`].

@@ -7,9 +7,9 @@ use crate::{
     advance::advance,
     conclude::{self, Told},
     diversion,
-    draft::Draft,
+    draft::{At, Draft},
     event::{Course, Event, InterruptExpired, InterruptRaised},
-    flow::{Overdue, Step},
+    flow::Overdue,
     ids::{InterruptId, StepId},
     input::Refusal,
     route::{self, Decided},
@@ -34,29 +34,29 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
     if lapsed(&raised, draft.now).is_none() {
         return Err(Refusal::NotExpired { interrupt });
     }
-    let step = draft.step(&raised.visit.step)?;
+    let at = &draft.at(&raised.visit)?;
     draft.emit(Event::InterruptExpired(InterruptExpired { interrupt }))?;
-    let overdue = step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();
+    let overdue = at.step.asks().map(|plan| plan.on_expire.clone()).unwrap_or_default();
     let (told, decided) = match overdue {
-        Overdue::Deny => verdict::denied(&draft, step, SILENCE.to_owned()),
-        Overdue::Go(target) if diversion::may_lead(&draft, step, &target) => elsewhere(&draft, step, &target),
-        Overdue::Fail | Overdue::Go(_) => failed(&draft, step),
+        Overdue::Deny => verdict::denied(&draft, at, SILENCE.to_owned()),
+        Overdue::Go(target) if diversion::may_lead(&draft, at, &target) => elsewhere(&draft, at, &target),
+        Overdue::Fail | Overdue::Go(_) => failed(&draft, at),
     };
     conclude::leave(&mut draft, &raised.visit, told, decided)?;
     advance(draft)
 }
 
-fn failed(draft: &Draft<'_>, step: &Step) -> (Told, Decided) {
-    let message = format!("nobody answered step `{}` in time", step.id);
+fn failed(draft: &Draft<'_>, at: &At<'_>) -> (Told, Decided) {
+    let message = format!("nobody answered step `{}` in time", at.id());
     let error = SkillError { code: "QUESTION_EXPIRED".to_owned(), message };
-    let mut decided = conclude::failed(step, &error);
+    let mut decided = conclude::failed(at, &error);
     decided.audit = Value::from("expired");
-    decided.end = diversion::end(&draft.control.diverted);
+    decided.end = diversion::end(&draft.frame(at).diverted);
     (Told::failed(SILENCE.to_owned(), &error), decided)
 }
 
-fn elsewhere(draft: &Draft<'_>, step: &Step, target: &StepId) -> (Told, Decided) {
+fn elsewhere(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> (Told, Decided) {
     let signal = route::signal_to(target, "Expired");
     let decided = Decided::new(signal, Course::Stop, Value::from("expired"));
-    (Told::succeeded(SILENCE.to_owned()), route::go(draft, step, target, decided))
+    (Told::succeeded(SILENCE.to_owned()), route::go(draft, at, target, decided))
 }

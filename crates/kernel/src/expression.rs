@@ -105,13 +105,20 @@ fn end_of_expression(text: &str) -> Option<usize> {
 #[derive(Debug, Clone)]
 pub struct Scope {
     root: minijinja::Value,
+    after_failure: bool,
 }
 
 impl Scope {
     /// A scope over these members.
     #[must_use]
     pub fn new(members: &Object) -> Self {
-        Self { root: convert(&Value::Object(members.clone())) }
+        Self { root: convert(&Value::Object(members.clone())), after_failure: false }
+    }
+
+    /// What `success()` and `failure()` tell: whether something before has failed.
+    #[must_use]
+    pub fn after_failure(self, after_failure: bool) -> Self {
+        Self { after_failure, ..self }
     }
 
     /// Fills in a string with `${{ … }}` in it.
@@ -167,7 +174,11 @@ impl Scope {
             let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
             return Err(EvaluationError { expression: source.chars().take(40).collect(), reason });
         }
-        let environment = environment();
+        let mut environment = environment();
+        let failed_before = self.after_failure;
+        environment.add_function("success", move || !failed_before);
+        environment.add_function("failure", move || failed_before);
+        environment.add_function("always", || true);
         let value = environment
             .compile_expression(source)
             .and_then(|compiled| compiled.eval(self.root.clone()))
@@ -179,6 +190,22 @@ impl Scope {
             });
         }
         Ok(value)
+    }
+
+    /// The value of one expression. A source that is JSON is that value, with its number tokens.
+    ///
+    /// # Errors
+    /// As [`Scope::render`].
+    pub fn evaluate(&self, source: &str) -> Result<Value, EvaluationError> {
+        if let Ok(literal) = Value::parse_str(source.trim()) {
+            return Ok(literal);
+        }
+        let mut text = String::new();
+        write_json(&self.value(source)?, &mut text).map_err(|error| failed(source, &error))?;
+        Value::parse_str(&text).map_err(|error| EvaluationError {
+            expression: source.trim().to_owned(),
+            reason: format!("its value is no JSON: {error}"),
+        })
     }
 
     /// Whether the expression of an `if` holds: false, 0, empty and null are false.

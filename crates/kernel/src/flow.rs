@@ -10,7 +10,7 @@ mod inner;
 
 pub use ask::{AskPlan, Overdue};
 pub use goals::GoalsPlan;
-pub use inner::{InnerInput, InnerPlan};
+pub use inner::{InnerInput, InnerPlan, InputCheck};
 
 use crate::{
     ids::{FlowId, StepId},
@@ -28,6 +28,8 @@ pub struct Flow {
     pub title: Option<String>,
     /// Inputs that a run may be given, in the order of the file.
     pub inputs: Vec<InputDecl>,
+    /// Whether values are what those declarations say.
+    pub input_check: InputCheck,
     /// Bounds of the whole run.
     pub limits: Limits,
     /// Values that come from outside at each start and are never stored.
@@ -211,11 +213,13 @@ pub struct ForEach {
 }
 
 /// `budget`: what one attempt may use. `None`: nothing is reserved.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Budget {
     /// Model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llm_calls: Option<u64>,
     /// Cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<crate::ledger::Cost>,
 }
 
@@ -290,9 +294,21 @@ pub enum CommandPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(pub String);
 
-/// The expression of an `if`, without the `${{ }}`, already checked to parse.
+/// One expression (of an `if`, or for a list or a value), without the `${{ }}`, already checked to parse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(pub String);
+
+impl Expression {
+    /// The items of a list that stands in the flow file: the source is then JSON. It is taken as it is and not evaluated, so
+    /// that it may be long and its numbers keep their tokens. `None`: to be evaluated.
+    #[must_use]
+    pub fn written_out(&self) -> Option<Vec<Value>> {
+        match Value::parse_str(&self.0) {
+            Ok(Value::Array(items)) => Some(items),
+            _ => None,
+        }
+    }
+}
 
 /// How often and how soon a failed attempt is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]

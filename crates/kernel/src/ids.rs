@@ -114,7 +114,9 @@ pub type Seq = u64;
 
 /// The nth entry of a run into a step, within a scope.
 ///
-/// `scope` is the path of sub-flows and items, empty in a flow that has none; `visit` counts from 1.
+/// `scope` is the path of inner flows and items, joined by dots: `build.2` is the flow that the second visit of `build` runs,
+/// `0` the first item of a `for_each`, `0.build.2` and `build.2.0` what they look like inside one another. It is empty at the top.
+/// `visit` counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VisitId {
     /// Sub-flow and item path; empty at the top.
@@ -127,11 +129,84 @@ pub struct VisitId {
 }
 
 impl VisitId {
+    /// The scope of the flow that the step stands in: its own without the item.
+    #[must_use]
+    pub fn frame(&self) -> &str {
+        match self.item() {
+            Some(_) => self.scope.rsplit_once('.').map_or("", |(frame, _)| frame),
+            None => &self.scope,
+        }
+    }
+
+    /// Which item of a `for_each` this is, from 0.
+    #[must_use]
+    pub fn item(&self) -> Option<u64> {
+        let mut segments = self.scope.split('.').filter(|segment| !segment.is_empty());
+        let mut item = None;
+        while let Some(segment) = segments.next() {
+            item = segment.parse().ok();
+            if item.is_none() {
+                segments.next();
+            }
+        }
+        item
+    }
+
+    /// The visit that this one is an item of.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { scope: self.frame().to_owned(), ..self.clone() }
+    }
+
+    /// One item of this visit, from 0.
+    #[must_use]
+    pub fn nth(&self, item: u64) -> Self {
+        Self { scope: within(&self.scope, &item.to_string()), ..self.clone() }
+    }
+
+    /// The scope of the flow that this visit runs.
+    #[must_use]
+    pub fn inside(&self) -> String {
+        within(&self.scope, &format!("{}.{}", self.step, self.visit))
+    }
+
+    /// Whether this visit is part of `other`: one of its items, or of the flow that it runs, at whatever depth.
+    #[must_use]
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let own_item = self.step == other.step && self.visit == other.visit && self.item().is_some();
+        if own_item && self.frame() == other.scope {
+            return true;
+        }
+        if self.is_within(&other.inside()) {
+            return true;
+        }
+        let rest = if other.scope.is_empty() {
+            Some(self.scope.as_str())
+        } else {
+            self.scope.strip_prefix(&other.scope).and_then(|rest| rest.strip_prefix('.'))
+        };
+        let item =
+            rest.and_then(|rest| rest.split('.').next()).and_then(|segment| segment.parse::<u64>().ok());
+        other.item().is_none() && item.is_some_and(|item| self.is_within(&other.nth(item).inside()))
+    }
+
+    /// Whether this is of what `scope` holds, at whatever depth.
+    #[must_use]
+    pub fn is_within(&self, scope: &str) -> bool {
+        scope.is_empty()
+            || self.scope == scope
+            || self.scope.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
+    }
+
     /// The visit's attempt of this number (from 1).
     #[must_use]
     pub fn attempt(&self, attempt: u32) -> AttemptId {
         AttemptId { visit: self.clone(), attempt }
     }
+}
+
+fn within(scope: &str, segment: &str) -> String {
+    if scope.is_empty() { segment.to_owned() } else { format!("{scope}.{segment}") }
 }
 
 impl fmt::Display for VisitId {
@@ -241,8 +316,48 @@ mod tests {
 
     #[test]
     fn an_attempt_id_reads_what_it_writes() {
-        for text in ["repair.1.1", "build/shop[3].repair.12.2", "a.b.critic.1.9"] {
+        for text in ["repair.1.1", "3.repair.12.2", "build.2.critic.1.9", "0.build.2.7.critic.1.9"] {
             assert_eq!(AttemptId::parse(text).map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_scope_tells_the_flow_and_the_item() {
+        for (text, frame, item) in [
+            ("a.1.1", "", None),
+            ("0.a.1.1", "", Some(0)),
+            ("build.2.a.1.1", "build.2", None),
+            ("build.2.7.a.1.1", "build.2", Some(7)),
+            ("3.build.2.a.1.1", "3.build.2", None),
+            ("3.build.2.7.a.1.1", "3.build.2", Some(7)),
+        ] {
+            let visit = AttemptId::parse(text).unwrap().visit;
+            assert_eq!((visit.frame(), visit.item()), (frame, item), "{text}");
+            assert!(visit.is_within(frame) && visit.whole().item().is_none());
+        }
+    }
+
+    #[test]
+    fn an_item_and_an_inner_flow_are_within_what_holds_them() {
+        let build = AttemptId::parse("build.2.1").unwrap().visit;
+        assert_eq!(build.inside(), "build.2");
+        assert_eq!(build.nth(3).inside(), "3.build.2");
+        assert_eq!(build.nth(3).whole(), build);
+        let inner = AttemptId::parse("build.2.a.1.1").unwrap().visit;
+        assert!(inner.is_within("build.2") && inner.is_within("") && !inner.is_within("build.20"));
+        assert!(!AttemptId::parse("build.21.a.1.1").unwrap().visit.is_within("build.2"));
+        for (part, whole, expected) in [
+            ("0.build.2.1", "build.2.1", true),
+            ("build.2.a.1.1", "build.2.1", true),
+            ("4.build.2.a.1.1", "build.2.1", true),
+            ("4.build.2.9.a.1.1", "4.build.2.1", true),
+            ("3.build.2.a.1.1", "4.build.2.1", false),
+            ("build.2.1", "build.2.1", false),
+            ("build.1.a.1.1", "build.2.1", false),
+            ("a.1.1", "build.2.1", false),
+        ] {
+            let visit = |text| AttemptId::parse(text).unwrap().visit;
+            assert_eq!(visit(part).is_part_of(&visit(whole)), expected, "{part} in {whole}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use crate::{
     event::{Blob, Choice, FileChange, FoundFile, Outcome},
+    family::Share,
+    fork::Fork,
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::Ledger,
 };
@@ -18,6 +20,8 @@ use serde::{Deserialize, Serialize};
 pub enum Input {
     /// Begin.
     Start(Box<Start>),
+    /// Begin with what another run has lived, up to a step.
+    Fork(Box<Fork>),
     /// A slot is free for the visit that waits longest.
     SlotFree(Slot),
     /// An attempt is over.
@@ -74,6 +78,8 @@ pub enum Input {
         why: Option<String>,
         /// The id of the request, if it may be made twice.
         request: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -88,6 +94,8 @@ pub enum Input {
         by: Principal,
         /// Why, if said.
         why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
         /// For what follows.
         slot: Option<Slot>,
     },
@@ -195,6 +203,8 @@ pub struct AttemptResult {
     pub files: Vec<FileChange>,
     /// Things a person should know.
     pub warnings: Vec<String>,
+    /// Why the data of the report is not what the step's `outputs` say, if it is not.
+    pub misfit: Option<String>,
     /// Digest of the workspace, for kinds of step that have one.
     pub workspace_digest: Option<Digest>,
 }
@@ -219,6 +229,12 @@ pub enum Refusal {
     NotReopenable {
         /// How it stands.
         status: &'static str,
+    },
+    /// The run cannot be forked there.
+    #[error("the run cannot be forked: {reason}")]
+    NotForkable {
+        /// Why.
+        reason: String,
     },
     /// The attempt is not live: unknown, already settled, or replaced by a later one and already recorded as late.
     #[error("attempt `{attempt}` is not live")]
@@ -334,6 +350,8 @@ pub struct Wants {
     pub interrupts: Vec<InterruptId>,
     /// When those of them that lapse do.
     pub expiries: Vec<(InterruptId, Timestamp)>,
+    /// Attempts that were given up: they are to be ended, and it is to be told how they did.
+    pub ending: Vec<AttemptId>,
     /// Live attempts are to be ended.
     pub cancelling: bool,
 }
@@ -346,5 +364,6 @@ impl Wants {
             && self.ready.is_empty()
             && self.timers.is_empty()
             && self.interrupts.is_empty()
+            && self.ending.is_empty()
     }
 }

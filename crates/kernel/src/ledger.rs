@@ -15,6 +15,10 @@ pub struct Cost {
 
 /// Digits after the point that a [`Cost`] holds.
 const DECIMALS: usize = 9;
+const DECIMALS_U32: u32 = 9;
+
+/// Longest whole part worth reading: leading zeros aside, more dollars than there are.
+const MAX_WHOLE_DIGITS: usize = 40;
 
 impl Cost {
     /// Reads a plain decimal such as `5`, `5.00` or `0.000125`; digits past the ninth round up, so that a bound is never
@@ -31,6 +35,47 @@ impl Cost {
         let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
         let nano_usd = nanos.checked_add(kept.parse().ok()?)?.checked_add(u64::from(rest))?;
         Some(Self { nano_usd })
+    }
+
+    /// Reads a JSON number: like [`Cost::parse`], and also with an exponent, as many writers put small ones (`3.5e-05`).
+    /// `None` for what is negative, or more than there is.
+    #[must_use]
+    pub fn of_number(token: &str) -> Option<Self> {
+        let (digits, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+        let exponent: i32 = exponent.parse().ok()?;
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = format!("{whole}{fraction}");
+        if all.bytes().all(|b| b == b'0') {
+            return Some(Self::default());
+        }
+        let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?;
+        match usize::try_from(point) {
+            Ok(0) => Self::parse(&format!("0.{all}")),
+            Ok(point) if point > MAX_WHOLE_DIGITS => None,
+            Ok(point) if point >= all.len() => Self::parse(&format!("{all:0<point$}")),
+            Ok(point) => {
+                let (whole, fraction) = all.split_at_checked(point)?;
+                Self::parse(&format!("{whole}.{fraction}"))
+            }
+            // Smaller than what is counted is counted as the smallest there is.
+            Err(_) if point.unsigned_abs() > DECIMALS_U32 => Some(Self { nano_usd: 1 }),
+            Err(_) => {
+                let zeros = "0".repeat(usize::try_from(point.unsigned_abs()).ok()?);
+                Self::parse(&format!("0.{zeros}{all}"))
+            }
+        }
+    }
+
+    /// In billionths of a US dollar.
+    #[must_use]
+    pub fn nano_usd(self) -> u64 {
+        self.nano_usd
+    }
+
+    /// From billionths of a US dollar.
+    #[must_use]
+    pub fn from_nano_usd(nano_usd: u64) -> Self {
+        Self { nano_usd }
     }
 
     /// The sum, at most the largest cost there is.
@@ -67,16 +112,48 @@ pub struct Ledger {
     pub wall_time_ms: u64,
     /// Cost that reports told of.
     pub cost: Cost,
+    /// Rounds begun, in a run with goals.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rounds: u64,
+    /// Tokens that models were given, as reports told. No bound counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_in: u64,
+    /// Tokens that models gave, as reports told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Ledger {
     /// Adds each counter; none goes past the largest number there is.
-    pub(crate) fn add(&mut self, more: &Self) {
+    pub fn add(&mut self, more: &Self) {
         self.agent_hops = self.agent_hops.saturating_add(more.agent_hops);
         self.iterations = self.iterations.saturating_add(more.iterations);
         self.llm_calls = self.llm_calls.saturating_add(more.llm_calls);
         self.wall_time_ms = self.wall_time_ms.saturating_add(more.wall_time_ms);
         self.cost = self.cost.saturating_add(more.cost);
+        self.rounds = self.rounds.saturating_add(more.rounds);
+        self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
+    }
+
+    /// How much more this is than `other`, counter by counter; nothing where it is not more.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self {
+            agent_hops: self.agent_hops.saturating_sub(other.agent_hops),
+            iterations: self.iterations.saturating_sub(other.iterations),
+            llm_calls: self.llm_calls.saturating_sub(other.llm_calls),
+            wall_time_ms: self.wall_time_ms.saturating_sub(other.wall_time_ms),
+            cost: self.cost.saturating_sub(other.cost),
+            rounds: self.rounds.saturating_sub(other.rounds),
+            tokens_in: self.tokens_in.saturating_sub(other.tokens_in),
+            tokens_out: self.tokens_out.saturating_sub(other.tokens_out),
+        }
     }
 }
 
@@ -94,6 +171,30 @@ mod tests {
             ("0.0000000001", "0.000000001"),
         ] {
             assert_eq!(Cost::parse(text).map(|c| c.to_string()).as_deref(), Some(shown), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_may_have_an_exponent() {
+        for (token, shown) in [
+            ("0.3", "0.30"),
+            ("3.5e-05", "0.000035"),
+            ("3.5E-5", "0.000035"),
+            ("25e-2", "0.25"),
+            ("1e3", "1000.00"),
+            ("1.25e1", "12.50"),
+            ("1.25e+2", "125.00"),
+            ("12e-2", "0.12"),
+            ("1e-9", "0.000000001"),
+            ("1e-10", "0.000000001"),
+            ("1e-400", "0.000000001"),
+            ("0e-400", "0.00"),
+            ("0.0", "0.00"),
+        ] {
+            assert_eq!(Cost::of_number(token).map(|c| c.to_string()).as_deref(), Some(shown), "{token}");
+        }
+        for token in ["-1", "-1e-3", "1e30", "1e400", "1e99999999999"] {
+            assert_eq!(Cost::of_number(token), None, "{token}");
         }
     }
 

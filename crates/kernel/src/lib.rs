@@ -4,17 +4,26 @@
 //! arrives with the input, ids are derived. Living through a run and recovering it share [`Run::apply`]. It does not know
 //! how a step is executed (`step`), what lasts (`journal`), or how a flow is written (`flow`).
 
+mod accounts;
 mod advance;
 mod answer;
 mod ask;
 mod attached;
 mod bounds;
+mod budget;
 mod cancel;
 mod conclude;
 mod control;
 mod diversion;
 mod draft;
+mod ending;
 mod expire;
+mod fan;
+mod fork;
+mod frame;
+mod give_up;
+mod graph;
+mod inner;
 mod limit;
 mod loops;
 mod projection;
@@ -22,6 +31,7 @@ mod raise;
 mod render;
 mod reopen;
 mod retry;
+mod rounds;
 mod route;
 mod run;
 mod settle;
@@ -30,9 +40,11 @@ mod status;
 mod subject;
 mod timer;
 mod verdict;
+mod verify;
 
 pub mod event;
 pub mod expression;
+pub mod family;
 pub mod flow;
 pub mod ids;
 pub mod input;
@@ -42,6 +54,7 @@ pub mod notify;
 pub use control::ApplyError;
 pub use event::{Event, Record};
 pub use flow::Flow;
+pub use fork::{Cut, Fork};
 pub use input::{Input, Refusal, Wants};
 pub use run::{ReplayError, Run};
 pub use settle::MAX_RERUNS;

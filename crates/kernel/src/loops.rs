@@ -1,21 +1,63 @@
 //! Which steps a loop spans, and when it starts over.
 //!
 //! A loop is known by the step that closes it. It spans the listed steps from the earliest one it can go back to, up to
-//! that step. Coming from outside, its count starts at 0; a loop inside a loop therefore starts over in each round of the
+//! that step; in a graph, what lies between them. Coming from outside, its count starts at 0; a loop inside a loop therefore starts over in each round of the
 //! outer one. Loops that merely cross do not start each other over, so that every run ends.
 
 use crate::{
-    control::LoopState,
     flow::{Flow, Step},
+    frame::LoopState,
+    graph,
     ids::{AttemptId, InterruptId, StepId},
 };
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
-/// The steps that `step` repeats when it goes back, as positions in the listed order: just itself where a person asks for
-/// another round of what is no loop.
-fn body(flow: &Flow, step: &Step) -> Option<RangeInclusive<usize>> {
+/// The steps that a step repeats when it goes back, as positions in the listed order.
+enum Body {
+    /// In listed order: from the earliest step it can go back to.
+    Listed(RangeInclusive<usize>),
+    /// In a graph: what lies between.
+    Graph(BTreeSet<usize>),
+}
+
+impl Body {
+    fn contains(&self, position: usize) -> bool {
+        match self {
+            Self::Listed(range) => range.contains(&position),
+            Self::Graph(set) => set.contains(&position),
+        }
+    }
+
+    fn has_within(&self, other: &Self) -> bool {
+        match other {
+            Self::Listed(range) => self.contains(*range.start()) && self.contains(*range.end()),
+            Self::Graph(set) => set.iter().all(|position| self.contains(*position)),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Listed(range) => range.end().saturating_sub(*range.start()),
+            Self::Graph(set) => set.len(),
+        }
+    }
+}
+
+/// What `step` repeats: just itself where a person asks for another round of what is no loop.
+fn body(flow: &Flow, step: &Step) -> Option<Body> {
     let end = flow.position(&step.id)?;
-    Some(earlier_targets(flow, step).min().unwrap_or(end)..=end)
+    let targets: Vec<usize> = earlier_targets(flow, step).collect();
+    if !flow.graph {
+        return Some(Body::Listed(targets.into_iter().min().unwrap_or(end)..=end));
+    }
+    let before = graph::ancestors(flow, &step.id);
+    let from = targets.into_iter().filter_map(|target| flow.steps.get(target));
+    let between =
+        from.flat_map(|target| graph::descendants(flow, &target.id)).filter(|id| before.contains(id));
+    Some(Body::Graph(between.filter_map(|id| flow.position(id)).chain([end]).collect()))
 }
 
 /// Whether its text can send the run back.
@@ -34,7 +76,13 @@ fn earlier_targets(flow: &Flow, step: &Step) -> impl Iterator<Item = usize> {
         if asks.is_some() { step.routing.loop_to.as_ref() } else { waits.then(|| back_target(step)) };
     let diversions = asks.into_iter().flat_map(|plan| plan.diversions());
     let targets = loop_start.into_iter().chain(&step.routing.branches).chain(diversions);
-    targets.filter_map(|target| flow.position(target)).filter(move |target| Some(*target) <= end)
+    // In a graph the way back leads to an ancestor, wherever it is listed.
+    let before = (flow.graph && leads).then(|| graph::ancestors(flow, &step.id));
+    let back = move |target: &usize| match &before {
+        Some(before) => flow.steps.get(*target).is_some_and(|target| before.contains(&target.id)),
+        None => Some(*target) <= end,
+    };
+    targets.filter_map(|target| flow.position(target)).filter(back)
 }
 
 /// Where `step` goes back to.
@@ -45,7 +93,7 @@ pub(crate) fn back_target(step: &Step) -> &StepId {
 /// The run goes from one step to another on its ordinary way.
 pub(crate) fn enter(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
     let (Some(from), Some(to)) = (flow.position(from), flow.position(to)) else { return };
-    start_over(flow, loops, |body| !body.contains(&from) && body.contains(&to));
+    start_over(flow, loops, |body| !body.contains(from) && body.contains(to));
 }
 
 /// The loop that `from` closes goes back to `to`.
@@ -60,20 +108,22 @@ pub(crate) fn go_back(
         (flow.position(from), flow.position(to), flow.step(from).and_then(|step| body(flow, step)))
     {
         // Loops that cross this one keep their count: two that started each other over would never end.
-        let nested =
-            |body: &RangeInclusive<usize>| outer.contains(body.start()) && outer.contains(body.end());
-        start_over(flow, loops, |body| nested(body) && !body.contains(&from) && body.contains(&to));
+        // In a graph the ways into them are not told one by one.
+        let entered = |body: &Body| flow.graph || body.contains(to);
+        start_over(flow, loops, |body| outer.has_within(body) && !body.contains(from) && entered(body));
     }
     let state = loops.entry(from.clone()).or_default();
     state.iteration = state.iteration.saturating_add(1);
     state.feedback = feedback;
 }
 
-fn start_over(
-    flow: &Flow,
-    loops: &mut BTreeMap<StepId, LoopState>,
-    is_entered: impl Fn(&RangeInclusive<usize>) -> bool,
-) {
+/// A round ends at `from`, and the next one begins at `to`: every loop within starts over.
+pub(crate) fn start_round(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, from: &StepId, to: &StepId) {
+    let (Some(last), Some(first)) = (flow.position(from), flow.position(to)) else { return };
+    start_over(flow, loops, |body| (first..=last).any(|place| body.contains(place)));
+}
+
+fn start_over(flow: &Flow, loops: &mut BTreeMap<StepId, LoopState>, is_entered: impl Fn(&Body) -> bool) {
     loops.retain(|id, _| {
         !flow.step(id).and_then(|step| body(flow, step)).is_some_and(|body| is_entered(&body))
     });
@@ -121,6 +171,6 @@ fn around<'a>(
             return None;
         }
         let body = body(flow, closing)?;
-        body.contains(&position?).then(|| (body.end().saturating_sub(*body.start()), closing))
+        body.contains(position?).then(|| (body.size(), closing))
     })
 }

@@ -7,11 +7,12 @@ use crate::{
     advance::advance,
     answer, bounds,
     draft::Draft,
-    event::{About, Choice, EndStatus, Event, LimitsRaised, RunReopened},
-    ids::{InterruptId, Principal, StepId},
+    event::{About, Choice, EndStatus, Event, LimitsRaised},
+    ids::{InterruptId, StepId},
     input::{Answer, Refusal},
     ledger::Ledger,
     limit,
+    reopen::Reopen,
 };
 
 /// The channel of an answer that raising a bound gives.
@@ -21,18 +22,18 @@ const CHANNEL: &str = "raise";
 pub(crate) fn raise(
     mut draft: Draft<'_>,
     more: Ledger,
-    by: Principal,
-    why: Option<String>,
     request: Option<String>,
+    reopen: Reopen,
 ) -> Result<Draft<'_>, Refusal> {
     let named = bounds::NAMES.into_iter().filter(|name| bounds::part(&more, name) != Ledger::default());
     let named: Vec<&str> = named.collect();
     if named.is_empty() {
         return Err(Refusal::NotRaised { reason: "no bound is named".to_owned() });
     }
-    if let Some(name) = named.iter().find(|name| !bounds::is_limited(&draft.flow.limits, name)) {
+    if let Some(name) = named.iter().find(|name| !bounds::is_limited(draft.flow, name)) {
         return Err(Refusal::NotRaised { reason: format!("`{name}` has no limit in this flow") });
     }
+    let (by, why) = (&reopen.by, &reopen.why);
     let mut rest = Ledger::default();
     let mut answers = Vec::new();
     for name in &named {
@@ -49,14 +50,18 @@ pub(crate) fn raise(
         }
     }
     if rest != Ledger::default() {
-        let (by, why) = (by.clone(), why.clone());
-        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised { by, why, more: rest, request })))?;
+        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised {
+            by: by.clone(),
+            why: why.clone(),
+            more: rest,
+            request,
+        })))?;
     }
     for given in answers {
         answer::take(&mut draft, given)?;
     }
     if let Some(step) = ended_by(&draft, &named) {
-        draft.emit(Event::RunReopened(RunReopened { by, why, step }))?;
+        draft.emit(reopen.at(step))?;
     }
     advance(draft)
 }

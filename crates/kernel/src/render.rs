@@ -3,13 +3,15 @@
 //! Owns the values that expressions see and the limits of what may be handed to a command as an argument or a variable.
 
 use crate::{
-    control::{Control, StepResult},
-    draft::Draft,
+    control::Control,
+    draft::{At, Draft},
     event::{AttemptStarted, Command},
     expression::{self, EvaluationError, Scope},
-    flow::{AskPlan, CommandPlan, Step, StepKind, Template},
+    fan::MAX_ITEMS,
+    flow::{AskPlan, Budget, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template},
+    frame::StepResult,
     ids::VisitId,
-    loops,
+    inner, loops, verify,
 };
 use envoi_contract::{
     handoff::Status,
@@ -24,44 +26,139 @@ const MAX_VALUE_BYTES: usize = 100 * 1024;
 /// Longest question: a person reads it, and each list of questions carries it.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
-/// The values that expressions see now.
-pub(crate) fn scope(control: &Control) -> Scope {
+/// The values that expressions see in the flow of `scope`.
+fn members(control: &Control, scope: &str) -> Object {
     let mut root = Object::default();
-    let Some(started) = control.started.as_deref() else { return Scope::new(&root) };
-    let steps: Object = control
+    let Some(started) = control.started.as_deref() else { return root };
+    let frame = control.frame(scope);
+    let steps: Object = frame
         .steps
         .iter()
         .filter_map(|(id, state)| {
             Some((id.to_string(), step_value(state.last.as_deref()?, &started.run_base)))
         })
         .collect();
+    let flow = frame.flow.as_ref().unwrap_or(&started.flow);
     let run: Object = [
         ("id".to_owned(), Value::from(started.run.as_str())),
-        ("flow".to_owned(), Value::from(started.flow.as_str())),
+        ("flow".to_owned(), Value::from(flow.as_str())),
         ("workspace".to_owned(), Value::from(started.workspace.as_str())),
     ]
     .into_iter()
     .collect();
-    root.insert("inputs".to_owned(), Value::Object(started.inputs.clone()));
+    root.insert("inputs".to_owned(), Value::Object(frame.inputs.clone()));
     root.insert("steps".to_owned(), Value::Object(steps));
     root.insert("run".to_owned(), Value::Object(run));
-    Scope::new(&root)
+    if let Some(goals) = control.goals.as_ref().filter(|_| scope.is_empty()) {
+        root.insert("goals".to_owned(), goals.value());
+    }
+    root
 }
 
-/// The values that expressions see now, made when the first expression needs them: they are as many as the run had steps,
-/// and most commands have no expression.
+/// Whether the `if` of a step holds; `after_failure` is what its status functions tell.
+pub(crate) fn holds(
+    draft: &Draft<'_>,
+    at: &At<'_>,
+    condition: &Expression,
+    after_failure: bool,
+) -> Result<bool, SkillError> {
+    let scope = Scope::new(&members(&draft.control, &at.scope)).after_failure(after_failure);
+    scope.holds(&condition.0).map_err(|error| expression_failed(&error))
+}
+
+/// The value of an expression of one visit.
+pub(crate) fn evaluate(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    expression: &Expression,
+) -> Result<Value, SkillError> {
+    Values::of(draft, visit).evaluate(expression)
+}
+
+/// The list of a `for_each`.
+pub(crate) fn items(draft: &Draft<'_>, visit: &VisitId, list: &Expression) -> Result<Vec<Value>, SkillError> {
+    let failed = |message: String| SkillError { code: "FOR_EACH_INVALID".to_owned(), message };
+    match Values::of(draft, visit).evaluate(list)? {
+        Value::Array(items) if items.len() <= MAX_ITEMS => Ok(items),
+        Value::Array(items) => {
+            Err(failed(format!("the list has {} items, and at most {MAX_ITEMS} can be done", items.len())))
+        }
+        other => {
+            let text: String = other.compact().chars().take(80).collect();
+            Err(failed(format!("`for_each` is no list: {text}")))
+        }
+    }
+}
+
+/// The inputs of the flow that the step of `visit` runs.
+pub(crate) fn inputs(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    plan: &InnerPlan,
+    flow: &Flow,
+) -> Result<Object, SkillError> {
+    let values = Values::of(draft, visit);
+    let mut inputs = inner::defaults(flow);
+    for (name, input) in &plan.inputs {
+        let value = match input {
+            InnerInput::Value(value) => value.clone(),
+            InnerInput::Expression(expression) => values.evaluate(expression)?,
+            InnerInput::Template(template) => Value::from(values.render(template)?),
+        };
+        inputs.insert(name.clone(), value);
+    }
+    let misfit = |message: String| SkillError { code: "INPUT_INVALID".to_owned(), message };
+    (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
+    Ok(inputs)
+}
+
+/// What the flow of `scope`, which is complete, is to its caller.
+pub(crate) fn outputs(
+    draft: &Draft<'_>,
+    scope: &str,
+    outputs: &[(String, Expression)],
+) -> Result<Value, SkillError> {
+    let values = Scope::new(&members(&draft.control, scope));
+    let value = |(name, expression): &(String, Expression)| {
+        let value = values.evaluate(&expression.0).map_err(|error| expression_failed(&error))?;
+        Ok((name.clone(), value))
+    };
+    Ok(Value::Object(outputs.iter().map(value).collect::<Result<Object, SkillError>>()?))
+}
+
+/// The values that the expressions of one visit see, made when the first one needs them: they are as many as the run had
+/// steps, and most commands have no expression.
 struct Values<'a> {
     control: &'a Control,
+    visit: &'a VisitId,
     scope: OnceCell<Scope>,
 }
 
 impl<'a> Values<'a> {
-    fn of(control: &'a Control) -> Self {
-        Self { control, scope: OnceCell::new() }
+    fn of(draft: &'a Draft<'_>, visit: &'a VisitId) -> Self {
+        Self { control: &draft.control, visit, scope: OnceCell::new() }
+    }
+
+    /// The value that the visit is for, if it is an item.
+    fn item(&self) -> Option<(u64, &'a Value)> {
+        let item = self.visit.item()?;
+        let whole = self.control.open.get(&self.visit.whole())?;
+        Some((item, whole.fan.as_ref()?.items.get(usize::try_from(item).ok()?)?))
+    }
+
+    fn evaluate(&self, Expression(source): &Expression) -> Result<Value, SkillError> {
+        self.scope().evaluate(source).map_err(|error| expression_failed(&error))
     }
 
     fn scope(&self) -> &Scope {
-        self.scope.get_or_init(|| scope(self.control))
+        self.scope.get_or_init(|| {
+            let mut root = members(self.control, self.visit.frame());
+            if let Some((index, item)) = self.item() {
+                root.insert("item".to_owned(), item.clone());
+                root.insert("index".to_owned(), Value::from(index));
+            }
+            Scope::new(&root)
+        })
     }
 
     fn render(&self, Template(template): &Template) -> Result<String, SkillError> {
@@ -108,34 +205,64 @@ fn is_reference(data: &Value) -> bool {
 }
 
 /// What the next attempt of `visit` is started with.
-pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Result<AttemptStarted, SkillError> {
-    let values = Values::of(&draft.control);
-    let attempts = draft.control.open.get(visit).map_or(0, |open| open.attempts);
-    let loops = &draft.control.loops;
-    let StepKind::Run(plan) = &step.kind else {
-        let message = format!("step `{}` asks a person and has no command", step.id);
+pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<AttemptStarted, SkillError> {
+    let values = Values::of(draft, visit);
+    let (step, frame) = (at.step, draft.frame(at));
+    let loops = &frame.loops;
+    let StepKind::Run(own) = &step.kind else {
+        let message = format!("step `{}` has no command", step.id);
         return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
     };
-    let mut env = environment(&values, draft.flow.env.iter().chain(&step.env))?;
-    let command = command(&values, plan, &mut env)?;
+    let open = draft.control.open.get(visit);
+    let (verifies, plan) = open.and_then(|open| verify::next(open, step)).unzip();
+    let budget = verify::budget_of_next(open, step);
+    let item = values.item().map(|(index, item)| variables_of(index, item)).unwrap_or_default();
+    let mut env = environment(&values, draft.flow.env.iter().chain(inherited(draft, at)).chain(&step.env))?;
+    env.extend(item);
+    let command = command(&values, plan.unwrap_or(own), &mut env)?;
     Ok(AttemptStarted {
-        attempt: visit.attempt(attempts.saturating_add(1)),
+        attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
         env,
         cwd: step.cwd.as_ref().map_or_else(|| Ok(".".to_owned()), |cwd| value(&values, cwd))?,
         timeout_ms: step.timeout_ms,
-        iteration: loops::iteration(draft.flow, loops, &visit.step),
-        handoff: draft.control.last_handoff.clone(),
-        feedback: loops::feedback(draft.flow, loops, &visit.step).cloned(),
-        sent_back_by: loops::sent_back_by(draft.flow, loops, &visit.step).cloned(),
+        iteration: loops::iteration(at.flow, loops, &visit.step),
+        handoff: last_handoff(draft, at),
+        feedback: loops::feedback(at.flow, loops, &visit.step).cloned(),
+        sent_back_by: loops::sent_back_by(at.flow, loops, &visit.step).cloned(),
         answer: draft.control.last_answer.clone(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
+        reserved: Some(budget).filter(|budget| *budget != Budget::default()),
+        verifies,
     })
 }
 
+/// The environment of the flow that the step stands in, where that is not the run's own.
+fn inherited<'a>(draft: &Draft<'a>, at: &At<'a>) -> &'a [(String, Template)] {
+    if core::ptr::eq(draft.flow, at.flow) { &[] } else { &at.flow.env }
+}
+
+/// The item as a command finds it: text as it is, anything else as compact JSON.
+fn variables_of(index: u64, item: &Value) -> Vec<(String, String)> {
+    let text = item.as_str().map_or_else(|| item.compact(), str::to_owned);
+    vec![("ENVOI_ITEM".to_owned(), text), ("ENVOI_INDEX".to_owned(), index.to_string())]
+}
+
+/// The last hand-off that a step goes on from: in a graph, of what it needs. The first steps of an inner flow go on from what
+/// the step that runs it goes on from.
+fn last_handoff(draft: &Draft<'_>, at: &At<'_>) -> Option<VisitId> {
+    let frame = draft.frame(at);
+    let last = if at.flow.graph { frame.last_of(&at.step.needs) } else { frame.last_handoff.clone() };
+    let from_the_caller = || {
+        let caller = frame.caller.as_ref().filter(|_| at.step.needs.is_empty())?;
+        last_handoff(draft, &draft.at(caller).ok()?)
+    };
+    last.or_else(from_the_caller)
+}
+
 /// The message of a question, filled in.
-pub(crate) fn question(draft: &Draft<'_>, plan: &AskPlan) -> Result<String, SkillError> {
-    let text = Values::of(&draft.control).render(&plan.message)?;
+pub(crate) fn question(draft: &Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Result<String, SkillError> {
+    let text = Values::of(draft, visit).render(&plan.message)?;
     if text.len() > MAX_QUESTION_BYTES {
         let message = format!(
             "the question has {} bytes, and at most {MAX_QUESTION_BYTES} can be put; name a file instead",

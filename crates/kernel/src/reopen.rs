@@ -4,21 +4,36 @@ use crate::{
     advance::advance,
     draft::Draft,
     event::{EndStatus, Event, RunReopened},
+    family::Share,
     ids::{Principal, StepId},
     input::Refusal,
     status::Status,
 };
 
+/// Who has an ended run go on, and what others of its family have used meanwhile.
+pub(crate) struct Reopen {
+    pub(crate) by: Principal,
+    pub(crate) why: Option<String>,
+    pub(crate) elsewhere: Share,
+}
+
+impl Reopen {
+    pub(crate) fn at(self, step: StepId) -> Event {
+        let Self { by, why, elsewhere } = self;
+        Event::RunReopened(RunReopened { by, why, step, elsewhere })
+    }
+}
+
 /// Input: reopen.
-pub(crate) fn reopen(mut draft: Draft<'_>, by: Principal, why: Option<String>) -> Result<Draft<'_>, Refusal> {
-    let status = Status::of(&draft.control).word();
+pub(crate) fn reopen(mut draft: Draft<'_>, reopen: Reopen) -> Result<Draft<'_>, Refusal> {
+    let status = Status::of(draft.flow, &draft.control).word();
     let ended = draft.control.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded);
     let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
     let step = match &ended.stopped_by {
         Some(step) => step.clone(),
         None => last_step(&draft)?,
     };
-    draft.emit(Event::RunReopened(RunReopened { by, why, step }))?;
+    draft.emit(reopen.at(step))?;
     advance(draft)
 }
 

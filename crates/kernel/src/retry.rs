@@ -1,10 +1,11 @@
 //! Which failures are tried again, and after how long.
 //!
 //! Not tried again: a command that cannot be started, a report that is not one, an attempt in doubt (its policy decides),
-//! a cancelled one. Waits double from the shortest to the longest; jitter comes from the attempt's id, so that a decision
+//! a cancelled one, one that used more than its budget (it would again). Waits double from the shortest to the longest; jitter comes from the attempt's id, so that a decision
 //! made twice is the same.
 
 use crate::{
+    budget,
     event::{AttemptSettled, Outcome},
     flow::Retry,
     ids::AttemptId,
@@ -18,7 +19,7 @@ const SHELL_CANNOT_START: [i32; 2] = [126, 127];
 pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
     let code = settled.error.as_ref().map_or("", |error| error.code.as_str());
     match settled.outcome {
-        _ if settled.ok || code.starts_with("SKILL_REPORT_") => false,
+        _ if settled.ok || code.starts_with("SKILL_REPORT_") || code == budget::OVERRUN => false,
         Outcome::Exited { code } => !(through_shell && SHELL_CANNOT_START.contains(&code)),
         Outcome::Signalled { .. } | Outcome::TimedOut => true,
         Outcome::Cancelled | Outcome::CannotStart { .. } | Outcome::InDoubt { .. } => false,

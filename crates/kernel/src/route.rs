@@ -6,12 +6,13 @@
 use crate::{
     bounds,
     control::VisitState,
-    draft::Draft,
-    event::{About, Course, EndStatus, Outcome, RunEnded},
-    flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan, Step},
-    ids::{InterruptId, StepId, VisitId},
+    draft::{At, Draft},
+    event::{About, Course, Done, EndStatus, Outcome, RunEnded},
+    flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan},
+    graph,
+    ids::{FlowId, InterruptId, StepId, VisitId},
     input::Refusal,
-    limit, loops,
+    limit, loops, verify,
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -32,6 +33,12 @@ pub(crate) struct Decided {
     pub(crate) end: Option<RunEnded>,
     /// The answer that decided it.
     pub(crate) answer: Option<InterruptId>,
+    /// With [`Course::Hold`]: the flow, and its step, that a hint leads into.
+    pub(crate) into: Option<(FlowId, StepId)>,
+    /// A person said that the run goes on, although goals are open.
+    pub(crate) past_rounds: bool,
+    /// In a graph: steps that are not to be done, because another branch is taken.
+    pub(crate) instead: Vec<StepId>,
     row: String,
 }
 
@@ -44,7 +51,18 @@ pub(crate) struct Hold {
 
 impl Decided {
     pub(crate) fn new(signal: Signal, course: Course, audit: Value) -> Self {
-        Self { signal, course, audit, hold: None, end: None, answer: None, row: String::new() }
+        Self {
+            signal,
+            course,
+            audit,
+            hold: None,
+            end: None,
+            answer: None,
+            into: None,
+            past_rounds: false,
+            instead: Vec::new(),
+            row: String::new(),
+        }
     }
 
     /// What the text said about success, where it was asked: contract 2's `verification_passed`.
@@ -85,14 +103,20 @@ impl Decided {
     }
 }
 
-/// The step that follows, or the end.
-pub(crate) fn onward(draft: &Draft<'_>, step: &Step) -> Course {
-    draft.flow.after(&step.id).map_or(Course::Complete, |next| Course::Enter(next.id.clone()))
+/// What follows when nothing else is said: the next step, or the end; in a graph, and after an item, that is seen from what
+/// there is.
+pub(crate) fn onward(at: &At<'_>) -> Course {
+    match at.flow.after(at.id()) {
+        _ if at.item.is_some() => Course::Gathered,
+        _ if at.flow.graph => Course::Done(Done::Passed),
+        Some(next) => Course::Enter(next.id.clone()),
+        None => Course::Complete,
+    }
 }
 
-/// How often the loop that `step` closes has gone back.
-pub(crate) fn iteration(draft: &Draft<'_>, step: &StepId) -> u64 {
-    draft.control.loops.get(step).map_or(0, |state| state.iteration)
+/// How often the loop that a step closes has gone back.
+pub(crate) fn iteration(draft: &Draft<'_>, at: &At<'_>) -> u64 {
+    draft.frame(at).loops.get(at.id()).map_or(0, |state| state.iteration)
 }
 
 /// The signal of a branch to `step` of the same flow.
@@ -106,30 +130,36 @@ pub(crate) fn signal_to(step: &StepId, reason: &str) -> Signal {
 pub(crate) fn decide(
     draft: &Draft<'_>,
     visit: &VisitId,
-    step: &Step,
+    at: &At<'_>,
     text: &str,
 ) -> Result<Decided, Refusal> {
-    let input = resolver_input(draft, visit, step, text);
+    let input = resolver_input(draft, visit, at, text);
     let resolution = routing::resolve(&input)
         .map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
     let row = resolution.audit.row.to_owned();
     let audit = resolution.audit.to_value();
     let mut decided = Decided { row, ..Decided::new(resolution.signal, Course::Stop, audit) };
-    decided.course = onward(draft, step);
-    Ok(obey(draft, step, decided))
+    decided.course = onward(at);
+    Ok(obey(draft, at, decided))
 }
 
-fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -> routing::Input {
-    let plan = &step.routing;
-    let settled = draft.control.open.get(visit).and_then(|open| match &open.state {
-        VisitState::Settled(settled) => Some(settled),
-        _ => None,
-    });
-    let exit = settled.and_then(|settled| match settled.outcome {
+fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -> routing::Input {
+    let plan = &at.step.routing;
+    let state = draft.control.open.get(visit).map(|open| &open.state);
+    let (settled, returned) = match state {
+        Some(VisitState::Settled(settled)) => (Some(settled), None),
+        Some(VisitState::Returned(data)) => (None, Some(data)),
+        _ => (None, None),
+    };
+    // The exit code of a verification says whether the step's command ran, not what it stated.
+    let own = draft.control.open.get(visit).is_none_or(|open| verify::verified(open).is_none());
+    let exit = settled.filter(|_| own).and_then(|settled| match settled.outcome {
         Outcome::Exited { code } => Some(code),
         _ => None,
     });
-    let reported = settled.and_then(|settled| settled.data.get("status")).and_then(Value::as_str);
+    let data = settled.map(|settled| &settled.data).or(returned);
+    let reported = data.and_then(|data| data.get("status")).and_then(Value::as_str);
+    let elsewhere = plan.flow_branches.iter().map(|(flow, step)| format!("{flow}/{step}"));
     routing::Input {
         handoff_text: text.to_owned(),
         routing: Some(routing::Routing {
@@ -139,10 +169,10 @@ fn resolver_input(draft: &Draft<'_>, visit: &VisitId, step: &Step, text: &str) -
             max_iterations: plan.max_iterations,
             can_further_iteration_help: plan.can_further_iteration_help,
         }),
-        iteration: iteration(draft, &step.id),
-        flow: Some(draft.flow.id.to_string()),
-        steps: Some(plan.branches.iter().map(ToString::to_string).collect()),
-        hints: !plan.branches.is_empty(),
+        iteration: iteration(draft, at),
+        flow: Some(at.flow.id.to_string()),
+        steps: Some(plan.branches.iter().map(ToString::to_string).chain(elsewhere).collect()),
+        hints: !plan.branches.is_empty() || !plan.flow_branches.is_empty(),
         stated: exit.and_then(|code| plan.status_from_exit.get(&code)).cloned(),
         reported: reported.map(str::to_owned),
     }
@@ -153,12 +183,12 @@ fn gate_target(plan: &RoutingPlan) -> Option<String> {
     if plan.kind == routing::Kind::Linear { plan.success_values.first().cloned() } else { None }
 }
 
-fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
-    let id = &step.id;
+fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+    let id = at.id();
     let reason = decided.signal.reason.clone();
     match decided.signal.decision {
-        Decision::Branch => branch(draft, step, decided),
-        Decision::Loop if decided.row == EXHAUSTED => match step.routing.on_exhausted {
+        Decision::Branch => branch(draft, at, decided),
+        Decision::Loop if decided.row == EXHAUSTED => match at.step.routing.on_exhausted {
             OnExhausted::Proceed => decided,
             OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
             OnExhausted::Ask => {
@@ -168,62 +198,76 @@ fn obey(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
             }
         },
         // An unknown hint beside an unfinished loop: rounds are left, and a person is needed.
-        Decision::Loop if decided.signal.needs_human => review(step, decided),
-        Decision::Loop => go_back(draft, step, loops::back_target(step), decided),
-        Decision::Terminate => match step.routing.on_blocked {
+        Decision::Loop if decided.signal.needs_human => review(at, decided),
+        Decision::Loop => go_back(draft, at, loops::back_target(at.step), decided),
+        Decision::Terminate => match at.step.routing.on_blocked {
             OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),
             OnBlocked::Ask => {
                 let question = format!("Step `{id}` cannot get further: {reason}. Proceed, again, or stop?");
                 decided.holding(About::Blocked, question)
             }
         },
-        Decision::Advance if decided.signal.needs_human => review(step, decided),
+        Decision::Advance if decided.signal.needs_human => review(at, decided),
         Decision::Advance => decided,
     }
 }
 
-fn review(step: &Step, decided: Decided) -> Decided {
+fn review(at: &At<'_>, decided: Decided) -> Decided {
     let question =
-        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", step.id, decided.signal.reason);
+        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", at.id(), decided.signal.reason);
     decided.holding(About::Review, question)
 }
 
-fn branch(draft: &Draft<'_>, step: &Step, decided: Decided) -> Decided {
+fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let plan = &at.step.routing;
     let route = decided.signal.route.as_ref();
-    let elsewhere =
-        route.and_then(|route| route.flow.as_deref()).is_some_and(|flow| flow != draft.flow.id.as_str());
+    let flow = route.and_then(|route| route.flow.as_deref()).filter(|flow| *flow != at.flow.id.as_str());
     let named = route.and_then(|route| StepId::new(route.step_id.as_str()).ok());
-    let Some(target) = named.filter(|target| !elsewhere && step.routing.branches.contains(target)) else {
-        return review(step, decided);
-    };
-    go(draft, step, &target, decided)
-}
-
-/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes.
-pub(crate) fn go(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
-    if draft.flow.position(target) > draft.flow.position(&step.id) {
-        decided.course = Course::Enter(target.clone());
-        return decided;
-    }
-    let max = step.routing.max_iterations;
-    if iteration(draft, &step.id) < max {
-        return go_back(draft, step, target, decided);
-    }
-    let reason = format!("Max iterations ({max}) exhausted by hints to earlier steps");
-    match step.routing.on_exhausted {
-        OnExhausted::Proceed => {
-            decided.course = onward(draft, step);
+    match (flow, named) {
+        (None, Some(target)) if plan.branches.contains(&target) => go(draft, at, &target, decided),
+        (Some(flow), Some(target)) => {
+            let known = plan.flow_branches.iter().find(|(id, step)| id.as_str() == flow && *step == target);
+            let Some(into) = known else { return review(at, decided) };
+            (decided.course, decided.into) = (Course::Hold, Some(into.clone()));
             decided
         }
-        OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, &step.id),
+        _ => review(at, decided),
+    }
+}
+
+/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes. In a graph, what else
+/// the step could have led to is not done.
+pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
+    if !graph::is_back(at.flow, at.id(), target) {
+        if at.flow.graph {
+            let others = graph::dependents(at.flow, at.id()).map(|step| &step.id);
+            let not_taken = |id: &&StepId| *id != target && at.step.routing.branches.contains(*id);
+            decided.instead = others.filter(not_taken).cloned().collect();
+            decided.course = Course::Done(Done::Passed);
+        } else {
+            decided.course = Course::Enter(target.clone());
+        }
+        return decided;
+    }
+    let max = at.step.routing.max_iterations;
+    if iteration(draft, at) < max {
+        return go_back(draft, at, target, decided);
+    }
+    let reason = format!("Max iterations ({max}) exhausted by hints to earlier steps");
+    match at.step.routing.on_exhausted {
+        OnExhausted::Proceed => {
+            decided.course = onward(at);
+            decided
+        }
+        OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, at.id()),
         OnExhausted::Ask => {
-            let question = format!("{reason} in step `{}`. Proceed, or stop?", step.id);
+            let question = format!("{reason} in step `{}`. Proceed, or stop?", at.id());
             decided.holding(About::Exhausted, question)
         }
     }
 }
 
-pub(crate) fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decided: Decided) -> Decided {
+pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
     match loop_bound(draft) {
         Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
             decided.course = Course::Hold;
@@ -232,7 +276,7 @@ pub(crate) fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decid
             decided
         }
         Some(reached) => {
-            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, &step.id)
+            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, at.id())
         }
         None => {
             decided.course = Course::LoopBack(target.clone());
@@ -242,10 +286,10 @@ pub(crate) fn go_back(draft: &Draft<'_>, step: &Step, target: &StepId, mut decid
 }
 
 /// Whether another round of `step` is within its bounds; names the bound if not.
-pub(crate) fn may_go_again(draft: &Draft<'_>, step: &Step) -> Result<(), String> {
-    let max = step.routing.max_iterations;
-    if iteration(draft, &step.id) >= max {
-        return Err(format!("max_iterations {max} of step `{}`", step.id));
+pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), String> {
+    let max = at.step.routing.max_iterations;
+    if iteration(draft, at) >= max {
+        return Err(format!("max_iterations {max} of step `{}`", at.id()));
     }
     loop_bound(draft).map_or(Ok(()), |reached| Err(reached.reason))
 }

@@ -1,16 +1,22 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    advance, answer, ask, cancel,
-    control::{ApplyError, Control, VisitState},
+    accounts, advance, answer, ask, cancel,
+    control::{ApplyError, Control},
     draft::Draft,
-    event::{AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunStarted},
+    event::{
+        AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked, RunStarted,
+    },
     expire,
-    flow::{Flow, Limits},
-    ids::{AttemptId, InterruptId, Seq, VisitId},
+    family::Share,
+    flow::{Flow, Limits, Step},
+    fork,
+    ids::{AttemptId, InterruptId, RunId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
-    projection, raise, reopen, settle, start,
+    projection, raise,
+    reopen::{self, Reopen},
+    settle, start,
     status::Status,
     timer,
 };
@@ -24,6 +30,8 @@ pub struct Run {
     flow: Arc<Flow>,
     control: Control,
     envelope: Envelope,
+    /// What each step has used; no decision reads it.
+    by_step: BTreeMap<String, Ledger>,
 }
 
 /// A journal that is not this run's, or a snapshot that cannot be read.
@@ -44,13 +52,14 @@ pub enum ReplayError {
 struct Snapshot {
     control: Control,
     envelope: Envelope,
+    by_step: BTreeMap<String, Ledger>,
 }
 
 impl Run {
     /// A run of `flow` before its first event.
     #[must_use]
     pub fn new(flow: Arc<Flow>) -> Self {
-        Self { flow, control: Control::default(), envelope: Envelope::default() }
+        Self { flow, control: Control::default(), envelope: Envelope::default(), by_step: BTreeMap::new() }
     }
 
     /// The run that these records made; the same code as living through them.
@@ -68,7 +77,8 @@ impl Run {
     /// The state as bytes, for a snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
-        let snapshot = Snapshot { control: self.control.clone(), envelope: self.envelope.clone() };
+        let (control, envelope) = (self.control.clone(), self.envelope.clone());
+        let snapshot = Snapshot { control, envelope, by_step: self.by_step.clone() };
         serde_json::to_vec(&snapshot).unwrap_or_default()
     }
 
@@ -77,12 +87,12 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { control, envelope } = serde_json::from_slice(snapshot)
+        let Snapshot { control, envelope, by_step } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
         if control.started.as_ref().is_some_and(|started| started.flow_digest != flow.digest) {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         }
-        Ok(Self { flow, control, envelope })
+        Ok(Self { flow, control, envelope, by_step })
     }
 
     /// Says what `input` would cause, and changes nothing.
@@ -97,6 +107,7 @@ impl Run {
         let draft = |slot| Draft::new(&self.flow, &self.control, now, slot);
         let decided = match input {
             Input::Start(begin) => start::start(draft(begin.slot.clone()), *begin),
+            Input::Fork(given) => fork::fork(draft(None), *given),
             Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
             Input::Settled { result, slot } => settle::settled(draft(slot), *result),
             Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
@@ -104,11 +115,14 @@ impl Run {
             Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
             Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
             Input::TimerDue { timer, slot } => timer::due(draft(slot), timer),
-            Input::Raise { more, by, why, request, slot } => {
-                raise::raise(draft(slot), more, by, why, request)
+            Input::Raise { more, by, why, request, elsewhere, slot } => {
+                let reopen = Reopen { by, why, elsewhere };
+                raise::raise(draft(slot), more, request, reopen)
             }
             Input::Cancel { by } => cancel::cancel(draft(None), by),
-            Input::Reopen { by, why, slot } => reopen::reopen(draft(slot), by, why),
+            Input::Reopen { by, why, elsewhere, slot } => {
+                reopen::reopen(draft(slot), Reopen { by, why, elsewhere })
+            }
         }?;
         Ok(decided.finish())
     }
@@ -116,8 +130,10 @@ impl Run {
     fn check_phase(&self, input: &Input) -> Result<(), Refusal> {
         let status = self.status();
         match (input, &status) {
-            (Input::Start(_), _) if self.control.started.is_some() => Err(Refusal::AlreadyStarted),
-            (Input::Start(_), _) => Ok(()),
+            (Input::Start(_) | Input::Fork(_), _) if self.control.started.is_some() => {
+                Err(Refusal::AlreadyStarted)
+            }
+            (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.started.is_none() => Err(Refusal::NotStarted),
             (Input::Reopen { .. } | Input::Settled { .. }, Status::Ended(_)) => Ok(()),
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
@@ -131,7 +147,9 @@ impl Run {
     /// # Errors
     /// [`ApplyError`] when the event cannot follow; the state is then not to be used further.
     pub fn apply(&mut self, record: &Record) -> Result<(), ApplyError> {
+        let used = self.control.ledger.clone();
         self.control.apply(&self.flow, record)?;
+        accounts::charge(&mut self.by_step, &record.event, &self.control.ledger.beyond(&used));
         projection::apply(&mut self.envelope, &self.flow, &self.control, record);
         Ok(())
     }
@@ -142,13 +160,13 @@ impl Run {
         if self.control.ended.is_some() {
             return Wants::default();
         }
-        let ready = self.control.open.iter().filter(|(_, visit)| visit.state == VisitState::Ready);
         Wants {
             attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
-            ready: ready.map(|(id, _)| id.clone()).collect(),
+            ready: self.control.ready(&self.flow).cloned().collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
+            ending: self.control.ending.keys().cloned().collect(),
             cancelling: self.control.cancelling.is_some(),
         }
     }
@@ -156,7 +174,7 @@ impl Run {
     /// How the run stands.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status::of(&self.control)
+        Status::of(&self.flow, &self.control)
     }
 
     /// Contract 3 of this run, true after each [`Run::apply`].
@@ -171,17 +189,30 @@ impl Run {
         &self.flow
     }
 
+    /// The flow that holds a visit: the run's own, or one that a step runs.
+    #[must_use]
+    pub fn flow_of(&self, visit: &VisitId) -> &Arc<Flow> {
+        let inner = self.control.flow_id(visit.frame());
+        inner.and_then(|id| self.flow.flows.get(id)).unwrap_or(&self.flow)
+    }
+
+    /// The step of a visit.
+    #[must_use]
+    pub fn step(&self, visit: &VisitId) -> Option<&Step> {
+        self.flow_of(visit).step(&visit.step)
+    }
+
     /// How the run began; `None` before its first event.
     #[must_use]
     pub fn started(&self) -> Option<&RunStarted> {
         self.control.started.as_deref()
     }
 
-    /// What a live attempt was started with.
+    /// What an attempt was started with that is live, or was given up and is being ended.
     #[must_use]
     pub fn attempt(&self, id: &AttemptId) -> Option<&Arc<AttemptStarted>> {
-        let visit = self.control.open.get(&id.visit)?;
-        visit.plan.as_ref().filter(|plan| plan.attempt == *id)
+        let open = self.control.open.get(&id.visit).and_then(|visit| visit.plan.as_ref());
+        open.filter(|plan| plan.attempt == *id).or_else(|| self.control.ending.get(id))
     }
 
     /// Questions that are open, oldest first.
@@ -196,7 +227,7 @@ impl Run {
     /// What an open question takes, the most usual first; another round may still be refused past a bound.
     #[must_use]
     pub fn accepts(&self, raised: &InterruptRaised) -> Vec<Choice> {
-        self.flow.step(&raised.visit.step).map(|step| answer::accepts(step, raised)).unwrap_or_default()
+        self.step(&raised.visit).map(|step| answer::accepts(step, raised)).unwrap_or_default()
     }
 
     /// Approvals of an open question that needs more than one, in the order in which they came.
@@ -231,10 +262,62 @@ impl Run {
         }
     }
 
-    /// What the run has used.
+    /// The most rounds of a run with goals: those of the flow, and what people have added.
+    #[must_use]
+    pub fn max_rounds(&self) -> Option<u64> {
+        let goals = self.flow.goals.as_ref()?;
+        Some(goals.max_rounds.saturating_add(self.control.raised.rounds))
+    }
+
+    /// What the run has used, and what others of its family had when it last began or went on: what its bounds are
+    /// tested with.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.control.ledger
+    }
+
+    /// What people have added to the bounds.
+    #[must_use]
+    pub fn raised(&self) -> &Ledger {
+        &self.control.raised
+    }
+
+    /// What it has used and been given itself: for all but forks that is everything it knows of.
+    #[must_use]
+    pub fn own_share(&self) -> Share {
+        self.known_share().beyond(&self.control.inherited)
+    }
+
+    /// What it knows to have been used by its family, and added to its bounds.
+    #[must_use]
+    pub fn known_share(&self) -> Share {
+        Share { used: self.control.ledger.clone(), raised: self.control.raised.clone() }
+    }
+
+    /// How it was forked, if it is a fork.
+    #[must_use]
+    pub fn forked(&self) -> Option<&RunForked> {
+        self.control.forked.as_deref()
+    }
+
+    /// The run that it goes back to by forks: itself, if it is none. `None` before its first event.
+    #[must_use]
+    pub fn root(&self) -> Option<&RunId> {
+        let own = self.control.started.as_deref().map(|started| &started.run);
+        self.forked().map(|forked| &forked.root).or(own)
+    }
+
+    /// What live attempts have set aside of it: their budgets.
+    #[must_use]
+    pub fn reserved(&self) -> Ledger {
+        self.control.accounts.reserved()
+    }
+
+    /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
+    /// is what it has used itself ([`Run::own_share`]).
+    #[must_use]
+    pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
+        &self.by_step
     }
 
     /// The time of the last event; the run's own time never goes below it.

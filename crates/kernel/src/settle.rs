@@ -5,14 +5,16 @@
 
 use crate::{
     advance::advance,
+    budget,
     conclude::{self, Conclusion},
     control::VisitState,
-    draft::Draft,
+    draft::{At, Draft},
     event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
-    flow::{InDoubtPolicy, Step},
-    ids::AttemptId,
+    flow::{Budget, InDoubtPolicy, Step},
+    ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
     retry,
+    verify::{self, Said},
 };
 use envoi_contract::{
     json::{Object, Value},
@@ -30,17 +32,29 @@ const MAX_DATA_BYTES: usize = 64 * 1024;
 pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
-    let step = draft.step(&attempt.visit.step)?;
-    let verdict = judge(step, &result);
+    let at = draft.at(&attempt.visit)?;
+    let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
+    let verified = open.and_then(verify::verified).cloned();
+    let said = open.and_then(|open| verify::said(open, &result.outcome));
+    let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
+    let verdict = budget::hold(verdict, reserved(&draft, &attempt));
+    let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
-    let settled = record(result, &verdict, late);
+    let settled = AttemptSettled {
+        given_up: draft.control.ending.contains_key(&attempt),
+        flow: flow_beside_the_runs_own(&at),
+        ..record(result, &verdict, late)
+    };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if late {
-        return Ok(draft);
+        return advance(draft);
     }
     match verdict.error {
+        _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
+            verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
-        Some(_) if try_again(&mut draft, step, &settled)? => {}
+        Some(_) if try_again(&mut draft, at.step, &settled)? => {}
         Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
     }
     advance(draft)
@@ -52,13 +66,15 @@ pub(crate) fn in_doubt<'a>(
     attempt: &AttemptId,
     evidence: Value,
 ) -> Result<Draft<'a>, Refusal> {
-    if !is_live(&draft, attempt)? {
+    let given_up = draft.control.ending.contains_key(attempt);
+    if !is_live(&draft, attempt)? && !given_up {
         return Err(Refusal::NotLive { attempt: attempt.clone() });
     }
-    let step = draft.step(&attempt.visit.step)?;
+    let at = draft.at(&attempt.visit)?;
+    let step = at.step;
     let error = doubt(attempt);
     let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
-    draft.emit(Event::AttemptSettled(Box::new(AttemptSettled {
+    let settled = AttemptSettled {
         attempt: attempt.clone(),
         outcome: Outcome::InDoubt { evidence: evidence.clone() },
         ok: false,
@@ -71,10 +87,22 @@ pub(crate) fn in_doubt<'a>(
         started_at: draft.now,
         duration_ms: ran_ms,
         warnings: Vec::new(),
-        late: false,
+        late: given_up,
+        given_up,
+        flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
-    })))?;
-    if draft.control.cancelling.is_some() {
+    };
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if given_up {
+        return advance(draft);
+    }
+    if let Some(open) = draft.control.open.get(&attempt.visit)
+        && let Some(said) = verify::said(open, &settled.outcome)
+    {
+        verify::follow(&mut draft, &settled, said, "")?;
+        return advance(draft);
+    }
+    if draft.control.winds_down() {
         conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
         return advance(draft);
     }
@@ -82,9 +110,11 @@ pub(crate) fn in_doubt<'a>(
         "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
     );
     match &step.on_in_doubt {
-        InDoubtPolicy::Ask | InDoubtPolicy::Verify(_) => {
+        InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }
+        // The next attempt is the verification.
+        InDoubtPolicy::Verify(_) => {}
         InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
         InDoubtPolicy::Rerun => {
             let question =
@@ -121,18 +151,27 @@ fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
     Err(Refusal::NotLive { attempt: attempt.clone() })
 }
 
-fn judge(step: &Step, result: &AttemptResult) -> Verdict {
+/// What a live attempt was started with as its budget.
+fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
+    let plan = draft.control.open.get(&attempt.visit)?.plan.as_ref()?;
+    plan.reserved.filter(|_| plan.attempt == *attempt)
+}
+
+/// A verdict on an attempt; `own` says whether it did the step's own work, whose exit codes may state something.
+fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     if let Outcome::CannotStart { reason } = &result.outcome {
         let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
         return Verdict { ok: false, error: Some(error), report: None };
     }
     let (exit, signal) = match result.outcome {
-        Outcome::Exited { code } if step.routing.status_from_exit.contains_key(&code) => (Some(0), None),
+        Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
+            (Some(0), None)
+        }
         Outcome::Exited { code } => (Some(code), None),
         Outcome::Signalled { signal } => (None, Some(signal)),
         _ => (None, None),
     };
-    skill_report::judge(&Observed {
+    let verdict = skill_report::judge(&Observed {
         exit,
         signal,
         timed_out: result.outcome == Outcome::TimedOut,
@@ -140,7 +179,14 @@ fn judge(step: &Step, result: &AttemptResult) -> Verdict {
         stderr: &result.stderr_tail,
         report_text: result.report.as_deref(),
         declared: step.skill.is_some(),
-    })
+    });
+    match &result.misfit {
+        Some(message) if verdict.ok => {
+            let error = SkillError { code: "OUTPUT_INVALID".to_owned(), message: message.clone() };
+            Verdict { ok: false, error: Some(error), ..verdict }
+        }
+        _ => verdict,
+    }
 }
 
 fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {
@@ -160,8 +206,14 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         duration_ms: result.duration_ms,
         warnings: result.warnings,
         late,
+        given_up: false,
+        flow: None,
         workspace_digest: result.workspace_digest,
     }
+}
+
+fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
+    (!at.scope.is_empty()).then(|| at.flow.id.clone())
 }
 
 /// Data over the limit is a reference to the report that holds it.
@@ -183,7 +235,7 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
     let shell = open.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Shell(_)));
     let spent = open.failures >= step.retry.attempts;
-    if spent || draft.control.cancelling.is_some() || !retry::may_help(settled, shell) {
+    if spent || draft.control.winds_down() || !retry::may_help(settled, shell) {
         return Ok(false);
     }
     let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);

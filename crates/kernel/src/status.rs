@@ -3,6 +3,7 @@
 use crate::{
     control::{Control, VisitState},
     event::{About, EndStatus, RunEnded},
+    flow::Flow,
 };
 
 /// How a run stands (the table in `docs/exit-codes.md`).
@@ -20,15 +21,18 @@ pub enum Status {
 }
 
 impl Status {
-    pub(crate) fn of(control: &Control) -> Self {
+    pub(crate) fn of(flow: &Flow, control: &Control) -> Self {
         if let Some(ended) = &control.ended {
             return Self::Ended(ended.clone());
         }
         let asked = !control.interrupts.is_empty();
-        let moving = control
-            .open
-            .values()
-            .any(|visit| !matches!(visit.state, VisitState::InDoubt | VisitState::Asked));
+        let waits = |state: &VisitState| match state {
+            VisitState::InDoubt | VisitState::Asked | VisitState::Fan | VisitState::Inside => true,
+            // A bound that is reached holds up everything that has not begun.
+            VisitState::Ready => control.ready(flow).next().is_none(),
+            _ => false,
+        };
+        let moving = !control.ending.is_empty() || control.open.values().any(|visit| !waits(&visit.state));
         if asked && !moving {
             let in_doubt = control.interrupts.values().any(|raised| raised.about == About::InDoubt);
             return Self::Waiting { in_doubt };

@@ -12,7 +12,7 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Digest {
     let control = &draft.control;
     let mut text = format!("flow {}\n", draft.flow.digest);
     let last = control.last_handoff.as_ref().and_then(|visit| {
-        let result = control.steps.get(&visit.step)?.last.as_deref()?;
+        let result = control.frame(visit.frame()).steps.get(&visit.step)?.last.as_deref()?;
         let bytes = serde_json::to_vec(result).unwrap_or_default();
         Some(format!("handoff {visit} {}\n", Digest::of(&bytes)))
     });

@@ -3,9 +3,8 @@
 use crate::{
     conclude::{self, Told},
     diversion,
-    draft::Draft,
+    draft::{At, Draft},
     event::{Choice, Course, InterruptAnswered, InterruptRaised},
-    flow::Step,
     input::Refusal,
     loops,
     route::{self, Decided},
@@ -23,18 +22,18 @@ pub(crate) fn conclude(
     answered: &InterruptAnswered,
 ) -> Result<(), Refusal> {
     let said = answered.text.clone();
-    let step = draft.step(&raised.visit.step)?;
+    let at = &draft.at(&raised.visit)?;
     let (told, mut decided) = match answered.choice {
-        Choice::Deny => denied(draft, step, said),
+        Choice::Deny => denied(draft, at, said),
         Choice::Again => {
-            let target = loops::back_target(step);
+            let target = loops::back_target(at.step);
             let signal = Signal::new(Decision::Loop, "Answered: again", "1.0");
             let decided = Decided::new(signal, Course::Stop, Value::Null);
-            (Told::succeeded(said), route::go_back(draft, step, target, decided))
+            (Told::succeeded(said), route::go_back(draft, at, target, decided))
         }
         _ => {
             let signal = Signal::new(Decision::Advance, "Answered", "1.0");
-            (Told::succeeded(said), Decided::new(signal, route::onward(draft, step), Value::Null))
+            (Told::succeeded(said), Decided::new(signal, route::onward(at), Value::Null))
         }
     };
     decided.audit = audit(answered);
@@ -43,17 +42,17 @@ pub(crate) fn conclude(
 }
 
 /// A denial is a path of its own: to the step that the flow names, else the run fails.
-pub(crate) fn denied(draft: &Draft<'_>, step: &Step, said: String) -> (Told, Decided) {
-    let on_deny = step.asks().and_then(|plan| plan.on_deny.as_ref());
-    if let Some(target) = on_deny.filter(|target| diversion::may_lead(draft, step, target)) {
+pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, said: String) -> (Told, Decided) {
+    let on_deny = at.step.asks().and_then(|plan| plan.on_deny.as_ref());
+    if let Some(target) = on_deny.filter(|target| diversion::may_lead(draft, at, target)) {
         let signal = route::signal_to(target, "Denied");
         let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
-        return (Told::succeeded(said), route::go(draft, step, target, decided));
+        return (Told::succeeded(said), route::go(draft, at, target, decided));
     }
     let error = SkillError { code: "DENIED".to_owned(), message: said.clone() };
     let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
     let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
-    decided.end = diversion::end(&draft.control.diverted);
+    decided.end = diversion::end(&draft.frame(at).diverted);
     (Told::failed(said, &error), decided)
 }
 

@@ -194,6 +194,8 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
         // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
         flow_name: folder.join(format!("{}.yaml", flow.id)).to_string_lossy().into_owned(),
         flow_text: flow.text,
+        // A registered flow is one file; flows that it would name are not there.
+        flow_parts: std::collections::BTreeMap::new(),
         inputs: wanted.inputs,
         workspace: wanted.workspace,
         yes_to: wanted.yes_to,

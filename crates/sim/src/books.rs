@@ -11,6 +11,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Flow, Record, Run,
     event::{AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome},
+    flow::{Budget, InDoubtPolicy},
     ids::{AttemptId, InterruptId, RunId, VisitId},
     ledger::{Cost, Ledger},
 };
@@ -18,6 +19,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+
+/// Calls, time and cost.
+type Used = (u64, u64, Cost);
 
 /// See the module.
 pub(crate) struct Books {
@@ -42,6 +46,12 @@ pub(crate) struct Books {
     /// All that were put.
     put: BTreeSet<InterruptId>,
     raised: Ledger,
+    /// Budgets of live attempts.
+    reserved: BTreeMap<AttemptId, Budget>,
+    /// What attempts in doubt were charged with.
+    doubted: BTreeMap<AttemptId, Used>,
+    /// Attempts in doubt that a command is to verify next.
+    unverified: BTreeMap<VisitId, AttemptId>,
     pub(crate) votes: u64,
     pub(crate) expired: u64,
     /// Whether it asked anything that lapses: how it goes on may then depend on who is faster.
@@ -70,6 +80,9 @@ impl Books {
             asked: BTreeMap::new(),
             put: BTreeSet::new(),
             raised: Ledger::default(),
+            reserved: BTreeMap::new(),
+            doubted: BTreeMap::new(),
+            unverified: BTreeMap::new(),
             votes: 0,
             expired: 0,
             timed: false,
@@ -192,20 +205,51 @@ impl Books {
         holds(first, "no attempt is started twice", || format!("{}: {attempt}", self.id))?;
         let open = !self.handoffs.contains(&attempt.visit);
         holds(open, "a visible visit never runs again", || format!("{}: {attempt}", self.id))?;
+        let unverified = self.unverified.remove(&attempt.visit);
+        holds(started.verifies == unverified, "what is to be verified is not run again before that", || {
+            format!("{}: {attempt} begins, and {unverified:?} is to be verified", self.id)
+        })?;
         let limits = self.replayed.flow().limits.clone();
         let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
         let more = &self.raised;
         let below =
             |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max.saturating_add(more));
         let within = below(hops.saturating_sub(1), limits.agent_hops, more.agent_hops)
-            && below(self.llm_calls, limits.llm_calls, more.llm_calls)
             && below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms)
-            && limits.cost.is_none_or(|max| self.cost < max.saturating_add(more.cost));
-        holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))
+            && self.leaves_room(started.reserved.unwrap_or_default());
+        holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))?;
+        let step = self.replayed.flow().step(&attempt.visit.step);
+        let own = started.verifies.is_none();
+        let budget = step.map(|step| step.budget).filter(|budget| own && *budget != Budget::default());
+        holds(started.reserved == budget, "a budget is reserved before a start", || {
+            format!("{}: {attempt}: {:?}", self.id, started.reserved)
+        })?;
+        self.reserved.extend(budget.map(|budget| (attempt.clone(), budget)));
+        Ok(())
+    }
+
+    /// With what the live attempts may still use, one with this budget stays within the bounds of calls and cost.
+    fn leaves_room(&self, budget: Budget) -> bool {
+        let (limits, more) = (&self.replayed.flow().limits, &self.raised);
+        let mut taken = (self.llm_calls, self.cost);
+        for other in self.reserved.values() {
+            taken.0 = taken.0.saturating_add(other.llm_calls.unwrap_or(0));
+            taken.1 = taken.1.saturating_add(other.cost.unwrap_or_default());
+        }
+        let calls = limits.llm_calls.is_none_or(|max| {
+            let max = max.saturating_add(more.llm_calls);
+            budget.llm_calls.map_or(taken.0 < max, |wanted| taken.0.saturating_add(wanted) <= max)
+        });
+        let cost = limits.cost.is_none_or(|max| {
+            let max = max.saturating_add(more.cost);
+            budget.cost.map_or(taken.1 < max, |wanted| taken.1.saturating_add(wanted) <= max)
+        });
+        calls && cost
     }
 
     fn attempt_settled(&mut self, settled: &AttemptSettled) -> Result<(), Violation> {
         let attempt = &settled.attempt;
+        self.charge(settled)?;
         if settled.late {
             return Ok(());
         }
@@ -213,12 +257,36 @@ impl Books {
         holds(known, "an attempt settles once, after its start", || format!("{}: {attempt}", self.id))?;
         if matches!(settled.outcome, Outcome::InDoubt { .. }) {
             self.in_doubt = self.in_doubt.saturating_add(1);
+            let step = self.replayed.flow().step(&attempt.visit.step);
+            let policy = step.map(|step| &step.on_in_doubt);
+            let verifies = self.started.get(attempt).is_some_and(|started| started.verifies.is_some());
+            if matches!(policy, Some(InDoubtPolicy::Verify(_))) && !verifies {
+                self.unverified.insert(attempt.visit.clone(), attempt.clone());
+            }
         }
+        Ok(())
+    }
+
+    /// What an attempt used; one in doubt may have used all that it had.
+    fn charge(&mut self, settled: &AttemptSettled) -> Result<(), Violation> {
+        let budget = self.reserved.remove(&settled.attempt).unwrap_or_default();
         let calls = settled.metrics.get("llm_calls").and_then(|calls| calls.as_u53()).unwrap_or(0);
         let cost = settled.metrics.get("cost_usd").and_then(|cost| cost.as_str()).and_then(Cost::parse);
-        self.llm_calls = self.llm_calls.saturating_add(calls);
-        self.cost = self.cost.saturating_add(cost.unwrap_or_default());
-        self.wall_time_ms = self.wall_time_ms.saturating_add(settled.duration_ms);
+        let mut used = (calls, settled.duration_ms, cost.unwrap_or_default());
+        if matches!(settled.outcome, Outcome::InDoubt { .. }) {
+            used = (budget.llm_calls.unwrap_or(0), settled.duration_ms, budget.cost.unwrap_or_default());
+            self.doubted.insert(settled.attempt.clone(), used);
+        } else if settled.late {
+            let (calls, time, cost) = self.doubted.remove(&settled.attempt).unwrap_or_default();
+            used = (used.0.saturating_sub(calls), used.1.saturating_sub(time), used.2.saturating_sub(cost));
+        } else {
+            let over = budget.llm_calls.is_some_and(|max| used.0 > max)
+                || budget.cost.is_some_and(|max| used.2 > max);
+            holds(!(over && settled.ok), "an overrun is a failure", || settled.attempt.to_string())?;
+        }
+        self.llm_calls = self.llm_calls.saturating_add(used.0);
+        self.wall_time_ms = self.wall_time_ms.saturating_add(used.1);
+        self.cost = self.cost.saturating_add(used.2);
         Ok(())
     }
 

@@ -57,7 +57,11 @@ pub(crate) fn wanted(
     let run = &books.replayed;
     if let Status::Ended(ended) = run.status() {
         let again = ended.terminal_reason != "completed" && books.reopened < planned.reopenings;
-        return again.then(|| Ask::Reopen { by: person(), why: Some("once more".to_owned()) });
+        return again.then(|| Ask::Reopen {
+            by: person(),
+            why: Some("once more".to_owned()),
+            elsewhere: Default::default(),
+        });
     }
     if planned.cancel_after.is_some_and(|events| run.next_seq() >= events) && !books.cancelled {
         return Some(Ask::Cancel { by: person() });

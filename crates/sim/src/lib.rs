@@ -5,6 +5,7 @@
 //! real ones; processes, files, sockets and SQLite are not here.
 
 mod books;
+mod budgets;
 mod calls;
 mod dice;
 mod driver;

@@ -1,6 +1,7 @@
 //! What a seed stands for: which runs there are, what people will do with them, how many attempts may run at once.
 
 use crate::{
+    budgets,
     dice::Dice,
     flows::{self, Sample},
     questions,
@@ -78,9 +79,15 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
     let Sample { text, loaded } = flows::sample(dice)?;
     let mut flow = loaded.flow;
     questions::into(&mut flow, dice);
+    budgets::into(&mut flow, dice);
     let flow = Arc::new(flow);
-    let pinned =
-        PinnedFlow { digest: flow.digest, language: loaded.language, name: "flow.yaml".to_owned(), text };
+    let pinned = PinnedFlow {
+        digest: flow.digest,
+        language: loaded.language,
+        name: "flow.yaml".to_owned(),
+        text,
+        parts: loaded.parts,
+    };
     Some(Planned {
         id: RunId::new(format!("run_{number}")).ok()?,
         flow,

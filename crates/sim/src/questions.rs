@@ -86,7 +86,7 @@ pub(crate) fn answer(run: &Run, raised: &InterruptRaised, choice: Choice, who: W
         Who::Same => votes.saturating_sub(1),
     };
     let actor = PEOPLE.get(next).copied().unwrap_or("zoe").to_owned();
-    let step = run.flow().step(&raised.visit.step);
+    let step = run.step(&raised.visit);
     let plan = step.and_then(Step::asks).filter(|_| raised.about == About::Ask);
     let form = plan.is_some_and(|plan| plan.schema.is_some());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond);

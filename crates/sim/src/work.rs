@@ -59,6 +59,7 @@ impl Work {
             report_blob: self.report.as_ref().map(|report| blob(report.as_bytes())),
             files: Vec::new(),
             warnings: Vec::new(),
+            misfit: None,
             workspace_digest: None,
         }
     }

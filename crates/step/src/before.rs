@@ -3,7 +3,7 @@
 //! Evidence for the comparison afterwards, by the supervisor or, if that did not live so long, by the engine.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ pub(crate) struct Before {
     pub(crate) files: Digests,
     /// The file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
+    /// There was an earlier attempt to look back beyond, and nobody knows what there was before it.
+    #[serde(skip)]
+    pub(crate) earlier_is_unknown: bool,
     /// What the files held; the supervisor alone knows it.
     #[serde(skip)]
     pub(crate) kept: Kept,
@@ -36,16 +39,26 @@ impl Before {
         let watched = spec.watched().map_err(|error| error.to_string())?;
         let mut keeper = Keeper::new(dir);
         let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
+        let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
         Ok(Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
             never: spec.never.clone(),
-            files,
+            earlier_is_unknown: !spec.artifacts.is_empty() && matches!(earlier, Some(None)),
+            // Of what was kept only that is handed over which is what these digests say: it has not changed since.
+            files: earlier.flatten().unwrap_or(files),
             output_option: report::stamp(spec)
                 .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
             kept: keeper.finish(),
         })
+    }
+
+    /// What there was before an earlier attempt that watched the same files.
+    fn of_earlier(spec: &Spec, folder: &Path) -> Option<Digests> {
+        let earlier = Self::read(&AttemptDir::new(folder)).ok()?;
+        let is_same = earlier.workspace == spec.workspace && earlier.artifacts == spec.artifacts;
+        is_same.then_some(earlier.files)
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.

@@ -57,6 +57,9 @@ pub struct Spec {
     /// Absolute folders in which nothing ever matches either, such as the store's own. Compared as folders, not as names.
     #[serde(default)]
     pub never: Vec<PathBuf>,
+    /// The folder of an earlier attempt: what has changed since before that one is handed over as changed by this one.
+    #[serde(default)]
+    pub since: Option<PathBuf>,
     /// From the start of the command to its TERM; none, no limit.
     pub timeout_ms: Option<u64>,
     /// From TERM to KILL.

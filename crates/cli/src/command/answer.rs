@@ -160,7 +160,7 @@ fn filled(
     choice: Choice,
     given: Option<&Form>,
 ) -> Result<Option<Value>, Failure> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());

@@ -3,6 +3,7 @@
 use super::run::read_flow;
 use crate::{
     failure::{BAD_INPUT, Failure},
+    flow_files::Beside,
     output,
 };
 use std::{io::IsTerminal as _, path::PathBuf};
@@ -11,8 +12,8 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut found = Vec::new();
     let mut bad = false;
     for path in flows {
-        let (_, text) = read_flow(path)?;
-        match envoi_flow::load(&path.to_string_lossy(), &text) {
+        let (file, text) = read_flow(path)?;
+        match envoi_flow::load_with(&path.to_string_lossy(), &text, &Beside::of(&file)) {
             Ok(loaded) if !json => eprintln!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()),
             Ok(_) => {}
             Err(report) => {

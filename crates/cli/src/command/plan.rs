@@ -6,8 +6,8 @@ mod table;
 use super::run::{load, read_flow};
 use crate::{args::PlanArgs, failure::Failure, output};
 use envoi_contract::json::{Object, Value};
-use envoi_flow::plan::{Dominant, Maxima, Past, Plan, line_of, plan};
-use std::path::Path;
+use envoi_flow::plan::{Dominant, Maxima, Past, Plan, is_flow, line_of, plan};
+use std::{collections::BTreeMap, path::Path};
 
 /// The exit code of a plan that is past a maximum, as of a run that a bound has stopped.
 const PAST_MAXIMUM: u8 = 4;
@@ -17,6 +17,8 @@ pub(super) struct Planned {
     /// As it was named.
     pub(super) file: String,
     text: String,
+    /// The flows that it names, by their paths from its folder.
+    parts: BTreeMap<String, String>,
     pub(super) plan: Plan,
 }
 
@@ -42,18 +44,29 @@ pub(crate) fn show(args: &PlanArgs, json: bool) -> Result<u8, Failure> {
 
 impl Planned {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let (_, text) = read_flow(path)?;
-        let plan = plan(&load(path, &text)?.flow);
-        Ok(Self { file: path.to_string_lossy().into_owned(), text, plan })
+        let (file, text) = read_flow(path)?;
+        let loaded = load(path, &file, &text)?;
+        let plan = plan(&loaded.flow);
+        Ok(Self { file: path.to_string_lossy().into_owned(), text, parts: loaded.parts, plan })
     }
 
     /// A figure of the file and where it stands: `` `routing.max_iterations` of `critic` (flow.yaml:21)``.
     pub(super) fn named(&self, dominant: &Dominant) -> String {
         let field = &dominant.field;
         let of = field.step().map(|step| format!(" of `{step}`")).unwrap_or_default();
-        let line =
-            line_of(&self.text, field).map(|line| format!(" ({}:{line})", self.file)).unwrap_or_default();
-        format!("`{}`{of}{line}", field.key())
+        let place = self.place(dominant).map(|(file, line)| format!(" ({file}:{line})")).unwrap_or_default();
+        format!("`{}`{of}{place}", field.key())
+    }
+
+    /// The file in which what dominates stands, and the line.
+    fn place(&self, dominant: &Dominant) -> Option<(String, usize)> {
+        let Dominant { field, flow, .. } = dominant;
+        if *flow == self.plan.flow {
+            return Some((self.file.clone(), line_of(&self.text, field)?));
+        }
+        let (path, text) = self.parts.iter().find(|(_, text)| is_flow(text, flow))?;
+        let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
+        Some((folder.join(path).to_string_lossy().into_owned(), line_of(text, field)?))
     }
 
     /// The plan as JSON, with the lines at which what dominates stands.
@@ -62,8 +75,9 @@ impl Planned {
         for (name, dominant) in
             [("most_attempts", &self.plan.most_attempts), ("most_time", &self.plan.most_time)]
         {
-            let line = dominant.as_ref().and_then(|dominant| line_of(&self.text, &dominant.field));
-            if let (Some(Value::Object(member)), Some(line)) = (members.get_mut(name), line) {
+            let place = dominant.as_ref().and_then(|dominant| self.place(dominant));
+            if let (Some(Value::Object(member)), Some((file, line))) = (members.get_mut(name), place) {
+                member.insert("file", Value::from(file));
                 member.insert("line", Value::from(u64::try_from(line).unwrap_or(u64::MAX)));
             }
         }

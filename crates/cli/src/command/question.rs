@@ -163,7 +163,7 @@ impl Asked {
 
     /// Who may answer, where not everybody may.
     fn who_may(&self) -> Option<String> {
-        let plan = self.run.flow().step(&self.row.visit.step)?.asks()?;
+        let plan = self.run.step(&self.row.visit)?.asks()?;
         if self.row.about != About::Ask {
             return None;
         }
@@ -217,7 +217,7 @@ impl Asked {
     }
 
     fn schema(&self) -> Option<&Value> {
-        let step = self.run.flow().step(&self.row.visit.step)?;
+        let step = self.run.step(&self.row.visit)?;
         step.asks().filter(|_| self.row.about == About::Ask)?.schema.as_ref()
     }
 
@@ -363,6 +363,7 @@ fn a_kind(row: &InboxRow) -> String {
         About::Blocked => "a decision on a loop that cannot get further".to_owned(),
         About::Review => "a look".to_owned(),
         About::Limit => "a higher bound".to_owned(),
+        About::Stuck => "a decision on rounds without any goal reached".to_owned(),
     }
 }
 

@@ -22,14 +22,9 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let run = select::run(&reader, &args.run)?;
     let request = Request::Resume(Box::new(ResumeRequest {
-        run: run.clone(),
-        choice: None,
-        reopen: false,
         raise: Some(more),
-        request: None,
         why: args.why.clone(),
-        by: home::principal(),
-        caller: caller(&reader, &run)?,
+        ..ResumeRequest::follow(run.clone(), home::principal(), caller(&reader, &run)?)
     }));
     drop(reader);
     if args.engine.detach {
@@ -59,8 +54,10 @@ fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     Ok(Ledger {
         agent_hops: args.agent_hops.unwrap_or(0),
         iterations: args.iterations.unwrap_or(0),
+        rounds: args.rounds.unwrap_or(0),
         llm_calls: args.llm_calls.unwrap_or(0),
         wall_time_ms,
         cost,
+        ..Ledger::default()
     })
 }

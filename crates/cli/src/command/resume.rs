@@ -24,14 +24,10 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let run = select::run_or_unfinished(&reader, args.run.as_deref())?;
     let choice = choice(args);
     let request = Request::Resume(Box::new(ResumeRequest {
-        run: run.clone(),
         choice,
         reopen: choice.is_none(),
-        raise: None,
-        request: None,
         why: args.why.clone(),
-        by: home::principal(),
-        caller: caller(&reader, &run)?,
+        ..ResumeRequest::follow(run.clone(), home::principal(), caller(&reader, &run)?)
     }));
     warn_of_changed_scripts(&store, &reader, &run);
     drop(reader);

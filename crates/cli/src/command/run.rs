@@ -6,6 +6,7 @@ use crate::{
     conversation::Conversation,
     engine_room,
     failure::{BAD_INPUT, Failure},
+    flow_files::Beside,
     home::{self, Home},
     live::Live,
     narrate::Narrator,
@@ -22,7 +23,7 @@ use std::{
 
 pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let (path, text) = read_flow(&args.flow)?;
-    let loaded = load(&args.flow, &text)?;
+    let loaded = load(&args.flow, &path, &text)?;
     let given = given_inputs(&loaded, args)?;
     inputs::resolve(&loaded.flow, &given).map_err(|errors| {
         Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
@@ -35,6 +36,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         run: run.clone(),
         flow_name: path.to_string_lossy().into_owned(),
         flow_text: text,
+        flow_parts: loaded.parts.clone(),
         inputs: given,
         workspace: workspace_use(args),
         yes_to: yes_to(args)?,
@@ -66,9 +68,9 @@ pub(crate) fn read_flow(path: &Path) -> Result<(PathBuf, String), Failure> {
     Ok((fs::canonicalize(path).map_err(unreadable)?, text))
 }
 
-/// A flow file's flow, or everything that is wrong with it.
-pub(crate) fn load(path: &Path, text: &str) -> Result<Loaded, Failure> {
-    envoi_flow::load(&path.to_string_lossy(), text).map_err(|report| {
+/// The flow of a file, with those that it names, or everything that is wrong with them; `file` is where `path` leads.
+pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<Loaded, Failure> {
+    envoi_flow::load_with(&path.to_string_lossy(), text, &Beside::of(file)).map_err(|report| {
         let mistakes = report.render(envoi_flow::Colour::Never);
         Failure::new(
             BAD_INPUT,

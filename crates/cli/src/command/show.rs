@@ -1,5 +1,6 @@
 //! `envoi show`: one run, its steps, what it waits for, what it has used.
 
+mod accounts;
 mod notices;
 
 use super::question;
@@ -86,7 +87,8 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
-    say(format_args!("used       {}", used(&run)))?;
+    text.push('\n');
+    text.push_str(&accounts::tables(&run));
     text.push('\n');
     text.push_str(&output::table(&step_rows(&records(reader, id)?)));
     for record in &records(reader, id)? {
@@ -177,9 +179,8 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let row = reader.run(id).map_err(Failure::store)?;
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
-    let used = run.ledger();
     let deliveries = reader.deliveries(id).map_err(Failure::store)?;
-    let value = json!({
+    let mut value = json!({
         "run": id.as_str(),
         "flow": row.flow.as_str(),
         "flow_digest": row.flow_digest.to_string(),
@@ -190,10 +191,6 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "workspace": row.workspace,
         "started_at": row.started_at.to_string(),
         "updated_at": row.updated_at.to_string(),
-        "used": {
-            "agent_hops": used.agent_hops, "iterations": used.iterations, "llm_calls": used.llm_calls,
-            "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
-        },
         "handoffs": handoffs.iter().map(|row| json!({
             "step": row.visit.step.as_str(), "visit": row.visit.visit, "status": row.status, "at": row.at.to_string(),
             "summary": row.summary,
@@ -205,6 +202,10 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
             "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });
+    if let Some(members) = value.as_object_mut() {
+        let told = accounts::as_json(&run).into_iter();
+        members.extend(told.map(|(name, value)| (name.to_owned(), value)));
+    }
     Ok(format!("{value}\n"))
 }
 

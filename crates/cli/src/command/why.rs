@@ -4,7 +4,7 @@ use crate::{diff, failure::Failure, home::Home, narrate::plain, output, select};
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Event, Record,
-    event::{Course, InterruptAnswered, Routed},
+    event::{Course, Done, InterruptAnswered, Routed},
     ids::StepId,
 };
 use serde_json::json;
@@ -93,7 +93,12 @@ fn decision(routed: &Routed) -> String {
 fn course(course: &Course) -> String {
     match course {
         Course::Enter(step) => format!("on to {step}"),
+        Course::Round(step) => format!("the next round, from {step}"),
         Course::LoopBack(step) => format!("back to {step}"),
+        Course::Done(Done::Passed) => "done".to_owned(),
+        Course::Done(Done::Skipped) => "not to be done".to_owned(),
+        Course::Done(Done::Failed) => "failed".to_owned(),
+        Course::Gathered => "one item of several".to_owned(),
         Course::Complete => "the end".to_owned(),
         Course::Hold => "waits for a person".to_owned(),
         Course::Stop => "stops".to_owned(),

@@ -96,6 +96,7 @@ impl Play {
             report_blob: None,
             files: files.iter().map(file).collect(),
             warnings: Vec::new(),
+            misfit: None,
             workspace_digest: None,
         });
         self.decide(Input::Settled { result, slot: slot() })

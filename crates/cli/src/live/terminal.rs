@@ -39,6 +39,12 @@ pub(crate) fn size() -> (usize, usize) {
     }
 }
 
+/// Columns of stdout, if it is a terminal that says.
+pub(crate) fn columns_of_stdout() -> Option<usize> {
+    let size = termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
 /// Whether the terminal is this command's to write to: not while it is in the background of its shell. A terminal that
 /// is not the controlling one has no background.
 pub(crate) fn is_in_front() -> bool {

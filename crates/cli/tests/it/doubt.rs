@@ -85,6 +85,91 @@ fn the_flow_s_policy_decides_about_a_step_in_doubt() {
     }
 }
 
+/// Says with exit code `says` whether the attempt happened, and hangs itself while `wait` is there.
+fn verifying(says: u8) -> Stage {
+    let stage = Stage::with_flow(
+        "flow: hanging\nsteps:\n  - id: work\n    artifacts: [\"*.txt\"]\n    on_in_doubt: { verify: [\"sh\", \"verify.sh\"] }\n    \
+         run: \"echo $ENVOI_ATTEMPT >> ledger; echo made by $ENVOI_ATTEMPT > made.txt; echo half done; test -e go || sleep 600\"\n  \
+         - id: after\n    run: echo after >> ledger\n",
+    );
+    stage.write(
+        "verify.sh",
+        format!(
+            "echo $ENVOI_ATTEMPT verifies $ENVOI_VERIFIES for $ENVOI_KEY >> verified\n\
+             while test -e wait; do sleep 0.01; done\n\
+             echo it was there; echo 'no such registry' >&2; exit {says}\n"
+        ),
+    );
+    stage
+}
+
+#[test]
+fn a_verification_decides_about_a_step_that_was_killed_with_its_supervisor_and_its_engine() {
+    for (says, code, ledger) in [
+        (0, 0, &["work.1.1", "after"][..]),
+        (1, 0, &["work.1.1", "work.1.3", "after"]),
+        (7, 5, &["work.1.1"]),
+    ] {
+        let stage = verifying(says);
+        let run = killed_both(&stage);
+        let done = stage.expect(code, &["resume", &run]);
+        assert_eq!(stage.lines("ledger"), ledger, "{says}: {done:?}");
+        let key = format!("work.1.2 verifies work.1.1 for {run}:work.1");
+        assert_eq!(stage.lines("verified"), [key], "{says}");
+        assert!(done.err.contains("to verify work.1.1"), "{done:?}");
+        stage.assert_nothing_left();
+        if says == 7 {
+            let shown = stage.expect(0, &["show", &run]).out;
+            for told in ["work.1.1", "exited with code 7", "no such registry", "half done", "made.txt"] {
+                assert!(shown.contains(told), "{told}: {shown}");
+            }
+            stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
+            assert_eq!(stage.lines("ledger"), ["work.1.1", "work.1.3", "after"]);
+        }
+        let handoff = stage.json(&["show", &run, "--handoff", "work"]);
+        let made = stage.read(&format!(".envoi/runs/{run}/{}", text(&handoff["artifacts"]["made.txt"])));
+        let (summary, maker) = match says {
+            0 => ("it was there", "made by work.1.1\n"),
+            _ => ("half done", "made by work.1.3\n"),
+        };
+        assert_eq!((handoff["summary"].as_str(), made.as_str()), (Some(summary), maker), "{says}");
+    }
+}
+
+#[test]
+fn a_verification_that_is_killed_too_is_in_doubt_itself_and_a_person_is_asked() {
+    let stage = verifying(0);
+    let run = killed_both(&stage);
+    stage.write("wait", "");
+    let engine = stage.start(&["resume", &run]);
+    wait_until("the verification", || !stage.lines("verified").is_empty());
+    let supervisor = stage.supervisor("work.1.2").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    let done = stage.expect(5, &["resume", &run]);
+    assert!(done.err.contains("`work.1.2` is in doubt itself"), "{done:?}");
+    assert_eq!((stage.lines("ledger").len(), stage.lines("verified").len()), (1, 1), "nothing is repeated");
+    stage.assert_nothing_left();
+    stage.expect(1, &["resume", &run, "--in-doubt", "fail"]);
+}
+
+#[test]
+fn a_verification_outlives_its_engine_like_any_attempt() {
+    let stage = verifying(0);
+    let run = killed_both(&stage);
+    stage.write("wait", "");
+    let engine = stage.start(&["resume", &run]);
+    wait_until("the verification", || !stage.lines("verified").is_empty());
+    engine.kill();
+    std::fs::remove_file(stage.path("wait")).unwrap();
+    stage.expect(0, &["resume", &run]);
+    assert_eq!(
+        (stage.lines("ledger"), stage.lines("verified").len()),
+        (vec!["work.1.1".to_owned(), "after".to_owned()], 1)
+    );
+}
+
 #[test]
 fn a_supervisor_that_dies_alone_leaves_its_step_in_doubt_at_once() {
     let stage = hanging("timeout: 1h");

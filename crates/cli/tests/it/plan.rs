@@ -37,9 +37,10 @@ cost         $5.00        by `limits.cost_usd`
 most attempts  `retry.attempts` of `repair` (flow.yaml:7) is 2: one less saves 3 attempts; 6 attempts in repair
 most time      `retry.attempts` of `repair` (flow.yaml:7) is 2: one less saves 30s; 1m in repair
 
-note: `limits.cost_usd` is tested before a start: the attempt that reaches it may report more than was left
-note: model calls are not bounded: only `limits.llm_calls` can bound what commands report
-note: not counted, because people decide it: an attempt in doubt that is run again, a run that is reopened
+note: model calls are not bounded: `repair`, `critic` have no `budget.llm_calls`, and the flow has no `limits.llm_calls`
+note: `limits.cost_usd` is tested before a start: an attempt without a budget that reaches it may report more than was left
+note: not counted, because people decide it: an attempt in doubt that is run again, a limit that `envoi raise` raises, a run \
+                    that is reopened
 ";
     assert_eq!(done.out, expected);
     assert_eq!(done.err, "");
@@ -93,13 +94,15 @@ fn programs_get_everything_as_json() {
         (&plan["time_ms"], &plan["waits_ms"], &plan["llm_calls"]),
         (&json!(88_000), &json!(4_000), &Value::Null)
     );
-    let repair = json!({"step": "repair", "asks": false, "visits": 4, "attempts_each": 2, "reruns_each": 0, "attempts": 8,
+    let repair = json!({"step": "repair", "asks": false, "runs": null, "visits": 4, "items": null, "attempts_each": 2,
+                        "doubt_each": 0, "attempts": 8,
                         "timeout_ms": 10_000, "time_ms": 80_000});
     assert_eq!(plan["steps"][0], repair);
-    let critic = json!({"step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false});
+    let critic = json!({"step": "critic", "back_to": "repair", "each_entry": 3, "entries": 1, "returns": 3, "by_people": false,
+                        "rounds": false});
     assert_eq!(plan["loops"], json!([critic]));
-    let most = json!({"key": "retry.attempts", "step": "repair", "now": 2, "one_less_saves": 4, "path": ["repair"],
-                      "spent_there": 8, "line": 6});
+    let most = json!({"key": "retry.attempts", "flow": "fix", "step": "repair", "now": 2, "known": true, "one_less_saves": 4, "path": ["repair"],
+                      "spent_there": 8, "file": "flow.yaml", "line": 6});
     assert_eq!((&plan["most_attempts"], &plan["past"]), (&most, &json!([])));
     let done = stage.expect(4, &["--json", "plan", "flow.yaml", "--max-attempts", "2", "--max-calls", "7"]);
     let plan: Value = serde_json::from_str(&done.out).unwrap();
@@ -164,6 +167,24 @@ fn what_cannot_be_planned_is_bad_input() {
     }
     let unbounded = stage.expect(2, &["plan", "bad.yaml"]);
     assert!(unbounded.err.contains("nothing bounds it"), "{unbounded:?}");
+}
+
+#[test]
+fn a_worst_case_that_would_be_too_low_is_not_told() {
+    let stage = Stage::new();
+    stage.write("part.yaml", "flow: part\nsteps: [{ id: a, run: go }]\n");
+    for (what, top, step) in [
+        ("`needs`", "", "run: go, needs: []"),
+        ("`goals`", "goals: { list: [g], from: a, to: a }", "run: go, marks: g"),
+        ("`for_each`", "", "run: go, for_each: [1]"),
+        ("steps that run a flow", "", "flow: part.yaml"),
+        ("verify", "", "run: go, on_in_doubt: { verify: look }"),
+        ("branches into other flows", "flows: [part.yaml]", "run: go, routing: { branches: [part/a] }"),
+    ] {
+        stage.write("flow.yaml", format!("flow: f\n{top}\nsteps:\n  - {{ id: a, {step} }}\n"));
+        let done = stage.expect(2, &["plan", "flow.yaml"]);
+        assert!(done.err.contains(what) && done.err.contains("is not counted yet"), "{what}: {done:?}");
+    }
 }
 
 #[test]

@@ -94,16 +94,7 @@ impl Desk {
         client: &Sender<Response>,
     ) -> Result<(), Refused> {
         if follow {
-            let request = ResumeRequest {
-                run,
-                choice: None,
-                reopen: false,
-                raise: None,
-                request: None,
-                why: None,
-                by: answer.by,
-                caller,
-            };
+            let request = ResumeRequest::follow(run, answer.by, caller);
             return self.resume(request, client);
         }
         tell(client, Response::Accepted { run });
@@ -189,7 +180,7 @@ fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised
 
 /// The form fits its schema; a run only knows whether there is one.
 fn check_form(run: &Run, raised: &InterruptRaised, answer: &Answer) -> Result<(), Refused> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let (Some(schema), Some(data)) = (schema, &answer.data) else { return Ok(()) };
     envoi_flow::answers::check(schema, data).map_err(|errors| {

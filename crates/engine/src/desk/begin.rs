@@ -26,19 +26,11 @@ impl Desk {
         if self.has_begun(&request.run)? {
             // The engine that began it went away before it could say so.
             let StartRequest { run, by, caller, .. } = request;
-            let again = ResumeRequest {
-                run,
-                choice: None,
-                reopen: false,
-                raise: None,
-                request: None,
-                why: None,
-                by,
-                caller,
-            };
+            let again = ResumeRequest::follow(run, by, caller);
             return self.resume(again, client);
         }
-        let loaded = envoi_flow::load(&request.flow_name, &request.flow_text).map_err(|report| {
+        let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
+        let loaded = envoi_flow::load_with(flow_name, flow_text, flow_parts).map_err(|report| {
             Refused::bad_input("FLOW_INVALID", report.to_string(), Some("run `envoi check`"))
         })?;
         let flow = Arc::new(loaded.flow);
@@ -71,6 +63,7 @@ impl Desk {
                     language: loaded.language,
                     name: request.flow_name.clone(),
                     text: request.flow_text.clone(),
+                    parts: loaded.parts,
                 },
                 caller,
                 reply,

@@ -5,10 +5,11 @@ use crate::{
     message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
 };
-use envoi_journal::{Reader, files};
+use envoi_journal::{PinnedFlow, Reader, files};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
+    family::Share,
     ids::RunId,
     input::Answer,
 };
@@ -106,7 +107,8 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
 /// The run, and the bytes of its events since its last snapshot.
 fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
     let loaded = reader.load(id).map_err(|error| read_failed(&error))?;
-    let flow = envoi_flow::load(&loaded.pinned.name, &loaded.pinned.text).map_err(|report| {
+    let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
+    let flow = envoi_flow::load_with(name, text, parts).map_err(|report| {
         Refused::failure(format!(
             "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
         ))
@@ -131,12 +133,16 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
         let (why, request) = (request.why.clone(), request.request.clone());
-        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request }]);
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: Share::default() }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
     if stopped && request.choice.is_none() && request.reopen {
-        return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone() }]);
+        return Ok(vec![Ask::Reopen {
+            by: by.clone(),
+            why: request.why.clone(),
+            elsewhere: Share::default(),
+        }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);
@@ -160,7 +166,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
     let in_doubt = matches!(choice, Some(Choice::Rerun | Choice::Fail));
     run.interrupts().filter(move |raised| match raised.about {
         About::InDoubt => in_doubt,
-        About::Exhausted | About::Blocked | About::Review => choice.is_some() && !in_doubt,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
         About::Limit | About::Ask => false,
     })
 }
@@ -168,7 +174,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_journal::{Commit, Layout, PinnedFlow, Snapshot, Store};
+    use envoi_journal::{Commit, Layout, Snapshot, Store};
     use envoi_kernel::{Input, ids::Principal, input::Start};
 
     const FLOW: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
@@ -200,6 +206,7 @@ mod tests {
             language: loaded.language,
             name: "f.yaml".to_owned(),
             text: FLOW.to_owned(),
+            parts: loaded.parts,
         };
         let seq = records.last().unwrap().seq;
         let snapshot = Some(Snapshot { seq, state: b"{\"of\": \"another version\"}".to_vec() });

@@ -102,7 +102,13 @@ fn begin(name: &str) -> Message {
             yes_to: Vec::new(),
             slot: None,
         },
-        pinned: PinnedFlow { digest, language, name: "flow.yaml".to_owned(), text },
+        pinned: PinnedFlow {
+            digest,
+            language,
+            name: "flow.yaml".to_owned(),
+            text,
+            parts: Default::default(),
+        },
         caller: Arc::new(Caller::default()),
         reply: Box::new(drop),
     }))
@@ -126,6 +132,7 @@ fn settled(name: &str, attempt: &str) -> Message {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };

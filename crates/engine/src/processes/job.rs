@@ -29,7 +29,7 @@ pub(super) enum Trouble {
 /// See [`Trouble`].
 pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec, Trouble> {
     let started = &job.started;
-    let secrets = secrets(&job.flow.secrets, &job.caller).map_err(Trouble::Step)?;
+    let secrets = secrets(&job.pinned.secrets, &job.caller).map_err(Trouble::Step)?;
     let cwd = job.workspace.join(&started.cwd);
     if !cwd.is_dir() {
         return Err(Trouble::Step(format!("the folder `{}` does not exist", cwd.display())));
@@ -54,6 +54,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         workspace: job.workspace.clone(),
         artifacts: step.map(|step| step.artifacts.clone()).unwrap_or_default(),
         never: vec![shared.layout.root().to_owned()],
+        since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
@@ -109,9 +110,12 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
     ];
+    let budget = started.reserved.unwrap_or_default();
+    variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));
+    variables.extend(budget.cost.map(|cost| ("ENVOI_BUDGET_COST_USD", cost.to_string())));
+    variables.extend(started.verifies.as_ref().map(|doubtful| ("ENVOI_VERIFIES", doubtful.to_string())));
     if let Some(handoff) = &started.handoff {
-        restore(shared, job, handoff)?;
-        variables.push(("ENVOI_HANDOFF", text(shared.layout.handoff_visit(&job.run, &job.flow.id, handoff))));
+        variables.push(("ENVOI_HANDOFF", text(restored(shared, job, handoff)?)));
     }
     if let Some(path) = feedback(shared, job, dir)? {
         variables.push(("ENVOI_FEEDBACK", text(path)));
@@ -164,12 +168,13 @@ fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::
 }
 
 /// A hand-off is given to a step only as it was committed: a file that is missing or differs is written again.
-fn restore(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<()> {
+fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<PathBuf> {
     let failed = |error: String| std::io::Error::other(error);
     let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
     files::restore_visit(&shared.layout, &reader, &job.run, handoff)
         .map_err(|error| failed(error.to_string()))?;
-    Ok(())
+    let row = reader.handoff_row(&job.run, handoff).map_err(|error| failed(error.to_string()))?;
+    Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
 }
 
 /// One value a name; what was said later counts.

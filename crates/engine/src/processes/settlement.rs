@@ -40,6 +40,7 @@ pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -
         report_blob,
         files,
         warnings,
+        misfit: None,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
@@ -59,6 +60,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     };
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
@@ -73,7 +75,7 @@ pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Resul
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
-    let values = known_secrets(&job.flow.secrets, &job.caller);
+    let values = known_secrets(&job.pinned.secrets, &job.caller);
     envoi_step::mask_lost(dir, &values)
         .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);

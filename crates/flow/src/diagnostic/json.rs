@@ -9,7 +9,13 @@ impl Report {
     /// in Unicode scalar values; the end is exclusive.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        Value::Array(self.diagnostics.iter().map(|diagnostic| self.one_to_json(diagnostic)).collect())
+        Value::Array(self.all().collect())
+    }
+
+    /// Its own, then those of the files that it names.
+    fn all(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        let own = self.diagnostics.iter().map(|diagnostic| self.one_to_json(diagnostic));
+        Box::new(own.chain(self.others.iter().flat_map(Report::all)))
     }
 
     fn one_to_json(&self, diagnostic: &Diagnostic) -> Value {

@@ -7,11 +7,19 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 const LONGEST_SNIPPET: usize = 64 * 1024;
 
 pub(super) fn report(report: &Report, colour: Colour) -> String {
+    let mut text = String::new();
+    if !report.diagnostics.is_empty() {
+        own(report, colour, &mut text);
+    }
+    text.extend(report.others.iter().map(|other| self::report(other, colour)));
+    text
+}
+
+fn own(report: &Report, colour: Colour, text: &mut String) {
     let renderer = match colour {
         Colour::Never => Renderer::plain(),
         Colour::Always => Renderer::styled(),
     };
-    let mut text = String::new();
     for diagnostic in &report.diagnostics {
         text.push_str(&renderer.render(&[group(report, diagnostic)]));
         text.push_str("\n\n");
@@ -25,7 +33,6 @@ pub(super) fn report(report: &Report, colour: Colour) -> String {
         text.push_str(&format!(", the first {} shown", report.diagnostics.len()));
     }
     text.push('\n');
-    text
 }
 
 fn group<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Group<'a> {

@@ -20,10 +20,19 @@ pub(super) enum Kind {
     /// A variable and what is read of it.
     Path {
         members: Vec<String>,
-        called: bool,
+        call: Call,
     },
     Filter,
     Test,
+}
+
+/// Whether what a path names is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    No,
+    /// With nothing between its brackets.
+    Bare,
+    WithArguments,
 }
 
 /// All names in one expression.
@@ -167,8 +176,13 @@ impl<'s> Scanner<'s> {
             }
             end = self.at;
         }
-        let called = self.peek() == Some('(');
-        let kind = Kind::Path { members, called };
+        let arguments = self.rest().strip_prefix('(').map(str::trim_start);
+        let call = match arguments {
+            None => Call::No,
+            Some(rest) if rest.starts_with(')') => Call::Bare,
+            Some(_) => Call::WithArguments,
+        };
+        let kind = Kind::Path { members, call };
         self.found.push(Found { kind, name: name.to_owned(), range: start..end });
     }
 
@@ -206,8 +220,13 @@ mod tests {
             .map(|found| {
                 let text = &source[found.range.clone()];
                 match found.kind {
-                    Kind::Path { members, called } => {
-                        format!("{text} = {} {members:?}{}", found.name, if called { " ()" } else { "" })
+                    Kind::Path { members, call } => {
+                        let called = match call {
+                            Call::No => "",
+                            Call::Bare => " ()",
+                            Call::WithArguments => " (…)",
+                        };
+                        format!("{text} = {} {members:?}{called}", found.name)
                     }
                     Kind::Filter => format!("|{text}"),
                     Kind::Test => format!("is {text}"),
@@ -227,6 +246,7 @@ mod tests {
                 "success() and a is not defined",
                 vec!["success = success [] ()", "and = and []", "a = a []", "is defined"],
             ),
+            ("f( ) or g (1)", vec!["f = f [] ()", "or = or []", "g = g [] (…)"]),
             ("inputs.a|upper is none", vec!["inputs.a = inputs [\"a\"]", "|upper", "is none"]),
             ("inputs[run.id] == 1.5e3", vec!["inputs = inputs []", "run.id = run [\"id\"]"]),
             ("'unclosed", vec![]),

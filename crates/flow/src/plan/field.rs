@@ -5,6 +5,7 @@ use crate::{
     diagnostic::{Place, Problems},
     yaml::{self, Key, Kind, Node},
 };
+use envoi_kernel::ids::FlowId;
 
 /// The line of `text` on which a field is written, from 1; where it is left to its default, the line of what would hold it.
 /// `None` where the text is not the flow that the field is of.
@@ -27,6 +28,14 @@ pub fn line_of(text: &str, field: &Field) -> Option<usize> {
         (at, node) = (Some(found), value);
     }
     at.map(|key| Place::of(text, key.span.start).line)
+}
+
+/// Whether `text` is the file of a flow of this id.
+#[must_use]
+pub fn is_flow(text: &str, id: &FlowId) -> bool {
+    let root = yaml::compose(text, &mut Problems::default());
+    let found = root.as_ref().and_then(|root| member(root, "flow")).map(|(_, node)| &node.kind);
+    matches!(found, Some(Kind::Scalar(scalar)) if scalar.text == id.as_str())
 }
 
 fn member<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {

@@ -39,7 +39,7 @@ impl Plan {
             .attempts
             .filter(|max| over(*max, self.attempts))
             .map(|max| Past::Attempts(max, self.attempts));
-        let calls = self.llm_calls.map(|calls| Most::of(u128::from(calls)));
+        let calls = self.llm_calls;
         let unbounded_or_over =
             |max: u64, planned: Option<Most>| planned.is_none_or(|planned| over(max, planned));
         let calls = maxima

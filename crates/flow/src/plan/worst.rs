@@ -1,23 +1,13 @@
-//! How often, at most: returns of loops, visits of steps, and what the heaviest run weighs.
+//! How often, at most, in one flow: returns of loops, visits of steps, and what the heaviest way through it weighs.
 //!
-//! A run is a chain of stretches. On each it only goes onward, so that it visits no step twice; one ends where a loop goes
-//! back. A loop's count starts over when the run comes into it from before its first step, which takes a return of a loop
-//! that begins earlier and ends inside or behind it, or when a loop around it goes back into it. Nothing else adds a visit.
+//! In a list a run is a chain of stretches. On each it only goes onward, so that it visits no step twice; one ends where a
+//! loop goes back. In a graph all steps are visited once, and a return visits again what hangs on its target and cannot have
+//! waited for the step that closes the loop. Which loops start over is told by [`super::ways`]; nothing else adds a visit.
 
-use super::ways::{Back, Ways};
-
-/// The figures of a flow that bound a run. What dominates is found by lowering one of them.
-#[derive(Debug, Clone)]
-pub(super) struct Figures {
-    /// Of each loop, as in [`Ways::loops`].
-    pub(super) times: Vec<u128>,
-    /// Attempts of one visit, of each step.
-    pub(super) tries: Vec<u128>,
-    /// Returns of all loops.
-    pub(super) iterations: Option<u128>,
-    /// Attempts of the run.
-    pub(super) hops: Option<u128>,
-}
+use super::{
+    places::Places,
+    ways::{Back, Form, Graph, Ways},
+};
 
 /// How often each loop is entered and goes back.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,153 +16,224 @@ pub(super) struct Rounds {
     pub(super) returns: u128,
 }
 
+/// What weighs in a graph, whose steps are done beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// All steps: what they use.
+    Sum,
+    /// The heaviest way from a first step to a last one: how long it takes.
+    Longest,
+}
+
+/// One return of a loop, and how often there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Gain {
+    pub(super) weight: u128,
+    pub(super) returns: u128,
+    /// Whether `limits.iterations` counts it.
+    pub(super) counted: bool,
+}
+
 impl Ways {
-    /// Of each loop, as in [`Ways::loops`]. Those that begin earlier, or begin with it and end later, come before it.
-    pub(super) fn rounds(&self, figures: &Figures) -> Vec<Rounds> {
-        let most = figures.iterations.unwrap_or(u128::MAX);
+    /// Of each loop, where the flow is entered so often and `limits.iterations` is `most`.
+    pub(super) fn rounds(&self, times: &[u128], entered: u128, most: Option<u128>) -> Vec<Rounds> {
+        let most = most.unwrap_or(u128::MAX);
+        // Rounds are no returns for that limit, and there are none but in the outermost flow.
+        let uncounted = self.loops.iter().zip(times).filter(|(back, _)| back.rounds);
+        let uncounted = uncounted.fold(0_u128, |sum, (_, times)| sum.saturating_add(*times));
         let mut rounds: Vec<Rounds> = Vec::with_capacity(self.loops.len());
-        for (back, times) in self.loops.iter().zip(&figures.times) {
-            let around = self.loops.iter().zip(&rounds).filter(|(other, _)| other.end >= back.start);
-            let entries = around.fold(1_u128, |sum, (_, other)| sum.saturating_add(other.returns));
-            let entries = entries.min(most.saturating_add(1));
-            rounds.push(Rounds { entries, returns: entries.saturating_mul(*times).min(most) });
+        for (back, times) in self.loops.iter().zip(times) {
+            let around = back.restarted_by.iter().filter_map(|at| rounds.get(at));
+            let entries = around.fold(entered, |sum, other| sum.saturating_add(other.returns));
+            let entries = entries.min(entered.saturating_add(most).saturating_add(uncounted));
+            let returns = if back.rounds { *times } else { entries.saturating_mul(*times).min(most) };
+            rounds.push(Rounds { entries, returns });
         }
         rounds
     }
 
-    /// Returns of all loops together.
-    pub(super) fn returns(figures: &Figures, rounds: &[Rounds]) -> u128 {
-        let sum = rounds.iter().fold(0_u128, |sum, of| sum.saturating_add(of.returns));
-        sum.min(figures.iterations.unwrap_or(u128::MAX))
+    /// Returns of all loops together, without rounds; the limit on them is the run's.
+    pub(super) fn returns(&self, rounds: &[Rounds]) -> u128 {
+        let counted = self.loops.iter().zip(rounds).filter(|(back, _)| !back.rounds);
+        counted.fold(0, |sum, (_, of)| sum.saturating_add(of.returns))
     }
 
-    /// Visits of each step: one, and one more for each return of a loop around it that can lead to it again.
-    pub(super) fn visits(&self, figures: &Figures, rounds: &[Rounds]) -> Vec<u128> {
-        let mut visits = vec![1_u128; self.onward.len()];
+    /// Visits of each step: one an entry, and one more for each return of a loop that can lead to it again.
+    pub(super) fn visits(&self, rounds: &[Rounds], entered: u128, most: Option<u128>) -> Vec<u128> {
+        let mut visits = vec![(entered, 0_u128); self.len()];
         for (back, of) in self.loops.iter().zip(rounds).filter(|(_, of)| of.returns > 0) {
-            let repeated = self.repeated_by(back);
-            let body = visits.get_mut(back.start..=back.end).unwrap_or_default();
-            for (count, _) in body.iter_mut().zip(repeated).filter(|(_, repeated)| *repeated) {
+            for place in back.repeats.iter() {
+                let Some((base, counted)) = visits.get_mut(place) else { continue };
+                let count = if back.rounds { base } else { counted };
                 *count = count.saturating_add(of.returns);
             }
         }
-        let most = figures.iterations.map_or(u128::MAX, |returns| returns.saturating_add(1));
-        visits.into_iter().map(|count| count.min(most)).collect()
+        let most = most.unwrap_or(u128::MAX);
+        visits.into_iter().map(|(base, counted)| base.saturating_add(counted.min(most))).collect()
     }
 
-    /// Of each step of a loop: whether the run can come to it from where the loop goes back to, also by way of other loops
-    /// that close before it.
-    fn repeated_by(&self, back: &Back) -> Vec<bool> {
-        let steps = back.end.saturating_sub(back.start).saturating_add(1);
-        let follows = |place: usize| {
-            self.onward.get(place).is_some_and(|next| next.contains(&(place.saturating_add(1))))
-        };
-        if (back.start..back.end).all(follows) {
-            return vec![true; steps];
-        }
-        let mut reached = vec![false; back.end.saturating_add(1)];
-        let mut open = back.targets.clone();
-        while let Some(place) = open.pop() {
-            let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) else { continue };
-            *seen = true;
-            open.extend(self.onward.get(place).into_iter().flatten().filter(|next| **next <= back.end));
-            let inner = self.back_from(place).filter(|inner| inner.times > 0);
-            open.extend(inner.into_iter().flat_map(|inner| &inner.targets));
-        }
-        reached.split_off(back.start)
-    }
-
-    /// What the heaviest run weighs, where a visit of a step weighs what `weights` says.
+    /// What one entry into the flow weighs at most, where a visit of a step weighs what `weights` says. `anywhere`: it may be
+    /// entered at any step.
     ///
-    /// What is still ahead of a step is at most its heaviest way onward; a return adds at most what is ahead of its target
-    /// beyond what was still ahead anyway. The other bound is each step by itself; the lower one counts.
-    pub(super) fn heaviest(&self, figures: &Figures, rounds: &[Rounds], weights: &[u128]) -> u128 {
-        let ahead = self.ahead(weights);
-        let behind = |place: usize| self.behind(&ahead, place);
-        let at = |place: usize| ahead.get(place).copied().unwrap_or(0);
-        let mut gains: Vec<(u128, u128)> = self
-            .loops
-            .iter()
-            .zip(rounds)
-            .map(|(back, of)| {
-                let heaviest = back.targets.iter().map(|target| at(*target)).max().unwrap_or(0);
-                (heaviest.saturating_sub(behind(back.end)), of.returns)
-            })
-            .collect();
-        gains.sort_unstable_by(|one, other| other.cmp(one));
-        let mut left = figures.iterations.unwrap_or(u128::MAX);
-        let mut by_ways = at(0);
-        for (gain, returns) in gains {
-            let taken = returns.min(left);
-            left = left.saturating_sub(taken);
-            by_ways = by_ways.saturating_add(gain.saturating_mul(taken));
+    /// In a list there are two bounds, and the lower one counts: the heaviest way onward with what each return adds to what is
+    /// still ahead, and each step by itself.
+    pub(super) fn entry(
+        &self,
+        times: &[u128],
+        most: Option<u128>,
+        weights: &[u128],
+        measure: Measure,
+        anywhere: bool,
+    ) -> u128 {
+        let rounds = self.rounds(times, 1, most);
+        let by_ways =
+            added(self.gains(&rounds, weights, measure), most, self.base(weights, measure, anywhere));
+        if measure == Measure::Longest && matches!(self.form, Form::Graph(_)) {
+            return by_ways;
         }
-        let visits = self.visits(figures, rounds);
+        let visits = self.visits(&rounds, 1, most);
         let by_steps = visits.iter().zip(weights).map(|(visits, weight)| visits.saturating_mul(*weight));
         by_ways.min(by_steps.fold(0, u128::saturating_add))
     }
 
-    /// What the heaviest way onward from each step weighs, with the step.
-    fn ahead(&self, weights: &[u128]) -> Vec<u128> {
-        let mut ahead = weights.to_vec();
-        for place in (0..self.onward.len()).rev() {
-            let behind = self.behind(&ahead, place);
-            if let Some(here) = ahead.get_mut(place) {
-                *here = here.saturating_add(behind);
+    /// What one entry weighs in which no loop goes back.
+    pub(super) fn base(&self, weights: &[u128], measure: Measure, anywhere: bool) -> u128 {
+        match &self.form {
+            Form::Listed(onward) => {
+                let ahead = ahead(onward, weights);
+                let first = ahead.first().copied().unwrap_or(0);
+                if anywhere { ahead.into_iter().max().unwrap_or(0) } else { first }
             }
+            Form::Graph(_) if measure == Measure::Sum => {
+                weights.iter().fold(0, |sum, of| sum.saturating_add(*of))
+            }
+            Form::Graph(graph) => graph.longest(weights, None),
         }
-        ahead
     }
 
-    /// The same without the step.
-    fn behind(&self, ahead: &[u128], place: usize) -> u128 {
-        let next = self.onward.get(place).into_iter().flatten();
-        next.filter_map(|next| ahead.get(*next)).copied().max().unwrap_or(0)
-    }
-
-    /// The heaviest way from a target of this loop to the step that closes it.
-    pub(super) fn round_of(&self, back: &Back, weights: &[u128]) -> Vec<usize> {
-        let span = back.end.saturating_sub(back.start).saturating_add(1);
-        // Of each step of the loop, from its first: what the way to the end weighs, and the next step on it.
-        let mut ways: Vec<Option<(u128, usize)>> = vec![None; span];
-        for place in (back.start..=back.end).rev() {
-            let index = place.saturating_sub(back.start);
-            let weight = weights.get(place).copied().unwrap_or(0);
-            let known = |next: usize| ways.get(next.checked_sub(back.start)?).copied().flatten();
-            let nexts = self.onward.get(place).into_iter().flatten();
-            let best = nexts.filter_map(|next| Some((known(*next)?.0, *next))).max_by_key(|(sum, next)| {
-                // Of equal ways the one that leaves out least.
-                (*sum, core::cmp::Reverse(*next))
-            });
-            let here = match best {
-                _ if place == back.end => Some((weight, place)),
-                Some((sum, next)) => Some((weight.saturating_add(sum), next)),
-                None => None,
-            };
-            if let Some(way) = ways.get_mut(index) {
-                *way = here;
+    /// What a return of each loop adds.
+    pub(super) fn gains(&self, rounds: &[Rounds], weights: &[u128], measure: Measure) -> Vec<Gain> {
+        let weight: Box<dyn Fn(&Back) -> u128> = match &self.form {
+            Form::Listed(onward) => {
+                let ahead = ahead(onward, weights);
+                Box::new(move |back| {
+                    let at = |place: &usize| ahead.get(*place).copied().unwrap_or(0);
+                    let heaviest = back.targets.iter().map(at).max().unwrap_or(0);
+                    heaviest.saturating_sub(behind(onward, &ahead, back.end))
+                })
             }
-        }
-        let way = |place: usize| ways.get(place.checked_sub(back.start)?).copied().flatten();
-        let first = back.targets.iter().filter_map(|target| Some((way(*target)?.0, *target)));
-        let Some((_, mut place)) = first.max_by_key(|(sum, target)| (*sum, core::cmp::Reverse(*target)))
-        else {
-            return Vec::new();
+            Form::Graph(_) if measure == Measure::Sum => Box::new(|back| {
+                let again = back.repeats.iter().filter_map(|place| weights.get(place));
+                again.fold(0, |sum, of| sum.saturating_add(*of))
+            }),
+            Form::Graph(graph) => Box::new(|back| graph.longest(weights, Some(&back.repeats))),
         };
-        let mut path = vec![place];
-        while let Some((_, next)) = way(place).filter(|(_, next)| *next != place) {
-            path.push(next);
-            place = next;
-        }
-        path
+        let each = self.loops.iter().zip(rounds);
+        let gain = |(back, of): (&Back, &Rounds)| Gain {
+            weight: if of.returns == 0 { 0 } else { weight(back) },
+            returns: of.returns,
+            counted: !back.rounds,
+        };
+        each.map(gain).collect()
     }
 
-    /// The most of a run, where one attempt of a step weighs what `weights` says: attempts for 1, time for its limit.
-    pub(super) fn total(&self, figures: &Figures, weights: &[u128]) -> u128 {
-        let of_visit: Vec<u128> =
-            figures.tries.iter().zip(weights).map(|(tries, weight)| tries.saturating_mul(*weight)).collect();
-        let heaviest = self.heaviest(figures, &self.rounds(figures), &of_visit);
-        let most = figures.hops.map(|hops| hops.saturating_mul(weights.iter().copied().max().unwrap_or(0)));
-        heaviest.min(most.unwrap_or(u128::MAX))
+    /// The steps of one round of a loop that weighs most: in a list the heaviest way from where it goes back to, in a graph all
+    /// that it repeats.
+    pub(super) fn round_of(&self, back: &Back, weights: &[u128]) -> Vec<usize> {
+        match &self.form {
+            Form::Listed(onward) => heaviest_way(onward, back, weights),
+            Form::Graph(graph) => {
+                graph.order.iter().copied().filter(|place| back.repeats.has(*place)).collect()
+            }
+        }
     }
+}
+
+impl Graph {
+    /// The heaviest chain of steps of which each needs the one before it, at whatever distance; only those of `among` weigh.
+    pub(super) fn longest(&self, weights: &[u128], among: Option<&Places>) -> u128 {
+        let mut up_to = vec![0_u128; self.needs.len()];
+        let mut longest = 0;
+        for place in &self.order {
+            let needs = self.needs.get(*place).into_iter().flatten();
+            let before = needs.filter_map(|need| up_to.get(*need)).copied().max().unwrap_or(0);
+            let weighs = among.is_none_or(|among| among.has(*place));
+            let own = weights.get(*place).copied().filter(|_| weighs).unwrap_or(0);
+            let here = before.saturating_add(own);
+            longest = here.max(longest);
+            if let Some(up_to) = up_to.get_mut(*place) {
+                *up_to = here;
+            }
+        }
+        longest
+    }
+}
+
+/// `base` with all that returns add; those that count towards the limit are the ones that add most.
+pub(super) fn added(mut gains: Vec<Gain>, most: Option<u128>, base: u128) -> u128 {
+    gains.sort_unstable_by(|one, other| other.cmp(one));
+    let mut left = most.unwrap_or(u128::MAX);
+    let mut sum = base;
+    for Gain { weight, returns, counted } in gains {
+        let taken = if counted { returns.min(left) } else { returns };
+        if counted {
+            left = left.saturating_sub(taken);
+        }
+        sum = sum.saturating_add(weight.saturating_mul(taken));
+    }
+    sum
+}
+
+/// What the heaviest way onward from each step weighs, with the step.
+fn ahead(onward: &[Vec<usize>], weights: &[u128]) -> Vec<u128> {
+    let mut ahead = weights.to_vec();
+    for place in (0..onward.len()).rev() {
+        let behind = behind(onward, &ahead, place);
+        if let Some(here) = ahead.get_mut(place) {
+            *here = here.saturating_add(behind);
+        }
+    }
+    ahead
+}
+
+/// The same without the step.
+fn behind(onward: &[Vec<usize>], ahead: &[u128], place: usize) -> u128 {
+    let next = onward.get(place).into_iter().flatten();
+    next.filter_map(|next| ahead.get(*next)).copied().max().unwrap_or(0)
+}
+
+/// The heaviest way from a target of this loop to the step that closes it.
+fn heaviest_way(onward: &[Vec<usize>], back: &Back, weights: &[u128]) -> Vec<usize> {
+    let span = back.end.saturating_sub(back.start).saturating_add(1);
+    // Of each step of the loop, from its first: what the way to the end weighs, and the next step on it.
+    let mut ways: Vec<Option<(u128, usize)>> = vec![None; span];
+    for place in (back.start..=back.end).rev() {
+        let index = place.saturating_sub(back.start);
+        let weight = weights.get(place).copied().unwrap_or(0);
+        let known = |next: usize| ways.get(next.checked_sub(back.start)?).copied().flatten();
+        let nexts = onward.get(place).into_iter().flatten();
+        let best = nexts.filter_map(|next| Some((known(*next)?.0, *next))).max_by_key(|(sum, next)| {
+            // Of equal ways the one that leaves out least.
+            (*sum, core::cmp::Reverse(*next))
+        });
+        let here = match best {
+            _ if place == back.end => Some((weight, place)),
+            Some((sum, next)) => Some((weight.saturating_add(sum), next)),
+            None => None,
+        };
+        if let Some(way) = ways.get_mut(index) {
+            *way = here;
+        }
+    }
+    let way = |place: usize| ways.get(place.checked_sub(back.start)?).copied().flatten();
+    let first = back.targets.iter().filter_map(|target| Some((way(*target)?.0, *target)));
+    let Some((_, mut place)) = first.max_by_key(|(sum, target)| (*sum, core::cmp::Reverse(*target))) else {
+        return Vec::new();
+    };
+    let mut path = vec![place];
+    while let Some((_, next)) = way(place).filter(|(_, next)| *next != place) {
+        path.push(next);
+        place = next;
+    }
+    path
 }

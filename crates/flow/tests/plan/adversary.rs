@@ -1,32 +1,44 @@
 //! A world that wants a run to be long: outcomes and answers of a real run, chosen from a seed.
+//!
+//! Every attempt finds a slot at once, takes all of its time or a little less, and the clock goes on from one end of
+//! something to the next, so that what takes long in the plan takes long here.
 
 use envoi_contract::{
     json::{Number, Object, Value},
     time::Timestamp,
 };
 use envoi_kernel::{
-    Event, Flow, Input, Run, Status,
+    Event, Flow, Input, Refusal, Run, Status,
     event::{Choice, Course, InterruptRaised, Outcome},
-    flow::Overdue,
-    ids::{AttemptId, Principal, RunId, StepId},
+    flow::{Overdue, Step},
+    ids::{AttemptId, Principal, RunId, StepId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
     ledger::Ledger,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-/// What a run came to.
+/// What a run came to; a step of another flow is called by both, `inner/a`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    pub(crate) attempts: BTreeMap<StepId, u64>,
-    pub(crate) visits: BTreeMap<StepId, u64>,
+    pub(crate) attempts: BTreeMap<String, u64>,
+    pub(crate) visits: BTreeMap<String, u64>,
     /// By the step that goes back.
-    pub(crate) returns: BTreeMap<StepId, u64>,
+    pub(crate) returns: BTreeMap<String, u64>,
+    pub(crate) rounds: u64,
     pub(crate) time_ms: u64,
     pub(crate) waits_ms: u64,
+    /// From the start to the end, without what people were waited for.
+    pub(crate) elapsed_ms: u64,
+    pub(crate) calls: u64,
     /// Attempts that a person had run again after doubt.
     pub(crate) reruns: u64,
     pub(crate) turns: u64,
     pub(crate) ended: bool,
+    /// Whether the run succeeded.
+    pub(crate) succeeded: bool,
 }
 
 impl Tally {
@@ -55,8 +67,8 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % sides
     }
 
-    fn pick<T: Copy>(&mut self, sides: &[T]) -> T {
-        sides[usize::try_from(self.below(sides.len() as u64)).unwrap()]
+    fn pick<T: Clone>(&mut self, sides: &[T]) -> T {
+        sides[usize::try_from(self.below(sides.len() as u64)).unwrap()].clone()
     }
 
     fn percent(&mut self, chance: u64) -> bool {
@@ -72,6 +84,8 @@ fn slot() -> Option<Slot> {
     Some(Slot { boot_id: "boot-1".to_owned() })
 }
 
+const BEGAN_MS: i64 = 1_795_219_200_000;
+
 struct World<'f> {
     flow: &'f Arc<Flow>,
     run: Run,
@@ -81,13 +95,17 @@ struct World<'f> {
     doubts: u64,
     back: u64,
     now: Timestamp,
+    /// When each attempt that is live or being ended is over.
+    over: BTreeMap<AttemptId, Timestamp>,
+    entered: BTreeSet<VisitId>,
+    waited_ms: i64,
     tally: Tally,
 }
 
 /// Lives one run of `flow` to its end, or for at most so many turns.
 pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
     let mut dice = Dice(seed);
-    let (fails, doubts) = (dice.pick(&[0, 30, 60, 100]), dice.pick(&[0, 0, 20]));
+    let (fails, doubts) = (dice.pick(&[0, 30, 60, 100]), dice.pick(&[0, 0, 20, 90]));
     let back = dice.pick(&[50, 70, 90, 100]);
     let mut world = World {
         flow,
@@ -96,7 +114,10 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         fails,
         doubts,
         back,
-        now: Timestamp::from_millis(1_795_219_200_000),
+        now: Timestamp::from_millis(BEGAN_MS),
+        over: BTreeMap::new(),
+        entered: BTreeSet::new(),
+        waited_ms: 0,
         tally: Tally::default(),
     };
     world.feed(Input::Start(Box::new(Start {
@@ -115,38 +136,77 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         world.tally.turns += 1;
         world.turn();
     }
-    world.tally.ended = matches!(world.run.status(), Status::Ended(_));
+    let status = world.run.status();
+    world.tally.ended = matches!(status, Status::Ended(_));
+    world.tally.succeeded = status.word() == "succeeded";
+    let elapsed = world.now.as_millis() - BEGAN_MS - world.waited_ms;
+    world.tally.elapsed_ms = u64::try_from(elapsed).unwrap();
     world.tally
 }
 
 impl World<'_> {
     fn feed(&mut self, input: Input) -> bool {
-        let Ok(records) = self.run.decide(input, self.now) else { return false };
+        let records = match self.run.decide(input, self.now) {
+            Ok(records) => records,
+            // A refusal has a reason; that the state does not fit its flow is none.
+            Err(refusal @ Refusal::Inconsistent { .. }) => panic!("{refusal}"),
+            Err(_) => return false,
+        };
         for record in records {
-            self.run.apply(&record).unwrap();
             self.count(&record.event);
+            self.run.apply(&record).unwrap();
+            self.count_entered();
         }
         true
     }
 
+    /// A visit counts when it is opened; its items are no visits of their own.
+    fn count_entered(&mut self) {
+        // Whoever is ready, live or asked about stands in what the run wants.
+        let wants = self.run.wants();
+        let live = wants.attempts.iter().map(|attempt| attempt.visit.clone());
+        for visit in live.chain(wants.ready).map(|visit| visit.whole()) {
+            self.count_visit(&visit);
+        }
+    }
+
+    fn count_visit(&mut self, visit: &VisitId) {
+        if self.entered.insert(visit.clone()) {
+            *self.tally.visits.entry(self.name(visit)).or_default() += 1;
+        }
+    }
+
+    fn name(&self, visit: &VisitId) -> String {
+        let flow = self.run.flow_of(visit);
+        if flow.id == self.flow.id { visit.step.to_string() } else { format!("{}/{}", flow.id, visit.step) }
+    }
+
+    fn step(&self, visit: &VisitId) -> Step {
+        self.run.step(visit).unwrap().clone()
+    }
+
     fn count(&mut self, event: &Event) {
-        let tally = &mut self.tally;
         match event {
-            Event::RunStarted(_) => *tally.visits.entry(self.flow.steps[0].id.clone()).or_default() += 1,
             Event::AttemptStarted(event) => {
-                *tally.attempts.entry(event.attempt.visit.step.clone()).or_default() += 1;
+                let name = self.name(&event.attempt.visit);
+                *self.tally.attempts.entry(name).or_default() += 1;
+                let timeout = self.step(&event.attempt.visit).timeout_ms.unwrap_or(7);
+                // Mostly all of its time; the rest makes room for what is first by accident.
+                let taken = if self.dice.percent(80) { timeout } else { self.dice.below(timeout + 1) };
+                self.over.insert(event.attempt.clone(), self.now.saturating_add_ms(taken));
             }
-            Event::AttemptSettled(event) => tally.time_ms += event.duration_ms,
-            Event::Routed(event) => match &event.course {
-                Course::Enter(step) => *tally.visits.entry(step.clone()).or_default() += 1,
-                Course::LoopBack(step) => {
-                    *tally.visits.entry(step.clone()).or_default() += 1;
-                    *tally.returns.entry(event.visit.step.clone()).or_default() += 1;
+            Event::AttemptSettled(event) => self.tally.time_ms += event.duration_ms,
+            Event::Routed(event) => {
+                self.count_visit(&event.visit.whole());
+                let name = self.name(&event.visit);
+                match &event.course {
+                    Course::LoopBack(_) => *self.tally.returns.entry(name).or_default() += 1,
+                    Course::Round(_) => self.tally.rounds += 1,
+                    _ => {}
                 }
-                Course::Complete | Course::Hold | Course::Stop => {}
-            },
+            }
             Event::TimerSet(event) => {
-                tally.waits_ms += u64::try_from(event.due.as_millis() - self.now.as_millis()).unwrap();
+                self.tally.waits_ms += u64::try_from(event.due.as_millis() - self.now.as_millis()).unwrap();
             }
             _ => {}
         }
@@ -154,41 +214,73 @@ impl World<'_> {
 
     fn turn(&mut self) {
         let wants = self.run.wants();
-        if let Some(attempt) = wants.attempts.first() {
-            let input = self.settles(attempt);
-            assert!(self.feed(input));
-        } else if let Some((timer, due)) = wants.timers.first() {
-            self.now = self.now.max(*due);
-            assert!(self.feed(Input::TimerDue { timer: timer.clone(), slot: slot() }));
-        } else {
-            let raised =
-                self.run.interrupts().next().cloned().expect("a run that is not over wants something");
-            self.answers(&raised);
+        if !wants.ready.is_empty() {
+            // Every visit finds a slot; one that waits for what others have set aside is not ready.
+            assert!(self.feed(Input::SlotFree(slot().unwrap())));
+            return;
+        }
+        let attempts = wants.attempts.iter().chain(&wants.ending);
+        let next = attempts.map(|attempt| (self.over[attempt], attempt.clone())).min();
+        let timer = wants.timers.iter().map(|(timer, due)| (*due, timer.clone())).min();
+        let asked: Vec<InterruptRaised> = self.run.interrupts().cloned().collect();
+        let idle = next.is_none() && timer.is_none();
+        if !asked.is_empty() && (idle || self.dice.percent(40)) {
+            let raised = self.dice.pick(&asked);
+            self.answers(&raised, idle);
+            return;
+        }
+        match (next, timer) {
+            (Some((over, attempt)), timer) if timer.as_ref().is_none_or(|(due, _)| over <= *due) => {
+                self.now = self.now.max(over);
+                let input = self.settles(&attempt);
+                assert!(self.feed(input));
+            }
+            (_, Some((due, timer))) => self.fires(due, timer),
+            _ => panic!("a run that is not over wants something"),
         }
     }
 
+    fn fires(&mut self, due: Timestamp, timer: TimerId) {
+        self.now = self.now.max(due);
+        assert!(self.feed(Input::TimerDue { timer, slot: slot() }));
+    }
+
     fn settles(&mut self, attempt: &AttemptId) -> Input {
-        let step = self.flow.step(&attempt.visit.step).unwrap();
+        let step = self.step(&attempt.visit);
         let duration_ms = step.timeout_ms.unwrap_or(7);
-        if self.dice.percent(self.doubts) {
+        self.over.remove(attempt);
+        let verifies = self.run.attempt(attempt).is_some_and(|plan| plan.verifies.is_some());
+        // A verification in doubt is a question, which makes no run longer by itself.
+        if self.dice.percent(if verifies { self.doubts / 10 } else { self.doubts }) {
             let ran = Value::Number(Number::parse(&duration_ms.to_string()).unwrap());
             let evidence = Value::Object(Object::from([("ran_ms", ran)]));
+            self.tally.calls += self.budget_of(attempt);
             return Input::InDoubt { attempt: attempt.clone(), evidence, slot: slot() };
         }
-        let failures = self.tally.attempts[&step.id].min(u64::from(attempt.attempt));
+        let failures = u64::from(attempt.attempt);
         let last = failures >= u64::from(step.retry.attempts);
-        // A failure that is tried again makes a run longer, the last one ends it.
+        // A failure that is tried again makes a run longer, the last one mostly ends it.
         let code = match self.dice.percent(self.fails) {
-            true if !last || self.dice.percent(2) => 2,
+            _ if verifies => self.dice.pick(&[0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]),
+            true if !last || self.dice.percent(4) => 2,
             _ if self.dice.percent(self.back) => 1,
             _ => 0,
         };
         let by_code = step.routing.status_from_exit.contains_key(&1);
+        let stated = by_code || verifies;
         let outcome = if code == 2 && self.dice.percent(30) {
             Outcome::TimedOut
         } else {
-            Outcome::Exited { code: if code == 1 && !by_code { 0 } else { code } }
+            Outcome::Exited { code: if code == 1 && !stated { 0 } else { code } }
         };
+        let calls = self.budget_of(attempt);
+        self.tally.calls += calls;
+        // A verification that says that it happened may have found that it happened badly.
+        let well = !(verifies && code == 0 && self.dice.percent(70));
+        let report = (!well || calls > 0).then(|| {
+            let metrics = format!(r#""metrics":{{"llm_calls":{calls}}}"#);
+            format!(r#"{{"ok":{well},"generatedAt":"t","skillName":"s",{metrics}}}"#).into_bytes()
+        });
         Input::Settled {
             result: Box::new(AttemptResult {
                 attempt: attempt.clone(),
@@ -198,50 +290,77 @@ impl World<'_> {
                 text: self.words(attempt, code == 1, by_code),
                 text_blob: None,
                 stderr_tail: String::new(),
-                report: None,
+                report,
                 report_blob: None,
                 files: Vec::new(),
                 warnings: Vec::new(),
+                misfit: None,
                 workspace_digest: None,
             }),
             slot: slot(),
         }
     }
 
+    /// What the attempt may call, and does.
+    fn budget_of(&self, attempt: &AttemptId) -> u64 {
+        let reserved = self.run.attempt(attempt).and_then(|plan| plan.reserved);
+        reserved.and_then(|budget| budget.llm_calls).unwrap_or(0)
+    }
+
+    fn is_back(&self, visit: &VisitId, target: &StepId) -> bool {
+        let flow = self.run.flow_of(visit);
+        if !flow.graph {
+            return flow.position(target).unwrap() <= flow.position(&visit.step).unwrap();
+        }
+        let mut before = vec![visit.step.clone()];
+        let mut at = 0;
+        while let Some(step) = before.get(at).cloned() {
+            before.extend(flow.step(&step).unwrap().needs.iter().cloned());
+            at += 1;
+        }
+        before.contains(target)
+    }
+
     fn words(&mut self, attempt: &AttemptId, back: bool, by_code: bool) -> String {
-        let step = self.flow.step(&attempt.visit.step).unwrap();
-        let here = self.flow.position(&step.id).unwrap();
+        let step = self.step(&attempt.visit);
         let status = match (by_code, back) {
             (true, _) => "",
             _ if self.dice.percent(8) => "whatever",
             (_, true) => "Status: UNVERIFIED",
             (_, false) => "Status: VERIFIED",
         };
+        let elsewhere = &step.routing.flow_branches;
+        if !elsewhere.is_empty() && self.dice.percent(60) {
+            let (flow, target) = self.dice.pick(elsewhere);
+            return format!("{status}\nGo to flow '{flow}' step '{target}'");
+        }
         let named = &step.routing.branches;
         if named.is_empty() || self.dice.percent(25) {
             // Without a hint a branch asks a person, and so does a hint to nowhere.
             let nowhere = !named.is_empty() && self.dice.percent(40);
             return if nowhere { format!("{status}\nGo to step 'nowhere'") } else { status.to_owned() };
         }
-        let wanted: Vec<&StepId> =
-            named.iter().filter(|target| (self.flow.position(target).unwrap() <= here) == back).collect();
-        let any: Vec<&StepId> = if wanted.is_empty() { named.iter().collect() } else { wanted };
-        let target = self.dice.pick(&any);
+        let wanted = |target: &&StepId| self.is_back(&attempt.visit, target) == back;
+        let wanted: Vec<StepId> = named.iter().filter(wanted).cloned().collect();
+        let target = self.dice.pick(if wanted.is_empty() { named } else { &wanted });
         format!("{status}\nGo to step '{target}'")
     }
 
-    fn answers(&mut self, raised: &InterruptRaised) {
-        let step = self.flow.step(&raised.visit.step).unwrap();
-        let here = self.flow.position(&step.id);
-        let led_back = |target: &StepId| self.flow.position(target) < here;
+    /// `idle`: nothing else is under way, so that the question may as well be left until it has lapsed.
+    fn answers(&mut self, raised: &InterruptRaised, idle: bool) {
+        let step = self.step(&raised.visit);
+        let led_back = |target: &StepId| self.is_back(&raised.visit, target);
         let plan = step.asks();
         let expires_back =
             plan.is_some_and(|plan| matches!(&plan.on_expire, Overdue::Go(target) if led_back(target)));
         let denies_back = plan.is_some_and(|plan| plan.on_deny.as_ref().is_some_and(led_back));
         let go_back = self.dice.percent(self.back);
         if let Some(at) = raised.expires_at
+            && idle
             && (go_back && expires_back || self.dice.percent(10))
         {
+            let waited = at.as_millis() - self.now.as_millis();
+            self.waited_ms += waited.max(0);
             self.now = self.now.max(at);
             assert!(self.feed(Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() }));
             return;
@@ -261,7 +380,12 @@ impl World<'_> {
             choices.insert(0, Choice::Fail);
         }
         choices.extend([Choice::Stop, Choice::Deny]);
+        let of_rounds = raised.evidence.get("bound").and_then(Value::as_str) == Some("rounds");
         for choice in choices.into_iter().filter(|choice| accepted.contains(choice)) {
+            // More rounds are a person's free decision, which no plan counts.
+            if choice == Choice::Raise && of_rounds {
+                continue;
+            }
             let mut answer = Answer::new(raised.interrupt.clone(), choice, person("bob"));
             if choice == Choice::Raise {
                 let bound = raised.evidence.get("bound").and_then(Value::as_str).unwrap();
@@ -275,7 +399,9 @@ impl World<'_> {
                 return;
             }
         }
-        panic!("no answer is taken: {raised:?}");
+        // Its hour may have come while others were at work.
+        let lapsed = Input::Expire { interrupt: raised.interrupt.clone(), slot: slot() };
+        assert!(self.feed(lapsed), "no answer is taken: {raised:?}");
     }
 }
 
@@ -284,6 +410,7 @@ fn more(bound: &str) -> Ledger {
         "agent_hops" => Ledger { agent_hops: 1, ..Ledger::default() },
         "iterations" => Ledger { iterations: 1, ..Ledger::default() },
         "wall_time" => Ledger { wall_time_ms: 1_000_000, ..Ledger::default() },
+        "llm_calls" => Ledger { llm_calls: 10, ..Ledger::default() },
         other => panic!("no such bound: {other}"),
     }
 }

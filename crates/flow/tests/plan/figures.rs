@@ -1,7 +1,7 @@
 //! Time, waits, calls, cost, limits, what dominates, and what is past a maximum.
 
 use crate::counts::flow;
-use envoi_flow::plan::{Bite, Field, Maxima, Most, Past, Plan, line_of, plan};
+use envoi_flow::plan::{Amount, Bite, Field, Maxima, Most, Past, Plan, line_of, plan};
 use envoi_kernel::ledger::Cost;
 
 fn planned(text: &str) -> Plan {
@@ -54,12 +54,12 @@ fn calls_and_cost_are_bounded_by_limits_alone() {
     let plan = planned(&looped("", "", ""));
     assert_eq!((plan.llm_calls, plan.cost), (None, None));
     let plan = planned(&looped("limits: { llm_calls: 10, cost_usd: \"5.00\" }\n", "", ""));
-    assert_eq!((plan.llm_calls, plan.cost), (Some(10), Cost::parse("5")));
+    assert_eq!((plan.llm_calls, plan.cost), (Some(most(10)), Cost::parse("5")));
     assert!(plan.notes.iter().any(|note| note.contains("`limits.cost_usd` is tested before a start")));
     let raised = planned(&looped("limits: { llm_calls: 10, cost_usd: \"5.00\", on_reached: ask }\n", "", ""));
     assert_eq!((raised.llm_calls, raised.cost), (None, None));
     let asks = planned("steps:\n  - id: ok\n    ask: Go on?\n");
-    assert_eq!((asks.llm_calls, asks.cost, asks.time_ms), (Some(0), Cost::parse("0"), Some(most(0))));
+    assert_eq!((asks.llm_calls, asks.cost, asks.time_ms), (Some(most(0)), Cost::parse("0"), Some(most(0))));
 }
 
 #[test]
@@ -67,7 +67,8 @@ fn a_limit_lowers_the_worst_case_and_is_named_if_it_does() {
     let with = |limits: &str| planned(&looped(limits, "    retry: { attempts: 3 }\n", ""));
     let free = with("");
     assert_eq!((free.attempts, free.loop_backs, free.bites.len()), (most(21), most(4), 0));
-    let bite = |limit, without, with| Bite { limit, without: most(without), with: most(with) };
+    let count = |amount| Amount::Count(most(amount));
+    let bite = |limit, without, with| Bite { limit, without: count(without), with: count(with) };
     let hops = with("limits: { agent_hops: 20 }\n");
     assert_eq!((hops.attempts, hops.bites), (most(20), vec![bite("agent_hops", 21, 20)]));
     let hops = with("limits: { agent_hops: 21 }\n");

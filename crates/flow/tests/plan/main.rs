@@ -8,7 +8,10 @@
 )]
 
 mod adversary;
+mod beside;
 mod counts;
 mod figures;
+mod lists;
 mod random;
+mod random_whole;
 mod soundness;

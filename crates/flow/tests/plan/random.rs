@@ -165,7 +165,7 @@ fn limits() -> impl Strategy<Value = String> {
 /// A random flow, shown as its text.
 #[derive(Clone)]
 pub(crate) struct Sample {
-    text: String,
+    pub(crate) text: String,
     pub(crate) flow: Arc<Flow>,
 }
 

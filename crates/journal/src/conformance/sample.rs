@@ -10,6 +10,7 @@ use envoi_kernel::{
     event::{About, EndStatus, Event, InterruptRaised, Record, RunEnded, RunStarted, TimerFired, TimerSet},
     ids::{BadId, FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
 };
+use std::collections::BTreeMap;
 
 /// The run `run_<name>`; a name is of `a-z 0-9`.
 ///
@@ -38,7 +39,14 @@ pub fn commit(run: &RunId, seq: u64, events: impl IntoIterator<Item = Event>) ->
 
 fn pinned() -> PinnedFlow {
     let text = "flow: sample\n".to_owned();
-    PinnedFlow { digest: Digest::of(text.as_bytes()), language: 1, name: "sample.yaml".to_owned(), text }
+    let parts = BTreeMap::from([("parts/\"a\".yaml".to_owned(), "flow: part\nsteps: []\n".to_owned())]);
+    PinnedFlow {
+        digest: Digest::of(text.as_bytes()),
+        language: 1,
+        name: "sample.yaml".to_owned(),
+        text,
+        parts,
+    }
 }
 
 /// `run_started`.

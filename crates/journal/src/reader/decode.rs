@@ -111,11 +111,13 @@ pub(super) fn found(row: &Row<'_>) -> Result<Found> {
 }
 
 pub(super) fn pinned(row: &Row<'_>) -> Result<PinnedFlow> {
+    let parts: String = row.get("parts")?;
     Ok(PinnedFlow {
         digest: read_digest(row, "digest")?,
         language: row.get("language")?,
         name: row.get("name")?,
         text: row.get("text")?,
+        parts: serde_json::from_str(&parts).map_err(|error| damaged(error.into()))?,
     })
 }
 

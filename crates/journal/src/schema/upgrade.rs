@@ -77,6 +77,8 @@ fn questions_of_the_first_schema_say_as_much_as_new_ones() {
     let layout = first(place.path());
     let store = Store::open(layout).unwrap();
     let reader = store.reader().unwrap();
+    let pinned = reader.load(&run("a")).unwrap().pinned;
+    assert!(pinned.parts.is_empty(), "there were no flows in flows then");
     let rows = reader.inbox(&InboxFilter { run: Some(run("a")), closed: true }).unwrap();
     let shown: Vec<_> = rows.iter().map(|row| (row.interrupt.clone(), row.kind, row.state)).collect();
     let expected = [

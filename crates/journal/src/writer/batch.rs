@@ -311,10 +311,13 @@ fn pin(conn: &Connection, run: Option<RunKey>, commit: &Commit) -> rusqlite::Res
 
 /// One row for all runs that are pinned to the same text.
 fn flow_key(conn: &Connection, pinned: &PinnedFlow) -> rusqlite::Result<i64> {
-    let values = params![pinned.digest.to_string(), pinned.language, pinned.name, pinned.text];
-    let known = "SELECT flow FROM flows WHERE digest = ?1 AND language = ?2 AND name = ?3 AND text = ?4";
+    let parts: serde_json::Value =
+        pinned.parts.iter().map(|(path, text)| (path.clone(), text.as_str())).collect();
+    let values =
+        params![pinned.digest.to_string(), pinned.language, pinned.name, pinned.text, parts.to_string()];
+    let known = "SELECT flow FROM flows WHERE digest = ?1 AND language = ?2 AND name = ?3 AND text = ?4 AND parts = ?5";
     let known = conn.prepare_cached(known)?.query_row(values, |row| row.get(0)).optional()?;
-    let insert = "INSERT INTO flows (digest, language, name, text) VALUES (?1, ?2, ?3, ?4)";
+    let insert = "INSERT INTO flows (digest, language, name, text, parts) VALUES (?1, ?2, ?3, ?4, ?5)";
     known.map_or_else(|| conn.prepare_cached(insert)?.insert(values), Ok)
 }
 

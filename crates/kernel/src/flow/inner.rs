@@ -1,10 +1,10 @@
 //! `flow:` of a step as the kernel obeys it.
 
 use crate::{
-    flow::{Expression, Template},
+    flow::{Expression, Flow, Template},
     ids::FlowId,
 };
-use envoi_contract::json::Value;
+use envoi_contract::json::{Object, Value};
 
 /// Another flow that is run as a part of this one.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,24 @@ pub struct InnerPlan {
     pub inputs: Vec<(String, InnerInput)>,
     /// What of it is the step's `data`, evaluated among its own steps when it is complete.
     pub outputs: Vec<(String, Expression)>,
+}
+
+/// Checks the inputs of a flow against its declarations. The kernel knows no JSON Schema; who builds the flow gives it this. It
+/// has to be pure.
+#[derive(Debug, Clone, Copy)]
+pub struct InputCheck(pub fn(&Flow, &Object) -> Result<(), String>);
+
+impl Default for InputCheck {
+    fn default() -> Self {
+        Self(|_, _| Ok(()))
+    }
+}
+
+/// Any two are alike: a flow is known by what it says.
+impl PartialEq for InputCheck {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// One input of an inner flow.

@@ -54,6 +54,7 @@ pub(crate) fn result(id: &str, outcome: Outcome, text: &str) -> AttemptResult {
         report_blob: None,
         files: Vec::new(),
         warnings: Vec::new(),
+        misfit: None,
         workspace_digest: None,
     }
 }
@@ -66,6 +67,16 @@ pub(crate) fn reported(id: &str, members: &str) -> AttemptResult {
         report_blob: Some(blob(report.as_bytes())),
         report: Some(report.into_bytes()),
         ..exited(id, 0)
+    }
+}
+
+/// Nobody knows how it ended; it ran for so long.
+pub(crate) fn doubtful(id: &str, ran_ms: u64) -> Input {
+    let ran = ("ran_ms".to_owned(), Value::from(ran_ms));
+    Input::InDoubt {
+        attempt: attempt(id),
+        evidence: Value::Object([ran].into_iter().collect()),
+        slot: slot(),
     }
 }
 
@@ -143,6 +154,7 @@ impl Driver {
         let ended = matches!(self.run.status(), Status::Ended(_));
         let begun = !self.records.is_empty();
         assert_eq!(self.run.wants().is_empty(), ended || !begun, "{:?}", self.run.wants());
+        self.check_slot();
         let envelope = self.run.envelope();
         let read = Envelope::from_dict(&envelope.to_state_dict()).unwrap();
         assert_eq!(&read, envelope, "the envelope reads back as it was written");
@@ -160,6 +172,16 @@ impl Driver {
         assert_eq!(envelope.interrupt_pending, oldest.is_some());
         let wanted = self.run.wants().interrupts;
         assert!(self.run.interrupts().map(|open| &open.interrupt).eq(&wanted), "{wanted:?}");
+    }
+
+    /// A free slot is of use to whatever waits for one, and to nothing else.
+    fn check_slot(&self) {
+        let Some(slot) = slot().filter(|_| !self.records.is_empty()) else { return };
+        let decided = self.run.decide(Input::SlotFree(slot), self.now);
+        match self.run.wants().ready.is_empty() {
+            true => assert!(decided.is_err(), "nothing is ready, and {decided:?}"),
+            false => assert!(decided.is_ok_and(|records| !records.is_empty()), "{:?}", self.run.wants()),
+        }
     }
 
     /// The engine is another one from here on, which has read the records, and one which has read a snapshot.

@@ -3,7 +3,7 @@
 use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
-        AskPlan, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
+        AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
         OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
@@ -20,6 +20,16 @@ pub(crate) fn flow(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     bounded(Limits::default(), steps)
 }
 
+/// A flow `demo` whose steps say what they need.
+pub(crate) fn graph(steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    bounded_graph(Limits::default(), steps)
+}
+
+pub(crate) fn bounded_graph(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
+    let listed = bounded(limits, steps);
+    Arc::new(Flow { graph: true, ..Flow::clone(&listed) })
+}
+
 pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> Arc<Flow> {
     Arc::new(Flow {
         id: FlowId::new("demo").unwrap(),
@@ -32,6 +42,7 @@ pub(crate) fn bounded(limits: Limits, steps: impl IntoIterator<Item = Step>) -> 
         notify: Vec::new(),
         steps: steps.into_iter().collect(),
         graph: false,
+        input_check: envoi_kernel::flow::InputCheck::default(),
         goals: None,
         flows: BTreeMap::new(),
         digest: Digest::of(b"demo"),
@@ -130,6 +141,15 @@ pub(crate) trait With: Sized {
     }
     fn in_doubt(self, policy: InDoubtPolicy) -> Step {
         self.with(|step| step.on_in_doubt = policy)
+    }
+    /// Model calls and dollars of one attempt, `-` for none.
+    fn budget(self, llm_calls: &str, cost: &str) -> Step {
+        self.with(|step| step.budget = Budget { llm_calls: llm_calls.parse().ok(), cost: Cost::parse(cost) })
+    }
+    /// Doubt about it is settled by this program.
+    fn verified_by(self, program: &str) -> Step {
+        let plan = CommandPlan::Exec(vec![Template(program.to_owned())]);
+        self.in_doubt(InDoubtPolicy::Verify(plan))
     }
     fn exhausted(self, policy: OnExhausted) -> Step {
         self.with(|step| step.routing.on_exhausted = policy)

@@ -1,14 +1,17 @@
 //! Results that nobody waits for any more, or never did.
 
 use crate::{
-    driver::{Driver, reported, settled},
-    flows::{With, flow, step},
-    story::plays,
+    driver::{Driver, doubtful, reported, settled},
+    flows::{With, bounded, flow, limits, step},
+    story::{plays, stand},
 };
-use envoi_kernel::flow::InDoubtPolicy;
+use envoi_kernel::{
+    flow::InDoubtPolicy,
+    ledger::{Cost, Ledger},
+};
 
 #[test]
-fn a_late_result_is_recorded_once_and_ignored() {
+fn a_late_result_is_recorded_once_and_leads_nowhere() {
     plays(
         &flow([step("a").in_doubt(InDoubtPolicy::Rerun), step("b")]),
         "> start
@@ -75,21 +78,32 @@ fn a_late_result_may_come_after_the_end() {
 }
 
 #[test]
-fn a_late_result_changes_neither_counters_nor_the_envelope() {
+fn what_a_late_result_used_is_charged_and_nothing_else_changes() {
     let mut driver = Driver::started(&flow([step("a").in_doubt(InDoubtPolicy::Rerun)]));
-    let in_doubt = envoi_kernel::Input::InDoubt {
-        attempt: crate::driver::attempt("a.1.1"),
-        evidence: envoi_contract::json::Value::Null,
-        slot: crate::driver::slot(),
-    };
-    driver.ok(in_doubt);
-    let before = (driver.run.ledger().clone(), driver.run.envelope().clone());
+    driver.ok(doubtful("a.1.1", 4));
+    let used = driver.run.ledger().clone();
+    assert_eq!((used.agent_hops, used.llm_calls, used.wall_time_ms), (2, 0, 4));
+    let mut before = driver.run.envelope().clone();
     driver.ok(settled(reported("a.1.1", r#""metrics":{"llm_calls":7,"cost_usd":"1"}"#)));
-    assert_eq!((driver.run.ledger().clone(), driver.run.envelope().clone()), before);
+    let late = Ledger { llm_calls: 7, cost: Cost::parse("1").unwrap(), wall_time_ms: 10, ..used };
+    assert_eq!(driver.run.ledger(), &late, "it ran for 10 ms, of which 4 are charged already");
+    before.llm_call_count = 7;
+    assert_eq!(driver.run.envelope(), &before);
     assert_eq!(
         driver.records.last().map(|record| crate::story::event(&record.event)).as_deref(),
         Some("a.1.1 late")
     );
+    driver.restart();
+}
+
+#[test]
+fn what_a_late_result_used_counts_against_the_bounds() {
+    let flow = bounded(limits(&[("llm_calls", "5")]), [step("a").in_doubt(InDoubtPolicy::Rerun), step("b")]);
+    let mut driver = Driver::started(&flow);
+    driver.ok(doubtful("a.1.1", 0)).ok(settled(reported("a.1.1", r#""metrics":{"llm_calls":5}"#)));
+    assert_eq!(stand(&driver.run), "= a.1.2 live");
+    driver.exit("a.1.2", 0);
+    assert_eq!(stand(&driver.run), "= nothing [exhausted 4]");
 }
 
 #[test]

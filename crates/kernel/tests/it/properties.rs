@@ -3,13 +3,15 @@
 use crate::{
     driver::{Driver, person, slot},
     random::{Left, Said, flows, left, more, said, turns},
+    random_graphs::{busy_turns, graphs},
     rules,
 };
 use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
-    event::{About, Choice, InterruptRaised},
+    event::{About, Choice, Course, InterruptRaised},
     flow::Step,
     input::Answer,
+    ledger::{Cost, Ledger},
 };
 use proptest::{
     prelude::*,
@@ -74,7 +76,7 @@ proptest! {
 
     #[test]
     fn no_bound_is_passed_and_no_visit_is_repeated((flow, turns) in (flows(), turns())) {
-        let driver = live(&flow, &turns, |_, _| {});
+        let driver = live(&flow, &turns, |driver, _| check_accounts(&driver.run));
         rules::check(&flow, &driver.records);
     }
 
@@ -90,8 +92,60 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn no_rule_of_a_graph_is_broken((flow, turns) in (graphs(), busy_turns())) {
+        let driver = live(&flow, &turns, |driver, _| check_accounts(&driver.run));
+        rules::check(&flow, &driver.records);
+    }
+
+    #[test]
+    fn a_graph_replays_to_the_state_that_was_lived_at_every_prefix((flow, turns) in (graphs(), busy_turns())) {
+        let mut lived = Run::new(Arc::clone(&flow));
+        let mut replayed = lived.clone();
+        for record in &live(&flow, &turns, |_, _| {}).records {
+            lived.apply(record).unwrap();
+            replayed.apply(&through_text(record)).unwrap();
+            prop_assert_eq!(&replayed, &lived);
+            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot()).unwrap();
+            prop_assert_eq!(&replayed, &lived);
+        }
+    }
+
+    #[test]
+    fn a_graph_that_is_served_fairly_ends(
+        (flow, left, answers) in (graphs(), prop::collection::vec(left(), 1..40), prop::collection::vec(said(), 1..10))
+    ) {
+        let driver = serve(&flow, &left, &answers, MOST_TURNS);
+        prop_assert!(matches!(driver.run.status(), Status::Ended(_)), "it goes on after {MOST_TURNS} turns");
+        rules::check(&flow, &driver.records);
+    }
+}
+
+/// The steps' accounts sum up to the run's, and only what lives has anything set aside.
+fn check_accounts(run: &Run) {
+    let sum = |count: fn(&Ledger) -> u64| run.ledger_by_step().values().map(count).sum::<u64>();
+    let used = run.ledger();
+    assert_eq!(sum(|used| used.agent_hops), used.agent_hops);
+    assert_eq!(sum(|used| used.iterations), used.iterations);
+    assert_eq!(sum(|used| used.llm_calls), used.llm_calls);
+    assert_eq!(sum(|used| used.wall_time_ms), used.wall_time_ms);
+    let cost = run.ledger_by_step().values().fold(Cost::default(), |sum, used| sum.saturating_add(used.cost));
+    assert_eq!(cost, used.cost);
+    let wants = run.wants();
+    let live = wants.attempts.iter().chain(&wants.ending);
+    let budgets = live.filter_map(|attempt| run.attempt(attempt)?.reserved);
+    let calls: u64 = budgets.filter_map(|budget| budget.llm_calls).sum();
+    assert_eq!(run.reserved().llm_calls, calls);
+}
+
 /// Turns that one try may take: the attempt, its wait, and raises of every bound that it has used up.
 const RAISES: u64 = 24;
+
+/// More turns than any of the small graphs needs.
+const MOST_TURNS: u64 = 5_000;
 
 /// Serves every want of a run at once, for at most so many turns.
 fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver {
@@ -100,7 +154,9 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
     for _ in 0..most {
         let wants = driver.run.wants();
         let asked = driver.run.interrupts().next().cloned();
-        let input = if let Some(attempt) = wants.attempts.first() {
+        let input = if !wants.ready.is_empty() {
+            Input::SlotFree(slot().unwrap())
+        } else if let Some(attempt) = wants.ending.first().or(wants.attempts.last()) {
             left.next().unwrap().settles(attempt, slot())
         } else if let Some((timer, due)) = wants.timers.first() {
             driver.now = driver.now.max(*due);
@@ -128,7 +184,7 @@ fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver
 fn plain(raised: &InterruptRaised) -> Answer {
     let choice = match raised.about {
         About::InDoubt => Choice::Fail,
-        About::Exhausted | About::Blocked | About::Review => Choice::Proceed,
+        About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
         About::Limit => Choice::Raise,
         About::Ask => Choice::Deny,
     };
@@ -166,6 +222,16 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
         for record in live(&flow, &turns, |_, _| {}).records {
             *seen.entry(record.event.name().to_owned()).or_default() += 1;
+            if let Event::AttemptStarted(started) = &record.event
+                && started.verifies.is_some()
+            {
+                *seen.entry("verifies".to_owned()).or_default() += 1;
+            }
+            if let Event::AttemptSettled(settled) = &record.event
+                && let Some(error) = &settled.error
+            {
+                *seen.entry(error.code.clone()).or_default() += 1;
+            }
             if let Event::RunEnded(ended) = &record.event {
                 *seen.entry(ended.terminal_reason.clone()).or_default() += 1;
             }
@@ -197,7 +263,65 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "user_cancelled",
         "tool_failed_fatally",
         "policy_violation",
+        "verifies",
+        "DID_NOT_HAPPEN",
+        "BUDGET_OVERRUN",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }
+}
+
+#[test]
+fn the_random_graphs_reach_what_only_graphs_have() {
+    let mut runner = TestRunner::new_with_rng(cases(1), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for _ in 0..150 {
+        let (flow, turns) = (graphs(), busy_turns()).new_tree(&mut runner).unwrap().current();
+        let mut questions = 0;
+        for record in live(&flow, &turns, |_, _| {}).records {
+            questions += i32::from(matches!(record.event, Event::InterruptRaised(_)));
+            let word = match &record.event {
+                Event::StepEntered(_) => "entered",
+                Event::StepsGivenUp(_) => "given up",
+                Event::FannedOut(event) if event.items.len() > event.width => "more items than at once",
+                Event::FlowEntered(event) if event.by_hint => "led into",
+                Event::FlowEntered(event) if event.resumes => "taken up",
+                Event::FlowEntered(event) if !event.visit.scope.is_empty() => "a flow in a flow",
+                Event::FlowReturned(_) => "returned",
+                Event::RunStopping(_) => "stopping",
+                Event::AttemptSettled(event) if event.given_up => "ended",
+                Event::AttemptSettled(event) if event.late => "late",
+                Event::HandoffWritten(event) if event.visit.item().is_some() => "item",
+                Event::Routed(event) if flow.graph && matches!(event.course, Course::LoopBack(_)) => "back",
+                Event::InterruptRaised(_) if questions > 1 => "two questions",
+                Event::InterruptAnswered(_) | Event::InterruptCancelled(_) | Event::InterruptExpired(_) => {
+                    questions -= 1;
+                    continue;
+                }
+                Event::RunEnded(event) if event.terminal_reason == "completed" => "completed",
+                _ => continue,
+            };
+            *seen.entry(word).or_default() += 1;
+        }
+    }
+    let rare: Vec<_> = [
+        "entered",
+        "given up",
+        "more items than at once",
+        "led into",
+        "taken up",
+        "a flow in a flow",
+        "returned",
+        "stopping",
+        "ended",
+        "late",
+        "item",
+        "back",
+        "two questions",
+        "completed",
+    ]
+    .into_iter()
+    .filter(|word| !seen.contains_key(word))
+    .collect();
+    assert!(rare.is_empty(), "never: {rare:?} in {seen:?}");
 }

@@ -16,8 +16,8 @@ use envoi_kernel::{
     Flow, Input,
     event::{Choice, FoundFile, InterruptRaised, Outcome},
     flow::{
-        CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached, Overdue,
-        Step, StepKind, Template,
+        Budget, CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached,
+        Overdue, Step, StepKind, Template,
     },
     ids::{AttemptId, InterruptId, TimerId},
     input::{Answer, Slot},
@@ -26,28 +26,29 @@ use envoi_kernel::{
 use proptest::{option, prelude::*, sample::select};
 use std::sync::Arc;
 
-const STEPS: usize = 8;
+pub(crate) const STEPS: usize = 8;
 
-fn name(place: usize) -> String {
+pub(crate) fn name(place: usize) -> String {
     format!("s{place}")
 }
 
 /// What a step of a random flow is made of; places are folded into the flow's length.
 #[derive(Debug, Clone)]
-struct Plan {
-    routing: (u8, usize, u64, OnExhausted, OnBlocked, bool),
-    branches: Vec<usize>,
+pub(crate) struct Plan {
+    pub(crate) routing: (u8, usize, u64, OnExhausted, OnBlocked, bool),
+    pub(crate) branches: Vec<usize>,
     next: Option<usize>,
     retry: u32,
     policy: InDoubtPolicy,
     condition: Option<&'static str>,
     argument: &'static str,
-    asks: Option<Asks>,
+    pub(crate) asks: Option<Asks>,
+    budget: (Option<u64>, Option<u64>),
 }
 
 /// A question of a random flow.
 #[derive(Debug, Clone)]
-struct Asks {
+pub(crate) struct Asks {
     kind: InterruptKind,
     form: bool,
     expires_in_ms: Option<u64>,
@@ -105,7 +106,7 @@ fn question(built: Step, place: usize, count: usize, asks: &Asks) -> Step {
     built
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let policies = (
         select(vec![OnExhausted::Ask, OnExhausted::Fail, OnExhausted::Proceed]),
         select(vec![OnBlocked::Ask, OnBlocked::Fail]),
@@ -120,11 +121,21 @@ fn plan() -> impl Strategy<Value = Plan> {
         1 => Just(Some("steps.s1.data.n == 1")),
     ];
     let arguments = prop_oneof![20 => Just("go"), 1 => Just("${{ steps.s0.summary }}")];
-    let policy = select(vec![InDoubtPolicy::Ask, InDoubtPolicy::Rerun, InDoubtPolicy::Fail]);
+    let verify = |text: &str| InDoubtPolicy::Verify(CommandPlan::Exec(vec![Template(text.to_owned())]));
+    let policy = select(vec![
+        InDoubtPolicy::Ask,
+        InDoubtPolicy::Rerun,
+        InDoubtPolicy::Fail,
+        verify("look"),
+        verify("look"),
+        verify("${{ steps.s0.summary }}"),
+    ]);
     let branches = prop::collection::vec(0..STEPS, 1..3);
     let asks = option::weighted(0.3, asks());
-    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, asks)
-        .prop_map(|(routing, branches, next, retry, policy, condition, argument, asks)| Plan {
+    let budget = (option::weighted(0.2, 0_u64..4), option::weighted(0.2, 0_u64..4));
+    let acts = (asks, budget);
+    (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, acts)
+        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, budget))| Plan {
             routing,
             branches,
             next,
@@ -133,11 +144,12 @@ fn plan() -> impl Strategy<Value = Plan> {
             condition,
             argument,
             asks,
+            budget,
         })
 }
 
 /// `next` leads on, `loop_to` back, every loop has an end.
-fn build(place: usize, count: usize, plan: &Plan) -> Step {
+pub(crate) fn build(place: usize, count: usize, plan: &Plan) -> Step {
     let mut built = step(&name(place));
     let (kind, back, max, on_exhausted, on_blocked, helps) = plan.routing;
     let routing = &mut built.routing;
@@ -172,13 +184,15 @@ fn build(place: usize, count: usize, plan: &Plan) -> Step {
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
     built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
+    let (llm_calls, cost) = plan.budget;
+    let cost = cost.and_then(|tenths| Cost::parse(&format!("0.{tenths}")));
     match &plan.asks {
+        None => built.with(|step| step.budget = Budget { llm_calls, cost }),
         Some(asks) => question(built, place, count, asks),
-        None => built,
     }
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+pub(crate) fn limits() -> impl Strategy<Value = Limits> {
     let rarely = |range: std::ops::Range<u64>| option::weighted(0.15, range);
     let reached = select(vec![OnReached::Fail, OnReached::Ask]);
     let iterations = option::weighted(0.3, 0_u64..3);
@@ -212,7 +226,7 @@ pub(crate) struct Left {
 }
 
 pub(crate) fn left() -> impl Strategy<Value = Left> {
-    (0_u8..80, 0_u8..8, 0..STEPS, 0_u64..3, 0_u64..20).prop_map(
+    (0_u8..80, 0_u8..10, 0..STEPS, 0_u64..3, 0_u64..20).prop_map(
         |(outcome, text, place, llm_calls, duration_ms)| Left {
             outcome,
             text,
@@ -254,6 +268,7 @@ impl Left {
             3 => "Status: VERIFIED\nStatus: UNVERIFIED".to_owned(),
             4 => "Status: UNVERIFIED\nCan further iteration help: no".to_owned(),
             5 | 6 => format!("Status: UNVERIFIED\nGo to step 's{}'", self.place),
+            7 => format!("Go to flow 'in{}' step 's0'", self.place % 4),
             _ => "whatever".to_owned(),
         }
     }
@@ -267,9 +282,11 @@ pub(crate) enum Turn {
     Settle(Which, Left),
     Doubt(Which),
     Answer(Said),
-    Expire(bool),
-    Changed(bool),
+    Expire(bool, usize),
+    Changed(Option<usize>),
     Timer(bool, bool),
+    Raise(usize, u64),
+    Restart,
     Cancel,
     Reopen,
     Clock(i64),
@@ -278,7 +295,8 @@ pub(crate) enum Turn {
 /// Which attempt is meant.
 #[derive(Debug, Clone)]
 pub(crate) enum Which {
-    Live,
+    /// One that is to be told of: live, or being ended.
+    Live(usize),
     /// One that began before.
     Earlier(usize),
     Nonsense(&'static str),
@@ -286,7 +304,7 @@ pub(crate) enum Which {
 
 fn which() -> impl Strategy<Value = Which> {
     prop_oneof![
-        8 => Just(Which::Live),
+        8 => (0..8_usize).prop_map(Which::Live),
         1 => (0..40_usize).prop_map(Which::Earlier),
         1 => select(vec!["s0.1.1", "s0.9.9", "none.1.1", "x.s0.1.1", "s1.1.2"]).prop_map(Which::Nonsense),
     ]
@@ -295,8 +313,10 @@ fn which() -> impl Strategy<Value = Which> {
 /// An answer of somebody.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// Of a question that was put before, or of none; else of the open one.
+    /// Of a question that was put before, or of none; else of an open one.
     which: Option<usize>,
+    /// Of which open one.
+    place: usize,
     /// Made to fit the question as far as it can be.
     fits: bool,
     choice: usize,
@@ -309,13 +329,14 @@ pub(crate) struct Said {
 }
 
 pub(crate) fn said() -> impl Strategy<Value = Said> {
-    let which = option::weighted(0.1, 0..9_usize);
+    let which = (option::weighted(0.1, 0..9_usize), 0..4_usize);
     let text = select(vec![None, Some(""), Some(" \n"), Some("words"), Some("[Approved by operator]")]);
     let by = select(vec!["ada", "bob", "carl", "dora"]);
     let seen = option::weighted(0.3, prop::bool::weighted(0.8));
     (which, prop::bool::weighted(0.8), 0..9_usize, by, text, any::<bool>(), seen, 0_u64..4).prop_map(
-        |(which, fits, choice, by, text, data, seen, raise)| Said {
+        |((which, place), fits, choice, by, text, data, seen, raise)| Said {
             which,
+            place,
             fits,
             choice,
             by,
@@ -331,7 +352,8 @@ impl Said {
     /// What is said to the open question, or to one that is not.
     pub(crate) fn answer(&self, driver: &Driver) -> Answer {
         let earlier = self.which.map(|place| driver.asked().into_iter().nth(place));
-        let open = driver.run.interrupts().next().filter(|_| self.which.is_none());
+        let all: Vec<&InterruptRaised> = driver.run.interrupts().collect();
+        let open = nth(&all, self.place).copied().filter(|_| self.which.is_none());
         let none = || InterruptId::new("int_none").unwrap();
         let id = match (earlier, open) {
             (Some(earlier), _) => earlier.unwrap_or_else(none),
@@ -355,7 +377,7 @@ impl Said {
     fn fitting(&self, driver: &Driver, raised: &InterruptRaised, answer: Answer) -> Answer {
         let accepted = driver.run.accepts(raised);
         let choice = accepted[self.choice % accepted.len()];
-        let form = driver.run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+        let form = driver.run.step(&raised.visit).and_then(|step| step.asks());
         let form = form.is_some_and(|plan| plan.schema.is_some());
         let says_yes = matches!(choice, Choice::Approve | Choice::Respond);
         Answer {
@@ -371,8 +393,12 @@ impl Said {
 
 /// As much more of what the question is about.
 pub(crate) fn more(raised: &InterruptRaised, by: u64) -> Ledger {
+    amount(raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default(), by)
+}
+
+fn amount(bound: &str, by: u64) -> Ledger {
     let mut more = Ledger::default();
-    match raised.evidence.get("bound").and_then(Value::as_str).unwrap_or_default() {
+    match bound {
         "agent_hops" => more.agent_hops = by,
         "iterations" => more.iterations = by,
         "llm_calls" => more.llm_calls = by,
@@ -384,14 +410,21 @@ pub(crate) fn more(raised: &InterruptRaised, by: u64) -> Ledger {
 
 /// Turns, each with or without a free slot.
 pub(crate) fn turns() -> impl Strategy<Value = Vec<(Turn, bool)>> {
+    turns_with(8)
+}
+
+/// Turns in which a slot is free as often as this.
+pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>> {
     let turn = prop_oneof![
         1 => Just(Turn::Start),
-        8 => Just(Turn::Slot),
+        slots => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
-        3 => which().prop_map(Turn::Doubt),
+        7 => which().prop_map(Turn::Doubt),
         24 => said().prop_map(Turn::Answer),
-        4 => prop::bool::weighted(0.7).prop_map(Turn::Expire),
-        2 => prop::bool::weighted(0.8).prop_map(Turn::Changed),
+        4 => (prop::bool::weighted(0.7), 0..4_usize).prop_map(|(wait, place)| Turn::Expire(wait, place)),
+        2 => option::weighted(0.8, 0..4_usize).prop_map(Turn::Changed),
+        1 => (0..5_usize, 0_u64..4).prop_map(|(bound, by)| Turn::Raise(bound, by)),
+        2 => Just(Turn::Restart),
         6 => (prop::bool::weighted(0.9), any::<bool>()).prop_map(|(armed, wait)| Turn::Timer(armed, wait)),
         1 => Just(Turn::Cancel),
         4 => Just(Turn::Reopen),
@@ -414,12 +447,13 @@ impl Turn {
                 Input::InDoubt { attempt: which.id(driver), evidence, slot }
             }
             Turn::Answer(said) => Input::Answer { answer: Box::new(said.answer(driver)), slot },
-            Turn::Expire(wait) => {
-                let due = driver.run.wants().expiries.first().cloned();
+            Turn::Expire(wait, place) => {
+                let due = nth(&driver.run.wants().expiries, *place).cloned();
                 if let Some((_, at)) = due.as_ref().filter(|_| *wait) {
                     driver.now = driver.now.max(*at);
                 }
-                Input::Expire { interrupt: open(driver, true)?, slot }
+                let lapses = due.map(|(interrupt, _)| interrupt);
+                Input::Expire { interrupt: lapses.or_else(|| open(driver, Some(*place)))?, slot }
             }
             Turn::Changed(known) => {
                 let found = vec![FoundFile { path: "a.py".to_owned(), digest: None }];
@@ -433,8 +467,22 @@ impl Turn {
                 let timer = known.map(|(timer, _)| timer).or_else(|| TimerId::new("tim_none").ok())?;
                 Input::TimerDue { timer, slot }
             }
+            Turn::Raise(bound, by) => {
+                let bounds = ["agent_hops", "iterations", "llm_calls", "wall_time", "cost_usd"];
+                let more = amount(bounds[*bound], *by);
+                Input::Raise { more, by: person("bob"), why: None, request: None, slot }
+            }
+            Turn::Restart => {
+                driver.restart();
+                return None;
+            }
             Turn::Cancel => Input::Cancel { by: person("bob") },
-            Turn::Reopen => Input::Reopen { by: person("bob"), why: Some("once more".to_owned()), slot },
+            Turn::Reopen => Input::Reopen {
+                by: person("bob"),
+                why: Some("once more".to_owned()),
+                elsewhere: Default::default(),
+                slot,
+            },
             Turn::Clock(by) => {
                 driver.now = Timestamp::from_millis(driver.now.as_millis().saturating_add(*by));
                 return None;
@@ -443,17 +491,26 @@ impl Turn {
     }
 }
 
-/// The open question, or one that is not.
-fn open(driver: &Driver, known: bool) -> Option<InterruptId> {
-    let open = driver.run.wants().interrupts.first().cloned().filter(|_| known);
+/// An open question, or one that is not.
+fn open(driver: &Driver, known: Option<usize>) -> Option<InterruptId> {
+    let wants = driver.run.wants();
+    let open = known.and_then(|place| nth(&wants.interrupts, place)).cloned();
     open.or_else(|| InterruptId::new("int_none").ok())
+}
+
+/// The one at this place, counted round and round.
+fn nth<T>(list: &[T], place: usize) -> Option<&T> {
+    list.get(place.checked_rem(list.len())?)
 }
 
 impl Which {
     fn id(&self, driver: &Driver) -> AttemptId {
-        let live = || driver.run.wants().attempts.first().cloned();
         match self {
-            Which::Live => live().unwrap_or_else(|| attempt("s0.1.1")),
+            Which::Live(place) => {
+                let wants = driver.run.wants();
+                let told: Vec<&AttemptId> = wants.attempts.iter().chain(&wants.ending).collect();
+                nth(&told, *place).map_or_else(|| attempt("s0.1.1"), |id| AttemptId::clone(id))
+            }
             Which::Earlier(place) => driver.nth_begun(*place).unwrap_or_else(|| attempt("s0.1.1")),
             Which::Nonsense(text) => attempt(text),
         }

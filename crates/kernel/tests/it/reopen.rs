@@ -116,6 +116,7 @@ fn a_run_that_has_not_begun_cannot_be_reopened() {
     let reopen = envoi_kernel::Input::Reopen {
         by: crate::driver::person("bob"),
         why: None,
+        elsewhere: Default::default(),
         slot: crate::driver::slot(),
     };
     assert_eq!(driver.feed(reopen), Err(envoi_kernel::Refusal::NotStarted));

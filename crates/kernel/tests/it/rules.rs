@@ -1,10 +1,15 @@
-//! What no journal of any run may ever show, told from its records alone.
+//! What no journal of any run may ever show, told from its records and its flow alone. What holds of graphs and of items is
+//! in [`crate::graph_rules`].
 
+use crate::graph_rules::{Graphs, Places};
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record,
-    event::{About, AttemptSettled, Choice, Course, InterruptAnswered, InterruptRaised, Routed, RunEnded},
-    flow::{AskPlan, Overdue, Step},
+    event::{
+        About, AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome,
+        Routed, RunEnded,
+    },
+    flow::{AskPlan, Budget, InDoubtPolicy, Overdue, Step},
     ids::{AttemptId, InterruptId, Principal, StepId, VisitId},
     ledger::{Cost, Ledger},
 };
@@ -18,16 +23,29 @@ struct Count {
     wall_time_ms: u64,
     cost: Cost,
     returns: u64,
-    /// Returns of each loop since it was entered.
-    rounds: BTreeMap<StepId, u64>,
+    /// Which flow each scope is of, and what goes on in those that are graphs.
+    places: Places,
+    graphs: Graphs,
+    /// Returns of each loop since it was entered, by its scope.
+    rounds: BTreeMap<(String, StepId), u64>,
     attempts: BTreeSet<AttemptId>,
     /// Settled attempts, and whether it was too late.
     settled: BTreeSet<(AttemptId, bool)>,
     handed_on: BTreeSet<VisitId>,
-    /// The highest visit that left a trace.
-    visits: BTreeMap<StepId, u32>,
+    /// The highest visit that left a trace, by its scope.
+    visits: BTreeMap<(String, StepId), u32>,
     /// What people have added to the bounds.
     raised: Ledger,
+    /// Budgets of live attempts.
+    reserved: BTreeMap<AttemptId, (Option<u64>, Option<Cost>)>,
+    /// What attempts in doubt were charged with: time, calls, cost.
+    doubted: BTreeMap<AttemptId, (u64, u64, Cost)>,
+    /// Visits whose last attempt is in doubt and has to be verified, or settled by a person, before it is run again.
+    unsettled: BTreeMap<VisitId, AttemptId>,
+    /// Live attempts that verify others.
+    verifying: BTreeMap<AttemptId, AttemptId>,
+    /// Visits whose verification has said nothing.
+    unanswered: BTreeSet<VisitId>,
     starter: Option<Principal>,
     /// Questions that wait, with those who have approved.
     open: BTreeMap<InterruptId, (InterruptRaised, Vec<Principal>)>,
@@ -35,8 +53,8 @@ struct Count {
     asked: BTreeSet<InterruptId>,
     /// A denial or an expiry whose visit has not been left, and where it may lead.
     closing: Option<(VisitId, Option<StepId>)>,
-    /// The step whose denial or expiry the run is on the way of.
-    diverted: Vec<StepId>,
+    /// The steps whose denial or expiry a flow is on the way of, by its scope.
+    diverted: BTreeMap<String, Vec<StepId>>,
     over: bool,
 }
 
@@ -44,24 +62,73 @@ struct Count {
 pub(crate) fn check(flow: &Flow, records: &[Record]) {
     let mut count = Count::default();
     let mut last_at = records.first().map(|record| record.at).unwrap_or(Timestamp::from_millis(0));
+    let mut told = Told(vec![shape(flow)]);
     for (place, record) in records.iter().enumerate() {
+        told.0.push(crate::story::event(&record.event));
         assert_eq!(record.seq, place as u64, "no gap");
         assert!(record.at >= last_at, "time does not go back");
         last_at = record.at;
+        count.moves(flow, &record.event);
         count.take(flow, &record.event);
         count.asks(flow, record);
+        count.graphs.take(flow, &count.places, &record.event);
     }
 }
 
+/// What has happened; shown where a rule is broken.
+struct Told(Vec<String>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0.join("\n"));
+        }
+    }
+}
+
+/// What leads where, a line for each step.
+fn shape(flow: &Flow) -> String {
+    let line = |step: &Step| {
+        let needs: Vec<&str> = step.needs.iter().map(StepId::as_str).collect();
+        let (kind, routing) = (step.inner().map(|plan| plan.flow.as_str()), &step.routing);
+        let asks = step.asks().map(|plan| (&plan.on_deny, &plan.on_expire));
+        let (each, branches) = (&step.for_each, (&routing.branches, &routing.flow_branches));
+        format!(
+            "  {} {needs:?} {:?} {kind:?} {:?} {branches:?} {asks:?} {each:?}",
+            step.id, step.join, routing.loop_to
+        )
+    };
+    let lines: Vec<String> = flow.steps.iter().map(line).collect();
+    let parts: Vec<String> = flow.flows.values().map(|flow| shape(flow)).collect();
+    format!("{} graph: {}\n{}\n{}", flow.id, flow.graph, lines.join("\n"), parts.join(""))
+}
+
 impl Count {
+    /// A flow that is taken up goes on counting where it was.
+    fn moves(&mut self, flow: &Flow, event: &Event) {
+        let Event::FlowEntered(event) = event else { return };
+        for (old, new) in self.places.enter(flow, event) {
+            move_all(&mut self.rounds, &old, &new);
+            move_all(&mut self.visits, &old, &new);
+            // The denied step is done again.
+            self.diverted.remove(&old);
+        }
+    }
+
     fn take(&mut self, flow: &Flow, event: &Event) {
         match event {
-            Event::AttemptStarted(event) => self.starts(flow, &event.attempt),
+            Event::AttemptStarted(event) => {
+                let budget = event.reserved.unwrap_or_default();
+                self.verifies(flow, event);
+                self.reserves(flow, &event.attempt, budget.llm_calls, budget.cost);
+                self.starts(flow, &event.attempt);
+            }
             Event::AttemptSettled(event) => {
                 assert!(self.attempts.contains(&event.attempt), "{} settled before it began", event.attempt);
                 let once = self.settled.insert((event.attempt.clone(), event.late));
                 assert!(once, "{} is recorded twice", event.attempt);
                 self.charge(event);
+                self.settles_doubt(flow, event);
             }
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => {
@@ -72,16 +139,19 @@ impl Count {
         }
     }
 
+    fn step<'f>(&self, flow: &'f Flow, visit: &VisitId) -> &'f Step {
+        self.places.flow(flow, visit.frame()).step(&visit.step).unwrap()
+    }
+
     fn starts(&mut self, flow: &Flow, attempt: &AttemptId) {
         let limits = &flow.limits;
         let more = &self.raised;
         let below = |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max + more);
         assert!(below(self.hops, limits.agent_hops, more.agent_hops), "hops");
-        assert!(below(self.llm_calls, limits.llm_calls, more.llm_calls), "calls");
         assert!(below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms), "time");
-        assert!(limits.cost.is_none_or(|max| self.cost < max.saturating_add(more.cost)), "cost");
         self.hops += 1;
         self.counts_on(&attempt.visit);
+        assert!(!self.unanswered.contains(&attempt.visit), "{attempt} begins and nobody knows");
         assert!(!self.handed_on.contains(&attempt.visit), "{attempt} begins after the hand-off");
         assert!(self.attempts.insert(attempt.clone()), "{attempt} begins twice");
         let before = attempt.attempt - 1;
@@ -90,62 +160,144 @@ impl Count {
 
     /// Numbers of visits have no gaps.
     fn counts_on(&mut self, visit: &VisitId) {
-        let last = self.visits.entry(visit.step.clone()).or_default();
+        let last = self.visits.entry((visit.frame().to_owned(), visit.step.clone())).or_default();
         assert!(visit.visit == *last || visit.visit == *last + 1, "{visit} after {last}");
         *last = visit.visit;
     }
 
-    fn charge(&mut self, event: &AttemptSettled) {
+    /// What is to be verified is not run again before that, and only what is in doubt is verified.
+    fn verifies(&mut self, flow: &Flow, event: &AttemptStarted) {
+        let unsettled = self.unsettled.remove(&event.attempt.visit);
+        assert_eq!(event.verifies, unsettled, "{} begins", event.attempt);
+        if let Some(verified) = unsettled {
+            let step = self.step(flow, &verified.visit);
+            assert!(matches!(step.on_in_doubt, InDoubtPolicy::Verify(_)), "{verified} is verified");
+            self.verifying.insert(event.attempt.clone(), verified);
+        }
+    }
+
+    fn settles_doubt(&mut self, flow: &Flow, event: &AttemptSettled) {
         if event.late {
             return;
         }
-        self.wall_time_ms += event.duration_ms;
-        self.llm_calls += event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
+        let visit = &event.attempt.visit;
+        let doubt = matches!(event.outcome, Outcome::InDoubt { .. });
+        if self.verifying.remove(&event.attempt).is_some() {
+            // Then a person has to speak, or the visit is over, before anything of it begins.
+            let silent = !matches!(event.outcome, Outcome::Exited { code: 0 | 1 });
+            self.unanswered.extend(silent.then(|| visit.clone()));
+        } else if doubt && matches!(self.step(flow, visit).on_in_doubt, InDoubtPolicy::Verify(_)) {
+            self.unsettled.insert(visit.clone(), event.attempt.clone());
+        }
+    }
+
+    /// Together with what the live attempts may still use, a new one stays within every bound.
+    fn reserves(&mut self, flow: &Flow, attempt: &AttemptId, calls: Option<u64>, cost: Option<Cost>) {
+        let step = self.step(flow, &attempt.visit);
+        let budget = if self.verifying.contains_key(attempt) { Budget::default() } else { step.budget };
+        assert_eq!((calls, cost), (budget.llm_calls, budget.cost), "{attempt} has another budget");
+        let of_others: u64 = self.reserved.values().filter_map(|(calls, _)| *calls).sum();
+        if let Some(max) = flow.limits.llm_calls.map(|max| max + self.raised.llm_calls) {
+            let taken = self.llm_calls + of_others;
+            assert!(calls.map_or(taken < max, |wanted| taken + wanted <= max), "calls of {attempt}");
+        }
+        if let Some(max) = flow.limits.cost.map(|max| max.saturating_add(self.raised.cost)) {
+            let of_others = self.reserved.values().filter_map(|(_, cost)| *cost);
+            let taken = of_others.fold(self.cost, Cost::saturating_add);
+            let fits = cost.map_or(taken < max, |wanted| taken.saturating_add(wanted) <= max);
+            assert!(fits, "cost of {attempt}");
+        }
+        if calls.is_some() || cost.is_some() {
+            self.reserved.insert(attempt.clone(), (calls, cost));
+        }
+    }
+
+    fn charge(&mut self, event: &AttemptSettled) {
+        let (max_calls, max_cost) = self.reserved.remove(&event.attempt).unwrap_or_default();
+        let calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
         let cost = event.metrics.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse);
-        self.cost = self.cost.saturating_add(cost.unwrap_or_default());
+        let mut used = (event.duration_ms, calls, cost.unwrap_or_default());
+        if matches!(event.outcome, Outcome::InDoubt { .. }) {
+            used = (event.duration_ms, max_calls.unwrap_or(0), max_cost.unwrap_or_default());
+            self.doubted.insert(event.attempt.clone(), used);
+        } else if event.late {
+            let (time, calls, cost) = self.doubted.remove(&event.attempt).unwrap_or_default();
+            used = (used.0.max(time) - time, used.1.max(calls) - calls, used.2.saturating_sub(cost));
+        } else {
+            let over = max_calls.is_some_and(|max| used.1 > max) || max_cost.is_some_and(|max| used.2 > max);
+            let told = event.error.as_ref().is_some_and(|error| error.code == "BUDGET_OVERRUN");
+            assert_eq!(over, told, "{}: {:?}", event.attempt, event.error);
+        }
+        self.wall_time_ms += used.0;
+        self.llm_calls += used.1;
+        self.cost = self.cost.saturating_add(used.2);
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) {
-        let from = flow.position(&event.visit.step).unwrap();
+        let scope = event.visit.frame();
+        let of = self.places.flow(flow, scope);
         match &event.course {
             Course::Enter(target) => {
-                let to = flow.position(target).unwrap();
+                assert!(!of.graph, "{} leads on in a graph", event.visit);
+                let (from, to) = (of.position(&event.visit.step).unwrap(), of.position(target).unwrap());
                 assert!(to > from, "{} goes back to {target} without counting", event.visit);
-                self.enter(flow, from, to, |_| true);
+                self.enter(of, scope, from, to, |_| true);
             }
-            Course::LoopBack(target) => {
-                self.goes_back(flow, &event.visit.step, from, flow.position(target).unwrap())
+            Course::LoopBack(target) => self.goes_back(flow, of, &event.visit, target),
+            Course::Done(_) => assert!(of.graph, "{} is done with, in a list", event.visit),
+            Course::Gathered => assert!(event.visit.item().is_some(), "{} is no item", event.visit),
+            Course::Complete => assert!(!of.graph, "{} completes a graph", event.visit),
+            Course::Round(target) => {
+                let (from, to) = (of.position(&event.visit.step).unwrap(), of.position(target).unwrap());
+                assert!(to <= from, "{} begins a round ahead of it", event.visit);
             }
-            Course::Complete | Course::Hold | Course::Stop => {}
+            Course::Hold | Course::Stop => {}
         }
     }
 
-    fn goes_back(&mut self, flow: &Flow, closing: &StepId, from: usize, to: usize) {
-        assert!(to <= from, "{closing} loops forward");
-        assert!(
-            flow.limits.iterations.is_none_or(|max| self.returns < max + self.raised.iterations),
-            "iterations"
-        );
+    fn goes_back(&mut self, flow: &Flow, of: &Flow, visit: &VisitId, target: &StepId) {
+        let within = flow.limits.iterations.is_none_or(|max| self.returns < max + self.raised.iterations);
+        assert!(within, "iterations");
         self.returns += 1;
-        let closing = flow.step(closing).unwrap();
-        let start = start_of(flow, closing).unwrap_or(from);
-        self.enter(flow, from, to, |inner| start <= inner);
-        let rounds = self.rounds.entry(closing.id.clone()).or_default();
+        let (closing, scope) = (of.step(&visit.step).unwrap(), visit.frame());
+        if of.graph {
+            assert!(crate::graph_rules::hangs_on(of, &closing.id, target), "{visit} loops forward");
+            // Every loop that the whole of this round repeats may count anew.
+            let anew = |(at, id): &(String, StepId)| {
+                at == scope && *id != closing.id && crate::graph_rules::hangs_on(of, id, target)
+            };
+            self.rounds.retain(|loop_of, _| !anew(loop_of));
+        } else {
+            let (from, to) = (of.position(&closing.id).unwrap(), of.position(target).unwrap());
+            assert!(to <= from, "{visit} loops forward");
+            let start = start_of(of, closing).unwrap_or(from);
+            self.enter(of, scope, from, to, |inner| start <= inner);
+        }
+        let rounds = self.rounds.entry((scope.to_owned(), closing.id.clone())).or_default();
         *rounds += 1;
-        assert!(*rounds <= closing.routing.max_iterations, "{} went back {rounds} times", closing.id);
+        assert!(*rounds <= closing.routing.max_iterations, "{visit} went back {rounds} times");
     }
 
     /// Loops that are entered from outside count anew.
-    fn enter(&mut self, flow: &Flow, from: usize, to: usize, may: impl Fn(usize) -> bool) {
-        for (end, step) in flow.steps.iter().enumerate() {
+    fn enter(&mut self, of: &Flow, scope: &str, from: usize, to: usize, may: impl Fn(usize) -> bool) {
+        for (end, step) in of.steps.iter().enumerate() {
             // A person may ask for another round of a step that is no loop.
-            let start = start_of(flow, step).unwrap_or(end);
+            let start = start_of(of, step).unwrap_or(end);
             let inside = |place: usize| (start..=end).contains(&place);
             if inside(to) && !inside(from) && may(start) {
-                self.rounds.remove(&step.id);
+                self.rounds.remove(&(scope.to_owned(), step.id.clone()));
             }
         }
     }
+}
+
+fn move_all<V: Clone>(map: &mut BTreeMap<(String, StepId), V>, old: &str, new: &str) {
+    let moved: Vec<_> = map
+        .iter()
+        .filter(|((scope, _), _)| scope == old)
+        .map(|(key, v)| (key.1.clone(), v.clone()))
+        .collect();
+    map.extend(moved.into_iter().map(|(step, value)| ((new.to_owned(), step), value)));
 }
 
 /// What holds of questions and answers.
@@ -157,7 +309,8 @@ impl Count {
                 assert!(!self.over, "a run that is over asks");
                 assert!(self.asked.insert(event.interrupt.clone()), "{} is put twice", event.interrupt);
                 self.open.insert(event.interrupt.clone(), (event.as_ref().clone(), Vec::new()));
-                assert_eq!(self.open.len(), 1, "one question at a time");
+                let alone = self.open.len() == 1;
+                assert!(alone || !self.places.one_after_another(flow), "one question at a time");
             }
             Event::VoteCast(event) => {
                 self.counts(flow, record, event);
@@ -168,7 +321,7 @@ impl Count {
             Event::InterruptExpired(event) => {
                 let (raised, _) = self.close(&event.interrupt);
                 assert!(raised.expires_at.is_some_and(|at| record.at >= at), "it lapses too early");
-                let plan = plan(flow, &raised).expect("only what a flow asks lapses");
+                let plan = self.plan(flow, &raised).expect("only what a flow asks lapses");
                 let target = match &plan.on_expire {
                     Overdue::Fail => None,
                     Overdue::Deny => plan.on_deny.clone(),
@@ -181,9 +334,9 @@ impl Count {
             Event::LimitsRaised(event) => self.raised_by(&event.more),
             Event::RunReopened(event) => {
                 self.over = false;
-                self.diverted.retain(|asker| *asker != event.step);
+                self.diverted.entry(String::new()).or_default().retain(|asker| *asker != event.step);
             }
-            Event::RunEnded(event) => self.ends(event),
+            Event::RunEnded(event) => self.ends(flow, event),
             _ => {}
         }
     }
@@ -196,7 +349,7 @@ impl Count {
     fn counts(&self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
         let (raised, voters) = &self.open[&event.interrupt];
         assert!(raised.expires_at.is_none_or(|at| record.at < at), "an answer after its time");
-        let Some(plan) = plan(flow, raised) else { return };
+        let Some(plan) = self.plan(flow, raised) else { return };
         assert!(!plan.not_by_starter || self.starter.as_ref() != Some(&event.by), "by the starter");
         if event.choice == Choice::Approve {
             assert!(!voters.contains(&event.by), "{} counts twice", event.by.actor);
@@ -206,10 +359,14 @@ impl Count {
     fn answered(&mut self, flow: &Flow, record: &Record, event: &InterruptAnswered) {
         self.counts(flow, record, event);
         let (raised, voters) = self.close(&event.interrupt);
+        if raised.about == About::InDoubt {
+            self.unsettled.remove(&raised.visit);
+            self.unanswered.remove(&raised.visit);
+        }
         let more = event.raise.clone().unwrap_or_default();
         assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
         self.raised_by(&more);
-        let Some(plan) = plan(flow, &raised) else { return };
+        let Some(plan) = self.plan(flow, &raised) else { return };
         match event.choice {
             Choice::Approve => assert_eq!(voters.len() + 1, plan.quorum as usize, "all have approved"),
             Choice::Deny => self.divert(raised, plan.on_deny.clone()),
@@ -227,54 +384,62 @@ impl Count {
     }
 
     fn divert(&mut self, raised: InterruptRaised, target: Option<StepId>) {
-        self.diverted.push(raised.visit.step.clone());
+        let scope = raised.visit.frame().to_owned();
+        self.diverted.entry(scope).or_default().push(raised.visit.step.clone());
         self.closing = Some((raised.visit, target));
     }
 
     /// A visit that was denied, or not answered, leads nowhere but where the flow says.
     fn leaves(&mut self, flow: &Flow, event: &Routed) {
-        if let Some((visit, target)) = self.closing.take() {
+        let of = self.places.flow(flow, event.visit.frame());
+        // A loop first gives up what it repeats.
+        let places = &self.places;
+        let given_up = |visit: &VisitId| *visit != event.visit && places.flow(flow, visit.frame()).graph;
+        if let Some((visit, target)) = self.closing.take_if(|(visit, _)| !given_up(visit)) {
             assert_eq!(visit, event.visit, "something comes before the end of the denied visit");
             match &event.course {
+                Course::Enter(step) if event.end.is_some() => {
+                    let left = of.steps.iter().skip_while(|other| other.id != *step);
+                    assert!(left.into_iter().any(|step| step.regardless), "{visit} was denied");
+                }
                 Course::Enter(step) | Course::LoopBack(step) => assert_eq!(Some(step), target.as_ref()),
                 Course::Hold => assert!(target.is_some()),
-                Course::Stop => {}
+                Course::Stop | Course::Round(_) | Course::Done(_) | Course::Gathered => {}
                 Course::Complete => panic!("{visit} was denied, and the run is complete"),
             }
         }
-        let Some(asker) = self.diverted.last() else { return };
+        let diverted = self.diverted.entry(event.visit.frame().to_owned()).or_default();
+        let Some(asker) = diverted.last().filter(|_| !of.graph) else { return };
         match &event.course {
-            Course::LoopBack(step) => {
-                self.diverted.retain(|asker| flow.position(step) > flow.position(asker));
-            }
-            Course::Enter(_) if event.visit.step != *asker => self.diverted.clear(),
+            Course::LoopBack(step) => diverted.retain(|asker| of.position(step) > of.position(asker)),
+            Course::Enter(_) if event.visit.step != *asker && event.end.is_none() => diverted.clear(),
             Course::Complete => {
                 let step = &event.visit.step;
-                let named = flow.steps.iter().any(|asks| {
+                let named = of.steps.iter().any(|asks| {
                     let diverts = asks.asks().is_some_and(|plan| plan.diverts_to(step));
-                    diverts && flow.position(&asks.id) < flow.position(step)
+                    diverts && of.position(&asks.id) < of.position(step)
                 });
-                let next = flow.step(step).is_some_and(|step| step.routing.next.is_some());
+                let next = of.step(step).is_some_and(|step| step.routing.next.is_some());
                 assert!(!named || next, "{} completes a run that was denied", event.visit);
             }
             _ => {}
         }
     }
 
-    fn ends(&mut self, event: &RunEnded) {
+    fn ends(&mut self, flow: &Flow, event: &RunEnded) {
         assert!(self.closing.is_none());
         self.over = true;
-        // Nobody can answer what a run asked that is over.
-        self.open.clear();
-        if event.terminal_reason == "policy_violation" {
-            assert_eq!(event.stopped_by.as_ref(), self.diverted.last(), "denied where nobody has denied");
+        assert!(self.open.is_empty(), "it is over, and asks {:?}", self.open.keys());
+        let top = self.diverted.get("").and_then(|diverted| diverted.last());
+        if event.terminal_reason == "policy_violation" && !flow.graph && flow.flows.is_empty() {
+            assert_eq!(event.stopped_by.as_ref(), top, "denied where nobody has denied");
         }
     }
-}
 
-/// What the flow says of a question that one of its steps asks.
-fn plan<'a>(flow: &'a Flow, raised: &InterruptRaised) -> Option<&'a AskPlan> {
-    flow.step(&raised.visit.step)?.asks().filter(|_| raised.about == About::Ask)
+    /// What the flow says of a question that one of its steps asks.
+    fn plan<'f>(&self, flow: &'f Flow, raised: &InterruptRaised) -> Option<&'f AskPlan> {
+        self.step(flow, &raised.visit).asks().filter(|_| raised.about == About::Ask)
+    }
 }
 
 /// The earliest step that `step` may lead back to.

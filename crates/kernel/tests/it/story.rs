@@ -64,6 +64,10 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         None => (words, slot()),
     };
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    if let Some(nth) = first.strip_prefix('#') {
+        let nth: usize = nth.parse().unwrap();
+        return Some(said(rest, slot, driver.asked()[nth - 1].clone()));
+    }
     Some(match first {
         "clock" => {
             driver.now = Timestamp::from_millis(driver.now.as_millis() + rest.parse::<i64>().unwrap());
@@ -71,7 +75,7 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         }
         "start" => driver.start(slot),
         "slot" => Input::SlotFree(slot.unwrap()),
-        "answer" => said(driver, rest, slot),
+        "answer" => said(rest, slot, question(driver)),
         "expire" => Input::Expire { interrupt: question(driver), slot },
         "changed" => {
             let path = if rest.is_empty() { "a.py" } else { rest };
@@ -92,34 +96,49 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
         "more" => {
             let words: Vec<&str> = rest.split(' ').collect();
             let pairs: Vec<_> = words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            Input::Raise { more: ledger(&pairs), by: person("bob"), why: None, request: None, slot }
+            Input::Raise {
+                more: ledger(&pairs),
+                by: person("bob"),
+                why: None,
+                request: None,
+                elsewhere: Default::default(),
+                slot,
+            }
         }
         "cancel" => Input::Cancel { by: person("bob") },
-        "reopen" => Input::Reopen { by: person("bob"), why: None, slot },
-        verb if is_choice(verb.trim_end_matches(':')) => said(driver, words, slot),
+        "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot },
+        verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
         id => attempt_input(id, rest, slot),
     })
 }
 
 /// Amounts by the names of bounds.
 fn ledger(pairs: &[(&str, &str)]) -> Ledger {
-    let more = limits(pairs);
+    let rounds = pairs
+        .iter()
+        .filter(|(name, _)| *name == "rounds")
+        .map(|(_, count)| count.parse::<u64>().unwrap())
+        .sum();
+    let bounds: Vec<_> = pairs.iter().filter(|(name, _)| *name != "rounds").copied().collect();
+    let more = limits(&bounds);
     Ledger {
+        rounds,
         agent_hops: more.agent_hops.unwrap_or(0),
         iterations: more.iterations.unwrap_or(0),
         llm_calls: more.llm_calls.unwrap_or(0),
         wall_time_ms: more.wall_time_ms.unwrap_or(0),
         cost: more.cost.unwrap_or_default(),
+        ..Ledger::default()
     }
 }
 
 /// `CHOICE[: words] [by NAME]`, or `raise BOUND N [by NAME]`; bob, unless somebody is named.
-fn said(driver: &Driver, words: &str, slot: Option<envoi_kernel::input::Slot>) -> Input {
+fn said(words: &str, slot: Option<envoi_kernel::input::Slot>, about: InterruptId) -> Input {
     let (words, by) = words.rsplit_once(" by ").unwrap_or((words, "bob"));
     let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
     let text = first.ends_with(':').then(|| rest.to_owned());
     let raise = rest.split_once(' ').filter(|_| first == "raise").map(|(name, more)| ledger(&[(name, more)]));
-    let answer = Answer::new(question(driver), choice(first.trim_end_matches(':')), person(by));
+    let answer = Answer::new(about, choice(first.trim_end_matches(':')), person(by));
     Input::Answer { answer: Box::new(Answer { text, raise, ..answer }), slot }
 }
 
@@ -173,6 +192,26 @@ fn choice(word: &str) -> Choice {
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::RunStarted(_) => "started".to_owned(),
+        Event::StepEntered(event) => format!("{} entered", scoped(&event.scope, event.step.as_str())),
+        Event::StepsGivenUp(event) => {
+            let steps: Vec<&str> = event.steps.iter().map(|step| step.as_str()).collect();
+            format!("{} does without {}", scoped(&event.scope, event.by.as_str()), steps.join(" "))
+        }
+        Event::FannedOut(event) => format!("{} has {} items", event.visit, event.items.len()),
+        Event::FlowEntered(event) => {
+            let at = event.at.as_ref().map(|step| format!(" at {step}")).unwrap_or_default();
+            format!("{} {} {}{at}", event.visit, if event.resumes { "takes up" } else { "runs" }, event.flow)
+        }
+        Event::GoalsSet(event) => format!("goals {}", event.goals.join(" ")),
+        Event::GoalsReached(event) => {
+            let unknown = if event.unknown.is_empty() { "" } else { " (and unknown ones)" };
+            format!("{} reaches {}{unknown}", event.visit, event.goals.join(" "))
+        }
+        Event::FlowReturned(event) => format!("{} returns {}", event.visit, event.data.compact()),
+        Event::RunStopping(event) => format!("stopping: {}", event.terminal_reason),
+        Event::AttemptStarted(event) if event.verifies.is_some() => {
+            format!("{} verifies {}", event.attempt, event.verifies.as_ref().unwrap())
+        }
         Event::AttemptStarted(event) if event.iteration > 0 => {
             format!("{} begins (round {})", event.attempt, event.iteration)
         }
@@ -194,13 +233,21 @@ pub(crate) fn event(event: &Event) -> String {
         Event::LimitsRaised(_) => "limits raised".to_owned(),
         Event::CancelRequested(event) => format!("cancel by {}", event.by.actor),
         Event::RunReopened(event) => format!("reopened at {}", event.step),
+        Event::RunForked(event) => format!("forked from {} at {}", event.from, event.step),
         Event::RunEnded(event) => over(event),
     }
 }
 
+fn scoped(scope: &str, step: &str) -> String {
+    if scope.is_empty() { step.to_owned() } else { format!("{scope}.{step}") }
+}
+
 fn course(course: &Course) -> String {
     match course {
+        Course::Done(done) => format!("is {done:?}").to_lowercase(),
+        Course::Gathered => "is an item".to_owned(),
         Course::Enter(step) => format!("-> {step}"),
+        Course::Round(step) => format!("next round at {step}"),
         Course::LoopBack(step) => format!("back to {step}"),
         Course::Complete => "-> end".to_owned(),
         Course::Hold => "holds".to_owned(),
@@ -217,6 +264,7 @@ fn over(event: &RunEnded) -> String {
 pub(crate) fn stand(run: &Run) -> String {
     let wants = run.wants();
     let mut parts: Vec<String> = wants.attempts.iter().map(|id| format!("{id} live")).collect();
+    parts.extend(wants.ending.iter().map(|id| format!("{id} ending")));
     parts.extend(wants.ready.iter().map(|id| format!("{id} ready")));
     parts.extend(wants.timers.iter().map(|_| "timer".to_owned()));
     parts.extend(wants.interrupts.iter().map(|_| "question".to_owned()));

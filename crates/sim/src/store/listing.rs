@@ -56,14 +56,15 @@ fn fold(row: &mut RunRow, event: &Event) {
             enter(&started.attempt.visit.step);
             row.live_attempts = row.live_attempts.saturating_add(1);
         }
-        Event::AttemptSettled(settled) if !settled.late => {
+        Event::AttemptSettled(settled) if !settled.late || settled.given_up => {
             row.live_attempts = row.live_attempts.saturating_sub(1)
         }
         Event::Routed(routed) => {
-            if let Course::Enter(step) | Course::LoopBack(step) = &routed.course {
+            if let Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) = &routed.course {
                 enter(step);
             }
         }
+        Event::StepEntered(entered) => enter(&entered.step),
         Event::TimerSet(_) => row.pending_timers = row.pending_timers.saturating_add(1),
         Event::TimerFired(_) => row.pending_timers = row.pending_timers.saturating_sub(1),
         Event::RunReopened(reopened) => {

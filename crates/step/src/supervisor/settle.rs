@@ -47,7 +47,7 @@ impl Attempt {
             stderr: stream(&self.dir.stderr(), ended.stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text: self.text()?,
-            warnings: self.warnings(handed.left_out, report.as_ref()),
+            warnings: self.warnings(handed.left_out, report.as_ref(), before),
             report,
             files: handed.files,
             secret_in_files: handed.with_secret,
@@ -107,7 +107,12 @@ impl Attempt {
     }
 
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
-    fn warnings(&self, left_out: Vec<String>, report: Option<&FileRef>) -> Vec<String> {
+    fn warnings(
+        &self,
+        left_out: Vec<String>,
+        report: Option<&FileRef>,
+        before: Option<&Before>,
+    ) -> Vec<String> {
         let more = left_out.len().saturating_sub(MOST_WARNINGS);
         let mut all: Vec<_> = left_out.into_iter().take(MOST_WARNINGS).collect();
         if more > 0 {
@@ -115,6 +120,11 @@ impl Attempt {
         }
         if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
             all.push("the report has more than 16 MiB and is cut".to_owned());
+        }
+        if before.is_some_and(|before| before.earlier_is_unknown) {
+            all.push(
+                "what the attempt that it verifies has changed is not known, and not handed over".to_owned(),
+            );
         }
         if self.secrets.any_too_short() {
             all.push(format!("a secret of fewer than {MIN_SECRET_BYTES} bytes is not masked"));
@@ -173,6 +183,7 @@ mod tests {
             workspace: root.to_owned(),
             artifacts: Vec::new(),
             never: Vec::new(),
+            since: None,
             timeout_ms: None,
             grace_ms: 0,
             stream_cap_bytes: 0,

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use envoi_step::{Change, Outcome};
+use envoi_step::{AttemptDir, Change, Exit, Outcome, Probe, boot_id, probe};
 
-use crate::stage::{Stage, exec, read};
+use crate::stage::{Stage, exec, launcher, read};
 
 pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
     let stage = Stage::new();
@@ -198,4 +198,64 @@ pub(crate) fn many_strange_artifacts_are_few_warnings() {
     let exit = stage.run(&spec);
     assert_eq!(exit.warnings.len(), 21);
     assert_eq!(exit.warnings[20], "980 more artifacts are left out");
+}
+
+/// Runs another attempt of the same step, which looks back beyond the stage's own.
+fn run_looking_back(stage: &Stage, script: &str, artifacts: &[&str]) -> Exit {
+    let dir = AttemptDir::new(stage.run_base().join("attempts/work.1.2"));
+    dir.create().unwrap();
+    let mut spec = stage.shell(script);
+    spec.attempt = "work.1.2".to_owned();
+    spec.artifacts = artifacts.iter().map(|glob| (*glob).to_owned()).collect();
+    spec.since = Some(stage.dir.path().to_owned());
+    let lock = dir.try_lock().unwrap().expect("the lock is free");
+    launcher().spawn(&dir, &spec, lock).unwrap().wait().unwrap();
+    let boot = boot_id().unwrap();
+    match probe(&dir, &boot, &boot).unwrap() {
+        Probe::Settled(exit) => *exit,
+        other => panic!("{other:?}: {}", read(&dir.supervisor_log())),
+    }
+}
+
+pub(crate) fn an_attempt_that_looks_back_hands_over_what_both_have_changed() {
+    let stage = Stage::new();
+    for name in ["first", "second", "both", "none", "undone"] {
+        fs::write(stage.workspace().join(name), format!("{name} before\n")).unwrap();
+    }
+    let mut spec = stage.shell("for name in first both undone new; do echo x > $name; done");
+    spec.artifacts = vec!["*".to_owned()];
+    stage.run(&spec);
+    // All that is left of one whose supervisor was killed.
+    fs::remove_file(stage.dir.exit()).unwrap();
+    let exit =
+        run_looking_back(&stage, "echo y > second; echo y > both; echo undone before > undone", &["*"]);
+    let told: Vec<_> =
+        exit.files.iter().map(|file| (file.path.as_str(), file.change, file.before.is_some())).collect();
+    let expected = [
+        ("both", Change::Modified, false),
+        ("first", Change::Modified, false),
+        ("new", Change::Created, false),
+        ("second", Change::Modified, true),
+    ];
+    assert_eq!(told, expected, "what a file was before the first of the two is known of `second` alone");
+    assert_eq!(exit.warnings, Vec::<String>::new());
+}
+
+pub(crate) fn an_attempt_that_cannot_look_back_hands_over_its_own_changes_and_says_so() {
+    for (damage, artifacts, warned) in [
+        ("rm", &["*"][..], true),
+        ("echo '{' >", &["*"], true),
+        ("true", &["*.txt"], true),
+        ("rm", &[], false),
+    ] {
+        let stage = Stage::new();
+        let mut spec = stage.shell("echo x > first");
+        spec.artifacts = vec!["*".to_owned()];
+        stage.run(&spec);
+        crate::stage::shell(&format!("{damage} {}", stage.dir.path().join("before.json").display()));
+        let exit = run_looking_back(&stage, "echo y > second.txt", artifacts);
+        let told: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(told, if artifacts.is_empty() { vec![] } else { vec!["second.txt"] }, "{damage}");
+        assert_eq!(exit.warnings.len(), usize::from(warned), "{damage} {artifacts:?}: {:?}", exit.warnings);
+    }
 }

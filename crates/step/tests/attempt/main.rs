@@ -65,6 +65,8 @@ fn trials() -> Vec<Trial> {
             changed_artifacts_are_copied_and_told_apart,
             what_a_changed_artifact_was_is_handed_over_with_it,
             an_attempt_without_changes_has_no_folder_for_what_was_before,
+            an_attempt_that_looks_back_hands_over_what_both_have_changed,
+            an_attempt_that_cannot_look_back_hands_over_its_own_changes_and_says_so,
             a_report_is_found_by_variable_and_by_option,
             a_report_of_an_earlier_visit_is_none,
             the_store_is_no_artifact_of_the_workspace_that_it_lies_in,

@@ -50,6 +50,7 @@ impl Stage {
             workspace: self.workspace(),
             artifacts: Vec::new(),
             never: Vec::new(),
+            since: None,
             timeout_ms: None,
             grace_ms: Spec::GRACE_MS,
             stream_cap_bytes: Spec::STREAM_CAP_BYTES,

@@ -14,26 +14,28 @@ pub(super) fn shown(planned: &Planned, other: &Planned) -> String {
     let head = vec![String::new(), other.file.clone(), planned.file.clone(), "DIFFERENCE".to_owned()];
     let totals = table::figures(&planned.plan).into_iter().zip(table::figures(&other.plan));
     let numbers = numbers(&planned.plan).into_iter().zip(numbers(&other.plan));
-    let totals = totals.zip(numbers).map(|(((name, here), (_, there)), (this, that))| {
+    let parallel = planned.plan.parallel || other.plan.parallel;
+    let totals = totals.zip(numbers).filter(|(((name, _), _), _)| *name != table::ELAPSED || parallel);
+    let totals = totals.map(|(((name, here), (_, there)), (this, that))| {
         let difference = if here == there { String::new() } else { difference(name, this, that) };
         vec![name.to_owned(), there, here, difference]
     });
     let steps = steps(&planned.plan, &other.plan);
-    let steps = steps.into_iter().filter_map(|(id, here, there)| step(id, here, there));
+    let steps = steps.into_iter().filter_map(|(id, here, there)| step(&id, here, there));
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(totals).chain(steps).collect();
     format!("\n{}", output::table(&rows))
 }
 
 /// The totals that can be subtracted, in the order in which they are shown; `None`: not bounded, or money.
-fn numbers(plan: &Plan) -> [Option<Most>; 7] {
-    let calls = plan.llm_calls.map(|calls| Most::of(u128::from(calls)));
+fn numbers(plan: &Plan) -> [Option<Most>; 8] {
     [
         Some(plan.attempts),
         Some(plan.visits),
         Some(plan.loop_backs),
         plan.time_ms,
         Some(plan.waits_ms),
-        calls,
+        plan.elapsed_ms,
+        plan.llm_calls,
         None,
     ]
 }
@@ -43,7 +45,7 @@ fn difference(name: &str, this: Option<Most>, that: Option<Most>) -> String {
         return "differs".to_owned();
     };
     let spelt = |count: u64| match name {
-        "time" | "retry waits" => table::duration(Most::of(u128::from(count))),
+        "time" | "retry waits" | "elapsed" => table::duration(Most::of(u128::from(count))),
         _ => count.to_string(),
     };
     match this.cmp(&that) {
@@ -54,16 +56,17 @@ fn difference(name: &str, this: Option<Most>, that: Option<Most>) -> String {
 }
 
 /// Every step of either: those of this flow, then those that only the other one has.
-fn steps<'p>(this: &'p Plan, other: &'p Plan) -> Vec<(&'p str, Option<&'p StepPlan>, Option<&'p StepPlan>)> {
-    let find = |plan: &'p Plan, id: &str| plan.steps.iter().find(|step| step.step.as_str() == id);
-    let ours =
-        this.steps.iter().map(|step| (step.step.as_str(), Some(step), find(other, step.step.as_str())));
-    let theirs = other.steps.iter().filter(|step| find(this, step.step.as_str()).is_none());
-    ours.chain(theirs.map(|step| (step.step.as_str(), None, Some(step)))).collect()
+fn steps<'p>(this: &'p Plan, other: &'p Plan) -> Vec<(String, Option<&'p StepPlan>, Option<&'p StepPlan>)> {
+    let find = |plan: &'p Plan, like: &StepPlan| {
+        plan.steps.iter().find(|step| (&step.flow, &step.step) == (&like.flow, &like.step))
+    };
+    let ours = this.steps.iter().map(|step| (step.name(), Some(step), find(other, step)));
+    let theirs = other.steps.iter().filter(|step| find(this, step).is_none());
+    ours.chain(theirs.map(|step| (step.name(), None, Some(step)))).collect()
 }
 
 fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<Vec<String>> {
-    let figure = |step: &StepPlan| if step.asks { step.visits } else { step.attempts };
+    let figure = |step: &StepPlan| if step.asks || step.runs.is_some() { step.visits } else { step.attempts };
     let (this, that) = (here.map(figure), there.map(figure));
     if this == that {
         return None;
@@ -75,8 +78,8 @@ fn step(id: &str, here: Option<&StepPlan>, there: Option<&StepPlan>) -> Option<V
 
 /// For programs: what differs, each with `step` (null: of the whole flow), `figure`, `this` and `other`.
 pub(super) fn told(this: &Plan, other: &Plan) -> Value {
-    const TOTALS: [&str; 7] =
-        ["attempts", "visits", "loop_backs", "time_ms", "waits_ms", "llm_calls", "cost_usd"];
+    const TOTALS: [&str; 8] =
+        ["attempts", "visits", "loop_backs", "time_ms", "waits_ms", "elapsed_ms", "llm_calls", "cost_usd"];
     const OF_A_STEP: [&str; 3] = ["visits", "attempts", "time_ms"];
     let mut found = Vec::new();
     let (ours, theirs) = (this.to_json(), other.to_json());
@@ -87,7 +90,7 @@ pub(super) fn told(this: &Plan, other: &Plan) -> Value {
         steps.iter().find(|step| step.get("step").and_then(Value::as_str) == Some(id)).cloned()
     };
     for (id, ..) in steps(this, other) {
-        add(&mut found, Some(id), &OF_A_STEP, named(&ours, id).as_ref(), named(&theirs, id).as_ref());
+        add(&mut found, Some(&id), &OF_A_STEP, named(&ours, &id).as_ref(), named(&theirs, &id).as_ref());
     }
     Value::Array(found)
 }

@@ -2,10 +2,14 @@
 
 use super::Planned;
 use crate::output;
-use envoi_flow::plan::{Dominant, LoopPlan, Most, Past, Plan, StepPlan};
+use envoi_flow::plan::{Amount, Dominant, Field, Items, LoopPlan, Most, Past, Plan, StepPlan};
+use envoi_kernel::ids::StepId;
 
 /// What has no bound.
 pub(super) const NOT_BOUNDED: &str = "not bounded";
+
+/// Its row stands only where anything is side by side: elsewhere it is time and retry waits together.
+pub(super) const ELAPSED: &str = "elapsed";
 
 pub(super) fn shown(planned: &Planned) -> String {
     let plan = &planned.plan;
@@ -27,9 +31,8 @@ pub(super) fn shown(planned: &Planned) -> String {
         text.push('\n');
         text.push_str(&output::table(&most));
     }
-    let reruns = plan.steps.iter().any(|step| step.reruns_each > 0);
-    let legend =
-        reruns.then_some("EACH is the tries of a visit + its reruns after doubt (`on_in_doubt: rerun`)");
+    let doubt = plan.steps.iter().any(|step| step.doubt_each > 0);
+    let legend = doubt.then_some("EACH is the tries of a visit + its reruns and verifications after doubt");
     let notes: Vec<&str> = legend.into_iter().chain(plan.notes.iter().map(String::as_str)).collect();
     if !notes.is_empty() {
         text.push('\n');
@@ -43,21 +46,37 @@ fn row(cells: &[&str]) -> Vec<String> {
 }
 
 fn steps(plan: &Plan) -> Vec<Vec<String>> {
-    let head = row(&["STEP", "VISITS", "EACH", "ATTEMPTS", "TIMEOUT", "TIME"]);
-    std::iter::once(head).chain(plan.steps.iter().map(step)).collect()
+    let items = plan.steps.iter().any(|step| step.items.is_some());
+    let head = row(&["STEP", "VISITS", "ITEMS", "EACH", "ATTEMPTS", "TIMEOUT", "TIME"]);
+    let rows = std::iter::once(head).chain(plan.steps.iter().map(step));
+    let kept = |mut row: Vec<String>| {
+        if !items {
+            row.remove(2);
+        }
+        row
+    };
+    rows.map(kept).collect()
 }
 
 fn step(step: &StepPlan) -> Vec<String> {
-    let name = step.step.to_string();
+    let items = match step.items {
+        None => String::new(),
+        Some(Items { most, known: true }) => most.to_string(),
+        Some(Items { most, known: false }) => format!("{most}?"),
+    };
+    let first = vec![step.name(), step.visits.to_string(), items];
     if step.asks {
-        return vec![name, step.visits.to_string(), "asks".to_owned()];
+        return [first, row(&["asks"])].concat();
     }
-    let each = match (step.reruns_each, step.attempts_each.known()) {
-        (reruns, Some(each)) if reruns > 0 => format!("{}+{reruns}", each.saturating_sub(u64::from(reruns))),
+    if let Some(flow) = &step.runs {
+        return [first, vec![format!("runs {flow}")]].concat();
+    }
+    let each = match (step.doubt_each, step.attempts_each.known()) {
+        (doubt, Some(each)) if doubt > 0 => format!("{}+{doubt}", each.saturating_sub(u64::from(doubt))),
         _ => step.attempts_each.to_string(),
     };
     let timeout = step.timeout_ms.map_or_else(|| "none".to_owned(), |ms| duration(Most::of(u128::from(ms))));
-    vec![name, step.visits.to_string(), each, step.attempts.to_string(), timeout, time(step.time_ms)]
+    [first, vec![each, step.attempts.to_string(), timeout, time(step.time_ms)]].concat()
 }
 
 fn loops(plan: &Plan) -> Vec<Vec<String>> {
@@ -66,36 +85,58 @@ fn loops(plan: &Plan) -> Vec<Vec<String>> {
 }
 
 fn one_loop(of: &LoopPlan) -> Vec<String> {
-    let by_people = if of.by_people { "only if a person says so" } else { "" };
+    let remark = match of {
+        LoopPlan { rounds: true, .. } => "rounds of `goals`",
+        LoopPlan { by_people: true, .. } => "only if a person says so",
+        _ => "",
+    };
+    let (step, back_to) = of.names();
     vec![
-        of.step.to_string(),
-        of.back_to.to_string(),
+        step,
+        back_to,
         of.each_entry.to_string(),
         of.entries.to_string(),
         of.returns.to_string(),
-        by_people.to_owned(),
+        remark.to_owned(),
     ]
 }
 
-/// The totals, by their names; each with the limit that lowers it.
+/// The totals, by their names; each with what lowers it.
 fn totals(plan: &Plan) -> Vec<Vec<String>> {
-    let limit = |name: &str, shown: fn(Most) -> String| {
-        let bite = plan.bites.iter().find(|bite| bite.limit == name)?;
-        Some(format!("by `limits.{name}`, {} without it", shown(bite.without)))
+    let bite = |name: &str| plan.bites.iter().find(|bite| bite.limit == name);
+    let limit = |name: &str, shown: fn(Amount) -> String| {
+        Some(format!("by `limits.{name}`, {} without it", shown(bite(name)?.without)))
     };
     let reported = |name: &str, bounded: bool| {
-        (bounded && plan.attempts > Most::of(0)).then(|| format!("by `limits.{name}`"))
+        let by =
+            || if plan.is_by_limit(name) { format!("by `limits.{name}`") } else { "by budgets".to_owned() };
+        limit(name, amount).or_else(|| (bounded && plan.attempts > Most::of(0)).then(by))
     };
-    let limits = |name: &str| match name {
-        "attempts" => limit("agent_hops", |count| count.to_string()),
-        "loop-backs" => limit("iterations", |count| count.to_string()),
-        "time" => limit("wall_time", duration),
+    let why = |name: &str| match name {
+        "attempts" => limit("agent_hops", amount),
+        "loop-backs" => limit("iterations", amount),
+        "time" => limit("wall_time", span),
+        ELAPSED => plan.elapsed_ms.map(|_| "where nothing waits for a slot".to_owned()),
         "model calls" => reported("llm_calls", plan.llm_calls.is_some()),
         "cost" => reported("cost_usd", plan.cost.is_some()),
         _ => None,
     };
-    let figures = figures(plan).into_iter();
-    figures.map(|(name, figure)| vec![name.to_owned(), figure, limits(name).unwrap_or_default()]).collect()
+    let figures = figures(plan).into_iter().filter(|(name, _)| plan.parallel || *name != ELAPSED);
+    figures.map(|(name, figure)| vec![name.to_owned(), figure, why(name).unwrap_or_default()]).collect()
+}
+
+fn amount(amount: Amount) -> String {
+    match amount {
+        Amount::Count(most) => most.to_string(),
+        Amount::Cost(cost) => format!("${cost}"),
+    }
+}
+
+fn span(amount: Amount) -> String {
+    match amount {
+        Amount::Count(ms) => duration(ms),
+        Amount::Cost(cost) => format!("${cost}"),
+    }
 }
 
 /// The totals, by their names.
@@ -107,17 +148,25 @@ pub(super) fn figures(plan: &Plan) -> Vec<(&'static str, String)> {
         ("loop-backs", plan.loop_backs.to_string()),
         ("time", time(plan.time_ms)),
         ("retry waits", duration(plan.waits_ms)),
+        (ELAPSED, time(plan.elapsed_ms)),
         ("model calls", bounded(plan.llm_calls.map(|calls| calls.to_string()))),
         ("cost", bounded(plan.cost.map(|cost| format!("${cost}")))),
     ]
 }
 
 fn dominating(planned: &Planned, most: &Dominant, unit: fn(Most) -> String) -> String {
-    let Dominant { now, saves, path, spent, .. } = most;
-    let path: Vec<&str> = path.iter().map(|step| step.as_str()).collect();
-    let way =
-        if path.is_empty() { String::new() } else { format!("; {} in {}", unit(*spent), path.join(" -> ")) };
-    format!("{} is {now}: one less saves {}{way}", planned.named(most), unit(*saves))
+    let Dominant { field, flow, now, known, saves, path, beside, spent } = most;
+    let inner = *flow != planned.plan.flow;
+    let named = |step: &StepId| if inner { format!("{flow}/{step}") } else { step.to_string() };
+    let path: Vec<String> = path.iter().map(named).collect();
+    let path = path.join(if *beside { ", " } else { " -> " });
+    let way = if path.is_empty() { String::new() } else { format!("; {} in {path}", unit(*spent)) };
+    let now = match (field, known) {
+        (Field::ForEach(_), true) => format!("has {now} items"),
+        (Field::ForEach(_), false) => format!("has up to {now} items, nothing says how many"),
+        _ => format!("is {now}"),
+    };
+    format!("{} {now}: one less saves {}{way}", planned.named(most), unit(*saves))
 }
 
 /// `1 attempt`, `7 attempts`.

@@ -1,0 +1,189 @@
+//! What a run has used, and of what: one row a bound, and one a step.
+
+use crate::{live::terminal, narrate::seconds, output};
+use envoi_kernel::{Run, ledger::Ledger};
+use serde_json::{Value, json};
+
+/// A counter of the ledger, as people know it.
+struct Counter {
+    name: &'static str,
+    /// In the table of steps, where there is less room.
+    short: &'static str,
+    of: fn(&Ledger) -> u64,
+    told: fn(&Ledger) -> String,
+}
+
+const COUNTERS: [Counter; 8] = [
+    Counter {
+        name: "attempts",
+        short: "ATTEMPTS",
+        of: |used| used.agent_hops,
+        told: |used| used.agent_hops.to_string(),
+    },
+    Counter {
+        name: "loop-backs",
+        short: "LOOPS",
+        of: |used| used.iterations,
+        told: |used| used.iterations.to_string(),
+    },
+    Counter { name: "rounds", short: "ROUNDS", of: |used| used.rounds, told: |used| used.rounds.to_string() },
+    Counter {
+        name: "model calls",
+        short: "CALLS",
+        of: |used| used.llm_calls,
+        told: |used| used.llm_calls.to_string(),
+    },
+    Counter {
+        name: "tokens in",
+        short: "TOK IN",
+        of: |used| used.tokens_in,
+        told: |used| used.tokens_in.to_string(),
+    },
+    Counter {
+        name: "tokens out",
+        short: "TOK OUT",
+        of: |used| used.tokens_out,
+        told: |used| used.tokens_out.to_string(),
+    },
+    Counter {
+        name: "cost",
+        short: "COST",
+        of: |used| u64::from(used.cost != <_>::default()),
+        told: |used| format!("${}", used.cost),
+    },
+    Counter {
+        name: "time of work",
+        short: "TIME",
+        of: |used| used.wall_time_ms,
+        told: |used| seconds(used.wall_time_ms),
+    },
+];
+
+/// Both tables; that of the steps only where there are several. Counters that stand at nothing and have no limit are left
+/// out.
+pub(super) fn tables(run: &Run) -> String {
+    let columns = terminal::columns_of_stdout();
+    let bounds = fitted(&bounds(run), columns);
+    let steps = steps(run);
+    let several = steps.len() > 2;
+    if several { format!("{bounds}\n{}", fitted(&steps, columns)) } else { bounds }
+}
+
+fn bounds(run: &Run) -> Vec<Vec<String>> {
+    let (used, reserved, raised) = (run.ledger(), run.reserved(), run.raised());
+    let limits = limits(run);
+    let header = ["BOUND", "USED", "RESERVED", "LIMIT"].map(str::to_owned).to_vec();
+    let rows = COUNTERS.iter().zip(&limits).filter_map(|(counter, limit)| {
+        let is_worth_a_row = limit.is_some() || (counter.of)(used) > 0 || (counter.of)(&reserved) > 0;
+        let part = |ledger: &Ledger| ((counter.of)(ledger) > 0).then(|| (counter.told)(ledger));
+        let more = part(raised).map_or_else(String::new, |more| format!(", raised by {more}"));
+        let limit = limit.as_ref().map_or_else(|| "none".to_owned(), |limit| (counter.told)(limit) + &more);
+        let reserved = part(&reserved).unwrap_or_else(|| "-".to_owned());
+        is_worth_a_row.then(|| vec![counter.name.to_owned(), (counter.told)(used), reserved, limit])
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+/// The bounds that hold, each alone, in the order of [`COUNTERS`].
+fn limits(run: &Run) -> [Option<Ledger>; 8] {
+    let limits = run.limits();
+    [
+        limits.agent_hops.map(|agent_hops| Ledger { agent_hops, ..Ledger::default() }),
+        limits.iterations.map(|iterations| Ledger { iterations, ..Ledger::default() }),
+        run.max_rounds().map(|rounds| Ledger { rounds, ..Ledger::default() }),
+        limits.llm_calls.map(|llm_calls| Ledger { llm_calls, ..Ledger::default() }),
+        None,
+        None,
+        limits.cost.map(|cost| Ledger { cost, ..Ledger::default() }),
+        limits.wall_time_ms.map(|wall_time_ms| Ledger { wall_time_ms, ..Ledger::default() }),
+    ]
+}
+
+fn steps(run: &Run) -> Vec<Vec<String>> {
+    let told: Vec<&Counter> = COUNTERS
+        .iter()
+        .filter(|counter| counter.name != "rounds" && (counter.of)(run.ledger()) > 0)
+        .collect();
+    let header = std::iter::once("STEP").chain(told.iter().map(|counter| counter.short));
+    let header: Vec<String> = header.map(str::to_owned).collect();
+    let rows = in_order(run).into_iter().map(|(step, used)| {
+        let cells = told
+            .iter()
+            .map(|counter| if (counter.of)(used) > 0 { (counter.told)(used) } else { "-".to_owned() });
+        std::iter::once(step.to_owned()).chain(cells).collect()
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+/// The steps' accounts, as the flow lists the steps; those of an inner flow after each other.
+fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
+    let place = |step: &str| {
+        let outer = step.split('.').next().unwrap_or_default();
+        run.flow().steps.iter().position(|listed| listed.id.as_str() == outer)
+    };
+    let mut accounts: Vec<(&str, &Ledger)> =
+        run.ledger_by_step().iter().map(|(step, used)| (step.as_str(), used)).collect();
+    accounts.sort_by_key(|(step, _)| place(step));
+    accounts
+}
+
+/// A table as it is where it has room, else a sentence a row, which breaks where it has to.
+fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
+    let table = output::table(rows);
+    let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
+    else {
+        return table;
+    };
+    let row = |row: &Vec<String>| -> String {
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| *cell != "-");
+        let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
+        format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// `used`, `reserved`, `limits`, `raised` and `by_step`, by the keys of `limits`.
+pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
+    let limits = run.limits();
+    let by_step = run.ledger_by_step().iter().map(|(step, used)| (step.clone(), ledger(used)));
+    vec![
+        ("used", ledger(run.ledger())),
+        ("reserved", ledger(&run.reserved())),
+        (
+            "limits",
+            json!({
+                "agent_hops": limits.agent_hops, "iterations": limits.iterations,
+                "rounds": run.max_rounds(), "llm_calls": limits.llm_calls,
+                "cost_usd": limits.cost.map(|cost| cost.to_string()), "wall_time_ms": limits.wall_time_ms,
+            }),
+        ),
+        ("raised", ledger(run.raised())),
+        ("by_step", Value::Object(by_step.collect())),
+    ]
+}
+
+fn ledger(used: &Ledger) -> Value {
+    json!({
+        "agent_hops": used.agent_hops, "iterations": used.iterations, "rounds": used.rounds, "llm_calls": used.llm_calls,
+        "tokens_in": used.tokens_in, "tokens_out": used.tokens_out,
+        "cost_usd": used.cost.to_string(), "wall_time_ms": used.wall_time_ms,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_without_room_is_told_in_words() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+        let rows =
+            [row(&["BOUND", "USED", "RESERVED", "LIMIT"]), row(&["attempts", "3", "-", "10, raised by 5"])];
+        let wide = "BOUND     USED  RESERVED  LIMIT\nattempts  3     -         10, raised by 5\n";
+        let narrow = "attempts: used 3, limit 10, raised by 5\n";
+        for (columns, told) in [(None, wide), (Some(41), wide), (Some(40), narrow), (Some(0), narrow)] {
+            assert_eq!(fitted(&rows, columns), told, "{columns:?}");
+        }
+    }
+}

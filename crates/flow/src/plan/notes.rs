@@ -1,0 +1,103 @@
+//! What has to be known to read the figures of a plan, in sentences.
+
+use super::{
+    StepPlan, Whole,
+    bounds::{Bounded, Used, hard},
+};
+use envoi_kernel::flow::{InDoubtPolicy, Limits, OnReached, Step, StepKind};
+
+/// See the module.
+pub(super) fn of(whole: &Whole<'_>, steps: &[StepPlan], attempts: u128, used: &Used) -> Vec<String> {
+    let mut notes = Vec::new();
+    let limits = whole.flow(0).map(|flow| flow.limits.clone()).unwrap_or_default();
+    let limited = Limits { on_reached: OnReached::Ask, ..limits.clone() }
+        != Limits { on_reached: OnReached::Ask, ..Limits::default() };
+    if limits.on_reached == OnReached::Ask && limited {
+        notes.push(
+            "`limits.on_reached: ask`: a person may raise a limit, so that none of them bounds a run"
+                .to_owned(),
+        );
+    }
+    notes.extend(lengths(steps));
+    notes.extend(time(&limits, steps));
+    if attempts > 0 {
+        notes.extend(reported("llm_calls", "model calls are", &used.calls));
+        notes.extend(reported("cost_usd", "cost is", &used.cost));
+    }
+    notes.extend(by_people(whole, limited));
+    notes
+}
+
+fn lengths(steps: &[StepPlan]) -> Option<String> {
+    let unknown = steps.iter().filter(|step| step.items.is_some_and(|items| !items.known));
+    let unknown: Vec<String> = unknown.map(|step| format!("`{}`", step.name())).collect();
+    let (named, _) = some(&unknown)?;
+    Some(format!(
+        "nothing says how long the list of `for_each` is in {named}: 1000 items are counted, the most there can be; `maxItems` \
+         in the schema of an input bounds it, and so does a list that is written out"
+    ))
+}
+
+fn time(limits: &Limits, steps: &[StepPlan]) -> Option<String> {
+    let untimed = steps.iter().filter(|step| step.time_ms.is_none());
+    let untimed: Vec<String> = untimed.map(|step| format!("`{}`", step.name())).collect();
+    let (named, have) = some(&untimed)?;
+    let limit = if hard(limits).wall_time_ms.is_some() {
+        "; `limits.wall_time` starts nothing more once it is used up, and does not end what is running"
+    } else {
+        ""
+    };
+    Some(format!("time is not bounded: {named} {have} no `timeout`{limit}"))
+}
+
+/// What bounds calls or cost, and how firmly.
+fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
+    let Bounded { by_budgets, by_limit, without } = of;
+    let verified: Vec<String> =
+        without.iter().filter(|(_, has)| *has).map(|(name, _)| format!("`{name}`")).collect();
+    let lacking: Vec<String> =
+        without.iter().filter(|(_, has)| !*has).map(|(name, _)| format!("`{name}`")).collect();
+    match (by_limit, by_budgets) {
+        (Some(_), None) => Some(format!(
+            "`limits.{limit}` is tested before a start: an attempt without a budget that reaches it may report more than was left"
+        )),
+        (_, Some(_)) => Some(format!(
+            "{what} bounded as far as commands keep to their budgets: one that reports more has failed, and is charged with it"
+        )),
+        (None, None) => {
+            let why = match (some(&lacking), some(&verified)) {
+                (Some((named, have)), _) => format!("{named} {have} no `budget.{limit}`"),
+                (None, Some((named, _))) => format!("a verification of {named} has no budget"),
+                (None, None) => return None,
+            };
+            Some(format!("{what} not bounded: {why}, and the flow has no `limits.{limit}`"))
+        }
+    }
+}
+
+/// What people may do beyond the plan.
+fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
+    let doubtful =
+        |step: &Step| matches!(step.kind, StepKind::Run(_)) && step.on_in_doubt != InDoubtPolicy::Fail;
+    let doubt = whole.parts.iter().flat_map(|part| &part.flow.steps).any(doubtful);
+    let goals = whole.flow(0).is_some_and(|flow| flow.goals.is_some());
+    let told = [
+        (doubt, "an attempt in doubt that is run again"),
+        (limited || goals, "a limit that `envoi raise` raises"),
+        (true, "a run that is reopened"),
+    ];
+    let told: Vec<&str> = told.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    (told.len() > 1).then(|| format!("not counted, because people decide it: {}", told.join(", ")))
+}
+
+/// Some names and the verb that goes with them; `None` if there is none.
+fn some(names: &[String]) -> Option<(String, &'static str)> {
+    const SHOWN: usize = 4;
+    let have = if names.len() == 1 { "has" } else { "have" };
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        _ if names.is_empty() => None,
+        0 => Some((shown, have)),
+        more => Some((format!("{shown} and {more} more"), have)),
+    }
+}

@@ -1,0 +1,302 @@
+//! All flows of a run together: which step runs which flow, how often each is entered, and what the whole weighs.
+//!
+//! A flow that several steps run is one part; what is counted of it is the sum over all its entries.
+
+use super::{
+    ways::Ways,
+    worst::{Gain, Measure, Rounds, added},
+};
+use envoi_kernel::{
+    flow::{Flow, Step},
+    ids::{FlowId, StepId},
+};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Whole<'f> {
+    /// The outermost flow first, and each other one after those that run it.
+    pub(super) parts: Vec<Part<'f>>,
+    by_id: BTreeMap<&'f FlowId, usize>,
+}
+
+/// One flow of a run.
+#[derive(Debug)]
+pub(super) struct Part<'f> {
+    pub(super) flow: &'f Flow,
+    pub(super) ways: Ways,
+    /// By the place of the step.
+    pub(super) calls: Vec<Calls>,
+}
+
+/// The flows that a visit of a step enters, by their places among the parts.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// The one that it runs, once for each of its items.
+    pub(super) runs: Option<usize>,
+    /// One of these, once, where its text says so.
+    pub(super) hints: Vec<usize>,
+}
+
+/// The figures of a run's flows that bound it. What dominates is found by lowering one of them.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    /// As [`Whole::parts`].
+    pub(super) parts: Vec<PartFigures>,
+    /// Returns of all loops.
+    pub(super) iterations: Option<u128>,
+    /// Attempts of the run.
+    pub(super) hops: Option<u128>,
+}
+
+/// See [`Figures`].
+#[derive(Debug, Clone, Default)]
+pub(super) struct PartFigures {
+    /// Of each loop, as in [`Ways::loops`].
+    pub(super) times: Vec<u128>,
+    /// Tries of one visit, of each step, or of one of its items.
+    pub(super) tries: Vec<u128>,
+    /// Attempts of each of these tries and beside them, because of doubt.
+    pub(super) doubt: Vec<Doubt>,
+    /// Items of one visit, of each step.
+    pub(super) items: Vec<u128>,
+}
+
+/// Attempts because of doubt, without anybody's doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// With each try.
+    pub(super) each_try: u128,
+    /// Besides.
+    pub(super) besides: u128,
+}
+
+impl PartFigures {
+    /// Attempts of one visit of the step at this place, or of one of its items.
+    pub(super) fn attempts(&self, place: usize) -> u128 {
+        let tries = self.tries.get(place).copied().unwrap_or(0);
+        let doubt = self.doubt.get(place).copied().unwrap_or_default();
+        tries.saturating_mul(doubt.each_try.saturating_add(1)).saturating_add(doubt.besides)
+    }
+
+    pub(super) fn items(&self, place: usize) -> u128 {
+        self.items.get(place).copied().unwrap_or(1)
+    }
+}
+
+/// How often the steps and loops of one part are visited and go back, in the whole run.
+#[derive(Debug)]
+pub(super) struct Counts {
+    pub(super) rounds: Vec<Rounds>,
+    pub(super) visits: Vec<u128>,
+}
+
+/// For each part, what one visit of each of its steps weighs by itself, without the flows that it runs.
+pub(super) type Weights = Vec<Vec<u128>>;
+
+/// What one entry into a part weighs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    first: u128,
+    anywhere: u128,
+}
+
+impl<'f> Whole<'f> {
+    pub(super) fn of(flow: &'f Flow) -> Self {
+        let mut found = Vec::new();
+        after_what_they_run(flow, flow, &mut found);
+        found.reverse();
+        let by_id: BTreeMap<&FlowId, usize> =
+            found.iter().enumerate().map(|(part, flow)| (&flow.id, part)).collect();
+        let calls = |step: &Step| Calls {
+            runs: step.inner().and_then(|plan| by_id.get(&plan.flow).copied()),
+            hints: {
+                let hints = step.routing.flow_branches.iter().map(|(flow, _)| flow);
+                let mut hints: Vec<usize> = hints.filter_map(|flow| by_id.get(flow).copied()).collect();
+                hints.sort_unstable();
+                hints.dedup();
+                hints
+            },
+        };
+        let part = |flow: &&'f Flow| Part {
+            flow,
+            ways: Ways::of(flow),
+            calls: flow.steps.iter().map(calls).collect(),
+        };
+        let parts = found.iter().map(part).collect();
+        Self { parts, by_id }
+    }
+
+    pub(super) fn flow(&self, part: usize) -> Option<&'f Flow> {
+        self.parts.get(part).map(|part| part.flow)
+    }
+
+    pub(super) fn part_of(&self, flow: &FlowId) -> Option<usize> {
+        self.by_id.get(flow).copied()
+    }
+
+    /// How a step of a part is called: one of another flow by both.
+    pub(super) fn name(&self, part: usize, step: &StepId) -> String {
+        match self.flow(part).filter(|_| part > 0) {
+            Some(flow) => format!("{}/{step}", flow.id),
+            None => step.to_string(),
+        }
+    }
+
+    /// The steps that enter a part, and whether by a hint.
+    pub(super) fn callers(&self, part: usize) -> impl Iterator<Item = (usize, &'f Step, bool)> {
+        self.parts.iter().enumerate().flat_map(move |(caller, of)| {
+            of.flow.steps.iter().zip(&of.calls).flat_map(move |(step, calls)| {
+                let runs = (calls.runs == Some(part)).then_some((caller, step, false));
+                let hints = calls.hints.contains(&part).then_some((caller, step, true));
+                runs.into_iter().chain(hints)
+            })
+        })
+    }
+
+    /// Of each part, in the whole run.
+    pub(super) fn counts(&self, figures: &Figures) -> Vec<Counts> {
+        let mut entered = vec![0_u128; self.parts.len()];
+        if let Some(first) = entered.first_mut() {
+            *first = 1;
+        }
+        let mut counts = Vec::with_capacity(self.parts.len());
+        for (at, (part, of)) in self.parts.iter().zip(&figures.parts).enumerate() {
+            let entries = entered.get(at).copied().unwrap_or(0);
+            let rounds = part.ways.rounds(&of.times, entries, figures.iterations);
+            let visits = part.ways.visits(&rounds, entries, figures.iterations);
+            for (place, (calls, visits)) in part.calls.iter().zip(&visits).enumerate() {
+                let runs = calls.runs.map(|inner| (inner, visits.saturating_mul(of.items(place))));
+                let hints = calls.hints.iter().map(|inner| (*inner, *visits));
+                for (inner, times) in runs.into_iter().chain(hints) {
+                    if let Some(entered) = entered.get_mut(inner) {
+                        *entered = entered.saturating_add(times);
+                    }
+                }
+            }
+            counts.push(Counts { rounds, visits });
+        }
+        counts
+    }
+
+    /// What the heaviest run weighs. Of two bounds the lower one counts: entry by entry, each as heavy as it can be, and all
+    /// returns of the run together, of which there are no more than the limit.
+    pub(super) fn heaviest(&self, figures: &Figures, own: &Weights) -> u128 {
+        let by_entry = self.by_entry(figures, own, Measure::Sum, |times, _| times);
+        if figures.iterations.is_none() {
+            return by_entry;
+        }
+        let mut bases = vec![Entry::default(); self.parts.len()];
+        let mut gains: Vec<Gain> = Vec::new();
+        let counts = self.counts(figures);
+        for (at, (part, counts)) in self.parts.iter().zip(&counts).enumerate().rev() {
+            let weights = self.weights(at, figures, own, &bases, &|items, _| items);
+            gains.extend(part.ways.gains(&counts.rounds, &weights, Measure::Sum));
+            if let Some(base) = bases.get_mut(at) {
+                base.first = part.ways.base(&weights, Measure::Sum, false);
+                base.anywhere = part.ways.base(&weights, Measure::Sum, true);
+            }
+        }
+        let base = bases.first().map_or(0, |base| base.first);
+        by_entry.min(added(gains, figures.iterations, base))
+    }
+
+    /// What one entry into the outermost flow weighs, where a step with items weighs as `spread` says for their number and
+    /// their step.
+    pub(super) fn by_entry(
+        &self,
+        figures: &Figures,
+        own: &Weights,
+        measure: Measure,
+        spread: impl Fn(u128, &Step) -> u128,
+    ) -> u128 {
+        self.entries(figures, own, measure, &spread).first().map_or(0, |entry| entry.first)
+    }
+
+    fn entries(
+        &self,
+        figures: &Figures,
+        own: &Weights,
+        measure: Measure,
+        spread: &dyn Fn(u128, &Step) -> u128,
+    ) -> Vec<Entry> {
+        let mut entries = vec![Entry::default(); self.parts.len()];
+        for (at, (part, of)) in self.parts.iter().zip(&figures.parts).enumerate().rev() {
+            let weights = self.weights(at, figures, own, &entries, spread);
+            let entry =
+                |anywhere| part.ways.entry(&of.times, figures.iterations, &weights, measure, anywhere);
+            let found = Entry { first: entry(false), anywhere: entry(true) };
+            if let Some(entry) = entries.get_mut(at) {
+                *entry = found;
+            }
+        }
+        entries
+    }
+
+    /// What one visit of each step of a part weighs, with the flows that it runs.
+    fn weights(
+        &self,
+        at: usize,
+        figures: &Figures,
+        own: &Weights,
+        entries: &[Entry],
+        spread: &dyn Fn(u128, &Step) -> u128,
+    ) -> Vec<u128> {
+        let (Some(part), Some(of)) = (self.parts.get(at), figures.parts.get(at)) else { return Vec::new() };
+        let own = own.get(at).map(Vec::as_slice).unwrap_or_default();
+        let each = part.flow.steps.iter().zip(&part.calls).enumerate();
+        let weight = |(place, (step, calls)): (usize, (&Step, &Calls))| {
+            let entry = |inner: &usize| entries.get(*inner).copied().unwrap_or_default();
+            let runs = calls.runs.as_ref().map_or(0, |inner| entry(inner).first);
+            let hinted = calls.hints.iter().map(|inner| entry(inner).anywhere).max().unwrap_or(0);
+            let own = own.get(place).copied().unwrap_or(0);
+            own.saturating_add(runs.saturating_mul(spread(of.items(place), step))).saturating_add(hinted)
+        };
+        each.map(weight).collect()
+    }
+
+    /// What one visit of each step weighs with all that it runs, part by part.
+    pub(super) fn whole_weights(&self, figures: &Figures, own: &Weights) -> Weights {
+        let spread = |items: u128, _: &Step| items;
+        let entries = self.entries(figures, own, Measure::Sum, &spread);
+        (0..self.parts.len()).map(|at| self.weights(at, figures, own, &entries, &spread)).collect()
+    }
+
+    /// The most of a run, where one attempt of a step weighs what `weights` says: attempts for 1, time for its limit.
+    pub(super) fn total(&self, figures: &Figures, weights: &Weights) -> u128 {
+        let heaviest = self.heaviest(figures, &of_visits(figures, weights));
+        let most = weights.iter().flatten().copied().max().unwrap_or(0);
+        let most = figures.hops.map(|hops| hops.saturating_mul(most));
+        heaviest.min(most.unwrap_or(u128::MAX))
+    }
+
+    /// For each part, what `weigh` says of each of its steps.
+    pub(super) fn each(&self, weigh: impl Fn(&Step) -> u128) -> Weights {
+        self.parts.iter().map(|part| part.flow.steps.iter().map(&weigh).collect()).collect()
+    }
+}
+
+/// What all attempts of a visit of each step weigh, where one attempt weighs what `weights` says.
+pub(super) fn of_visits(figures: &Figures, weights: &Weights) -> Weights {
+    let of_part = |(of, weights): (&PartFigures, &Vec<u128>)| {
+        let of_step = |(place, weight): (usize, &u128)| {
+            of.attempts(place).saturating_mul(of.items(place)).saturating_mul(*weight)
+        };
+        weights.iter().enumerate().map(of_step).collect()
+    };
+    figures.parts.iter().zip(weights).map(of_part).collect()
+}
+
+/// Adds `flow` after all flows that it runs or leads into.
+fn after_what_they_run<'f>(flow: &'f Flow, run: &'f Flow, found: &mut Vec<&'f Flow>) {
+    let named = flow.steps.iter().flat_map(|step| {
+        let runs = step.inner().map(|plan| &plan.flow);
+        runs.into_iter().chain(step.routing.flow_branches.iter().map(|(flow, _)| flow))
+    });
+    for inner in named.filter_map(|id| run.flows.get(id)) {
+        if !found.iter().any(|known| known.id == inner.id) {
+            after_what_they_run(inner, run, found);
+        }
+    }
+    found.push(flow);
+}

@@ -1,0 +1,87 @@
+//! `goals` of a flow and `marks` of its steps.
+
+use crate::told::{each_is_told, loaded, step};
+
+/// Four steps, of which `b` and `c` are the round; `goals` stands on line 2, `b` on line 5.
+fn with(goals: &str, b: &str, others: &str) -> String {
+    format!(
+        "flow: f\n{goals}\nsteps:\n  - {{ id: a, run: x{others} }}\n  - {{ id: b, run: x{b} }}\n  - {{ id: c, run: x }}\n  - {{ id: d, run: x }}\n"
+    )
+}
+
+fn goals(keys: &str) -> String {
+    with(&format!("goals: {{ {keys} }}"), "", "")
+}
+
+const ROUND: &str = "goals: { list: [first, second], from: b, to: c }";
+
+#[test]
+fn goals_name_what_a_run_is_for_and_its_rounds() {
+    let plan = loaded(&with(ROUND, ", marks: [second, first]", "")).goals.unwrap();
+    assert_eq!((plan.from.as_str(), plan.to.as_str(), plan.max_rounds, plan.stuck_after), ("b", "c", 5, 2));
+    assert_eq!(plan.list.written_out().map(|goals| goals.len()), Some(2));
+    let flow = loaded(&with(
+        "goals: { list: '${{ steps.a.data }}', from: b, to: b, max_rounds: 1000, stuck_after: 1 }",
+        ", marks: anything, if: \"'x' in goals.remaining and goals.round > 1\", env: { A: '${{ goals.all }} ${{ goals.done }}' }",
+        "",
+    ));
+    let plan = flow.goals.clone().unwrap();
+    assert_eq!((plan.list.0.as_str(), plan.max_rounds, plan.stuck_after), ("steps.a.data", 1000, 1));
+    assert_eq!(step(&flow, "b").marks, ["anything"]);
+    // A round leads back: its first step can read what its last one left.
+    loaded(&with(ROUND, ", if: steps.c.status == 'x'", ""));
+    assert!(loaded(&with("", "", "")).goals.is_none());
+}
+
+#[test]
+fn goals_that_make_no_sense_are_told() {
+    each_is_told(vec![
+        (goals("from: b, to: c"), 2, "goals", "`goals` without `list`"),
+        (goals("list: [a], to: c"), 2, "goals", "`goals` without `from`"),
+        (goals("list: [a], from: c"), 2, "goals", "`goals` without `to`"),
+        (goals("list: [a], frm: b, to: c"), 2, "frm", "did you mean `from`?"),
+        (with("goals: [a]", "", ""), 2, "[a]", "expected a mapping"),
+        (goals("list: [], from: b, to: c"), 2, "[]", "`list` is an empty list"),
+        (goals("list: [7], from: b, to: c"), 2, "7", "in quotes it is a string"),
+        (goals("list: [a, a], from: b, to: c"), 2, "a], from", "the goal `a` is named twice"),
+        (goals("list: a, from: b, to: c"), 2, "a, from", "an expression is written"),
+        (goals("list: ['${{ inputs.a }}'], from: b, to: c"), 2, "'${{", "takes no expression"),
+        (
+            goals("list: '${{ steps.c.data }}', from: b, to: c"),
+            2,
+            "steps.c",
+            "not over when the first round begins",
+        ),
+        (goals("list: '${{ goals.all }}', from: b, to: c"), 2, "goals.all", "unknown name `goals`"),
+        (goals("list: [a], from: b, to: e"), 2, "e }", "there is no step `e`"),
+        (goals("list: [a], from: bb, to: c"), 2, "bb", "did you mean `b`?"),
+        (goals("list: [a], from: c, to: b"), 2, "b }", "a round ends before it begins"),
+        (goals("list: [a], from: b, to: c, max_rounds: 0"), 2, "0 }", "from 1 to 1000"),
+        (goals("list: [a], from: b, to: c, stuck_after: 1001"), 2, "1001", "from 1 to 1000"),
+        (with("gaols: { list: [a] }", ", marks: a", ""), 2, "gaols", "did you mean `goals`?"),
+        (with(ROUND, ", needs: [a]", ""), 2, "goals", "`goals` in a flow with `needs`"),
+    ]);
+    let ends = with("goals: { list: [a], from: a, to: b }", ", routing: { next: end }", "");
+    let ends = ends.replace("  - { id: c, run: x }\n  - { id: d, run: x }\n", "");
+    each_is_told(vec![(ends, 5, "end }", "`next: end` ends the run there")]);
+}
+
+#[test]
+fn marks_that_reach_nothing_are_told() {
+    each_is_told(vec![
+        (with(ROUND, ", marks: frist", ""), 5, "frist", "did you mean `first`?"),
+        (with(ROUND, ", marks: [first, nothing]", ""), 5, "nothing", "the goals are `first` or `second`"),
+        (with(ROUND, ", marks: [first, first]", ""), 5, "first] }", "the goal `first` is named twice"),
+        (with(ROUND, ", marks: '${{ steps.a.data }}'", ""), 5, "'${{", "`marks` takes no expression"),
+        (with(ROUND, ", marks: 5", ""), 5, "5 }", "`marks`: expected a string"),
+        (with(ROUND, "", ", marks: first"), 4, "first", "`a` is in no round"),
+        (with("", ", marks: [first, second]", ""), 5, "first", "`marks` without `goals`"),
+        (
+            with("", ", if: goals.round > 1", ""),
+            5,
+            "goals.round",
+            "`goals: { list: [a], from: STEP, to: STEP }`",
+        ),
+        (with(ROUND, ", if: goals.rounds > 1", ""), 5, "goals.rounds", "did you mean `round`?"),
+    ]);
+}

@@ -1,0 +1,128 @@
+//! A step that is done once for each value of a list.
+//!
+//! Owns the items of one visit: their values, which of them are under way, and what they have come to. An item is a visit
+//! within the visit; the whole is over when all its items are.
+
+use crate::{
+    conclude::{self, Conclusion},
+    draft::Draft,
+    event::{Event, FannedOut},
+    flow::ForEach,
+    frame::StepResult,
+    ids::VisitId,
+    input::Refusal,
+    render,
+};
+use envoi_contract::{handoff::Status, json::Value, skill_report::SkillError};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The most items of one step.
+pub(crate) const MAX_ITEMS: usize = 1000;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fan {
+    /// As the expression gave them; never computed again.
+    pub(crate) items: Arc<Vec<Value>>,
+    /// The most under way at once.
+    pub(crate) width: usize,
+    /// Items under way.
+    pub(crate) open: usize,
+    /// The next one that may have to be done.
+    pub(crate) next: usize,
+    /// By item.
+    pub(crate) results: BTreeMap<usize, Arc<StepResult>>,
+}
+
+impl Fan {
+    /// All of `items` are to be done, but those that succeeded as the same item of `before`.
+    pub(crate) fn of(items: Vec<Value>, width: usize, before: Option<&Fan>) -> Self {
+        let same = |(item, result): (&usize, &Arc<StepResult>)| {
+            let done = result.status == Status::Succeeded;
+            let equal = before.and_then(|before| before.items.get(*item)) == items.get(*item);
+            (done && equal && items.len() > *item).then(|| (*item, Arc::clone(result)))
+        };
+        let results = before.into_iter().flat_map(|before| &before.results).filter_map(same).collect();
+        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results }
+    }
+
+    /// The next item to be entered, if there is room for one.
+    pub(crate) fn admit(&mut self) -> Option<usize> {
+        if self.open >= self.width {
+            return None;
+        }
+        while self.next < self.items.len() {
+            let item = self.next;
+            self.next = item.saturating_add(1);
+            if !self.results.contains_key(&item) {
+                self.open = self.open.saturating_add(1);
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// One item is over.
+    pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>) {
+        self.open = self.open.saturating_sub(1);
+        self.results.insert(item, result);
+    }
+
+    /// Whether all items are over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.open == 0 && self.results.len() >= self.items.len()
+    }
+
+    /// The data of the items, in their order; `null` for those that left none.
+    pub(crate) fn data(&self) -> Value {
+        let data = |item| self.results.get(&item).map(|result| result.data.clone()).unwrap_or_default();
+        Value::Array((0..self.items.len()).map(data).collect())
+    }
+
+    /// Every artifact of the items, by name; a later item's stands for an earlier one's of the same name.
+    pub(crate) fn artifacts(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.results.values().filter_map(|result| match &result.artifacts {
+            Value::Object(members) => Some(members),
+            _ => None,
+        });
+        all.flat_map(|members| members.iter())
+            .filter_map(|(name, path)| Some((name.to_string(), path.as_str()?.to_owned())))
+    }
+
+    /// A line for each item, in their order.
+    pub(crate) fn summary(&self) -> String {
+        let line = |(item, result): (&usize, &Arc<StepResult>)| {
+            let word = if result.status == Status::Succeeded { "" } else { " failed" };
+            format!("item {item}{word}: {}", result.summary)
+        };
+        self.results.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Items that have failed.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = usize> {
+        self.results.iter().filter(|(_, result)| result.status == Status::Failed).map(|(item, _)| *item)
+    }
+}
+
+/// Begins the items of `visit`.
+pub(crate) fn out(draft: &mut Draft<'_>, visit: &VisitId, plan: &ForEach) -> Result<(), Refusal> {
+    let width = plan.max_parallel.and_then(|max| usize::try_from(max).ok()).unwrap_or(MAX_ITEMS);
+    match render::items(draft, visit, &plan.items) {
+        Ok(items) => draft.emit(Event::FannedOut(Box::new(FannedOut { visit: visit.clone(), items, width }))),
+        Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error)),
+    }
+}
+
+/// All items of `visit` are over.
+pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
+    let Some(fan) = draft.control.open.get(visit).and_then(|open| open.fan.as_ref()) else { return Ok(()) };
+    let failed: Vec<String> = fan.failed().map(|item| item.to_string()).collect();
+    let conclusion = if failed.is_empty() {
+        Conclusion::Succeeded(fan.summary())
+    } else {
+        let message = format!("{} of {} items failed: {}", failed.len(), fan.items.len(), failed.join(", "));
+        Conclusion::Failed(SkillError { code: "ITEMS_FAILED".to_owned(), message })
+    };
+    conclude::conclude(draft, visit, conclusion)
+}

@@ -1,0 +1,184 @@
+//! `on_in_doubt: {verify: …}`: a command says whether the attempt that nobody knows about happened.
+//!
+//! A verification is an attempt of the same visit, with a number of its own, and counts as a hop. It has no budget and is no
+//! try. Exit code 0: it happened, and what the verification left stands for the step's. 1: it did not, and is run again.
+//! Anything else says nothing, and a person is asked, with what was said.
+
+use crate::{
+    conclude::{self, Conclusion},
+    control::OpenVisit,
+    draft::Draft,
+    event::{About, AttemptSettled, Outcome},
+    flow::{Budget, CommandPlan, InDoubtPolicy, Step},
+    ids::{AttemptId, VisitId},
+    input::Refusal,
+    settle::{self, MAX_RERUNS},
+};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{SkillError, Verdict},
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The code of a verification that says that nothing happened.
+const DID_NOT_HAPPEN: &str = "DID_NOT_HAPPEN";
+
+/// An attempt of which nobody knows how it ended, until that is settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Doubt {
+    pub(crate) attempt: AttemptId,
+    /// What is known of it.
+    pub(crate) evidence: Value,
+}
+
+/// What a verification says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    Happened,
+    DidNot,
+    Nothing,
+}
+
+impl Said {
+    /// What a verification says that ended like this.
+    fn by(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Exited { code: 0 } => Self::Happened,
+            Outcome::Exited { code: 1 } => Self::DidNot,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// The command by which the next attempt of a visit is to verify the last one, and which one that is.
+pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &'a CommandPlan)> {
+    let InDoubtPolicy::Verify(plan) = &step.on_in_doubt else { return None };
+    // A verification that has been made does not make another one.
+    let doubt = open.doubt.as_ref().filter(|doubt| doubt.attempt.attempt == open.attempts)?;
+    Some((doubt.attempt.clone(), plan))
+}
+
+/// What the next attempt of `visit` sets aside.
+pub(crate) fn budget_of_next(open: Option<&OpenVisit>, step: &Step) -> Budget {
+    let verifies = open.is_some_and(|open| next(open, step).is_some());
+    if verifies { Budget::default() } else { step.budget }
+}
+
+/// The attempt that the live attempt of a visit verifies.
+pub(crate) fn verified(open: &OpenVisit) -> Option<&AttemptId> {
+    open.plan.as_ref()?.verifies.as_ref()
+}
+
+/// What the live attempt of a visit says by this end; `None` if it is no verification.
+pub(crate) fn said(open: &OpenVisit, outcome: &Outcome) -> Option<Said> {
+    verified(open).map(|_| Said::by(outcome))
+}
+
+/// An attempt is in doubt, and is no verification.
+pub(crate) fn doubt(event: &AttemptSettled) -> Option<Arc<Doubt>> {
+    let Outcome::InDoubt { evidence } = &event.outcome else { return None };
+    Some(Arc::new(Doubt { attempt: event.attempt.clone(), evidence: evidence.clone() }))
+}
+
+/// The verdict on a verification, which is that on the step where it says that the step's attempt happened.
+pub(crate) fn judged(said: Option<Said>, verified: Option<&AttemptId>, mut verdict: Verdict) -> Verdict {
+    if let (Some(Said::DidNot), Some(attempt)) = (said, verified) {
+        let message = format!("attempt `{attempt}` did not happen, says its verification");
+        verdict.ok = false;
+        verdict.error = Some(SkillError { code: DID_NOT_HAPPEN.to_owned(), message });
+    }
+    verdict
+}
+
+/// A verification does not say that the attempt happened: what follows.
+pub(crate) fn follow(
+    draft: &mut Draft<'_>,
+    settled: &AttemptSettled,
+    said: Said,
+    stderr: &str,
+) -> Result<(), Refusal> {
+    let visit = &settled.attempt.visit;
+    let Some(open) = draft.control.open.get(visit) else { return Ok(()) };
+    if draft.control.winds_down() {
+        let unknown = || settle::doubt(&in_doubt(open, visit));
+        let error = open.error.clone().unwrap_or_else(unknown);
+        return conclude::conclude(draft, visit, Conclusion::Failed(error));
+    }
+    let again = said == Said::DidNot;
+    if again && open.doubts <= MAX_RERUNS {
+        return Ok(());
+    }
+    let also = if again {
+        format!(
+            "its verification `{}` says that it did not. It has been run again {MAX_RERUNS} times",
+            settled.attempt
+        )
+    } else {
+        format!("its verification `{}` {}, which says neither", settled.attempt, ended(&settled.outcome))
+    };
+    ask(draft, visit, &also, &settled.outcome, stderr)
+}
+
+/// A verification that cannot even be started, because its templates cannot be filled in, says nothing either. False if the
+/// next attempt of `visit` is none.
+pub(crate) fn cannot_start(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    step: &Step,
+    error: &SkillError,
+) -> Result<bool, Refusal> {
+    if draft.control.open.get(visit).is_none_or(|open| next(open, step).is_none()) {
+        return Ok(false);
+    }
+    let reason = format!("{}: {}", error.code, error.message);
+    let outcome = Outcome::CannotStart { reason };
+    let also = format!("its verification {}", ended(&outcome));
+    ask(draft, visit, &also, &outcome, "").map(|()| true)
+}
+
+/// The attempt of a visit that is in doubt: the last one, or the one that the last one verifies.
+pub(crate) fn in_doubt(open: &OpenVisit, visit: &VisitId) -> AttemptId {
+    let known = open.doubt.as_ref().map(|doubt| doubt.attempt.clone());
+    known.unwrap_or_else(|| visit.attempt(open.attempts))
+}
+
+fn ask(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    also: &str,
+    outcome: &Outcome,
+    stderr: &str,
+) -> Result<(), Refusal> {
+    let Some(open) = draft.control.open.get(visit) else { return Ok(()) };
+    let question = format!(
+        "Attempt `{}` was started and nobody knows whether it finished; {also}. Run it again, or fail?",
+        in_doubt(open, visit)
+    );
+    let known = open.doubt.as_ref().and_then(|doubt| doubt.evidence.as_object());
+    let mut members = known.cloned().unwrap_or_default();
+    told(&mut members, outcome, stderr);
+    conclude::raise(draft, visit, About::InDoubt, question, Value::Object(members))
+}
+
+/// Adds what the verification said to what is known.
+fn told(members: &mut Object, outcome: &Outcome, stderr: &str) {
+    members.insert("verification", Value::from(ended(outcome)));
+    if !stderr.trim_ascii().is_empty() {
+        members.insert("verification_said", Value::from(stderr));
+    }
+    if let Outcome::InDoubt { evidence } = outcome {
+        members.insert("verification_evidence", evidence.clone());
+    }
+}
+
+fn ended(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited { code } => format!("exited with code {code}"),
+        Outcome::Signalled { signal } => format!("was ended by signal {signal}"),
+        Outcome::TimedOut => "ran longer than the step may".to_owned(),
+        Outcome::Cancelled => "was cancelled".to_owned(),
+        Outcome::CannotStart { reason } => format!("cannot be started: {reason}"),
+        Outcome::InDoubt { .. } => "is in doubt itself".to_owned(),
+    }
+}

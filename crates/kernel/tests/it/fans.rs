@@ -1,0 +1,172 @@
+//! A step that is done once for each value of a list.
+
+use crate::{
+    driver::Driver,
+    flows::{With as _, critic, flow, graph, limits, step, step_id},
+    story::{ends, feed, plays},
+};
+use envoi_contract::json::Value;
+use envoi_kernel::flow::{Expression, ForEach, Step};
+
+fn each(step: Step, items: &str, max_parallel: Option<u32>) -> Step {
+    step.with(|step| step.for_each = Some(ForEach { items: Expression(items.to_owned()), max_parallel }))
+}
+
+#[test]
+fn every_item_is_a_visit_and_the_step_goes_on_when_all_are_done() {
+    let work =
+        each(step("work"), r#"["x", 2, {"n": 1.00}]"#, Some(2)).exec(&["do", "${{ item }}", "${{ index }}"]);
+    let driver = plays(
+        &flow([work, step("z")]),
+        "> start
+         started, work.1 has 3 items, 0.work.1.1 begins
+         = 0.work.1.1 live, 1.work.1 ready
+         > slot
+         1.work.1.1 begins
+         = 0.work.1.1 live, 1.work.1.1 live
+         > 1.work.1.1 exit 0
+         1.work.1.1 ok, 1.work.1 is an item, 1.work.1 succeeded, 2.work.1.1 begins
+         = 0.work.1.1 live, 2.work.1.1 live
+         > 2.work.1.1 exit 0
+         2.work.1.1 ok, 2.work.1 is an item, 2.work.1 succeeded
+         = 0.work.1.1 live
+         > 0.work.1.1 says first
+         0.work.1.1 ok, 0.work.1 is an item, 0.work.1 succeeded, work.1 -> z, work.1 succeeded, z.1.1 begins
+         = z.1.1 live",
+    );
+    let command = |id| format!("{:?}", driver.begun(id).command);
+    assert!(command("0.work.1.1").contains(r#"["do", "x", "0"]"#), "{}", command("0.work.1.1"));
+    assert!(command("2.work.1.1").contains(r#""{\"n\":1.00}", "2""#), "{}", command("2.work.1.1"));
+    let item = |name: &str| ("ENVOI_ITEM".to_owned(), name.to_owned());
+    assert!(driver.begun("1.work.1.1").env.contains(&item("2")));
+    assert_eq!(driver.handoff("work.1").summary, "item 0: first\nitem 1: \nitem 2:");
+    assert_eq!(driver.handoff("0.work.1").summary, "first");
+}
+
+#[test]
+fn the_data_of_the_step_is_that_of_its_items_in_their_order() {
+    let work = each(step("work"), "[1, 2]", None).skill();
+    let z = step("z").variable("SEEN", "${{ steps.work.data }}");
+    let mut driver = Driver::started(&flow([work, z]));
+    feed(&mut driver, "slot");
+    feed(&mut driver, r#"1.work.1.1 reports "data":{"b":2}"#);
+    feed(&mut driver, r#"0.work.1.1 reports "data":{"a":1}"#);
+    let seen = &driver.begun("z.1.1").env;
+    assert_eq!(seen, &[("SEEN".to_owned(), r#"[{"a":1},{"b":2}]"#.to_owned())]);
+    let outputs = driver.run.envelope().outputs.get("work").and_then(|output| output.get("data"));
+    assert_eq!(outputs.map(Value::compact).as_deref(), Some(r#"[{"a":1},{"b":2}]"#));
+}
+
+#[test]
+fn all_items_are_done_when_one_fails_and_a_reopened_run_does_only_that_one_again() {
+    plays(
+        &flow([each(step("work"), "['x', 'y', 'z']", Some(1)), step("z")]),
+        "> start
+         started, work.1 has 3 items, 0.work.1.1 begins
+         = 0.work.1.1 live
+         > 0.work.1.1 exit 0
+         0.work.1.1 ok, 0.work.1 is an item, 0.work.1 succeeded, 1.work.1.1 begins
+         = 1.work.1.1 live
+         > 1.work.1.1 exit 1
+         1.work.1.1 TOOL_EXIT_NON_ZERO, 1.work.1 is an item, 1.work.1 failed, 2.work.1.1 begins
+         = 2.work.1.1 live
+         > 2.work.1.1 exit 0
+         2.work.1.1 ok, 2.work.1 is an item, 2.work.1 succeeded, work.1 stops, work.1 failed, over: tool_failed_fatally at work
+         = nothing [failed 1]
+         > reopen
+         reopened at work, work.2 has 3 items, 1.work.2.1 begins
+         = 1.work.2.1 live
+         > 1.work.2.1 exit 0
+         1.work.2.1 ok, 1.work.2 is an item, 1.work.2 succeeded, work.2 -> z, work.2 succeeded, z.1.1 begins
+         = z.1.1 live",
+    );
+}
+
+#[test]
+fn a_loop_does_all_items_again() {
+    let steps = [each(step("work"), "[1, 2]", None), critic("judge", "work", 1)];
+    let inputs = [
+        "start",
+        "slot",
+        "0.work.1.1 exit 0",
+        "1.work.1.1 exit 0",
+        "judge.1.1 exit 1",
+        "slot",
+        "0.work.2.1 exit 0",
+    ];
+    let went = "0.work.2.1 ok, 0.work.2 is an item, 0.work.2 succeeded = 1.work.2.1 live";
+    assert_eq!(ends(&flow(steps), &inputs), went);
+}
+
+#[test]
+fn a_failed_item_is_tried_again_by_itself() {
+    let inputs = ["start", "slot", "0.work.1.1 exit 1", "due", "0.work.1.2 exit 0"];
+    let went = "0.work.1.2 ok, 0.work.1 is an item, 0.work.1 succeeded = 1.work.1.1 live";
+    assert_eq!(ends(&flow([each(step("work"), "[1, 2]", None).tries(2)]), &inputs), went);
+}
+
+#[test]
+fn an_empty_list_is_done_at_once() {
+    let went = ends(&flow([each(step("work"), "[]", None), step("z")]), &["start"]);
+    assert_eq!(went, "started, work.1 has 0 items, work.1 -> z, work.1 succeeded, z.1.1 begins = z.1.1 live");
+}
+
+#[test]
+fn what_is_no_list_fails_the_step() {
+    for list in ["'abc'", "{'a': 1}", "42", "steps.nothing.data"] {
+        let driver = Driver::started(&flow([each(step("work"), list, None)]));
+        assert_eq!(driver.run.status().exit_code(), Some(1), "{list}");
+        let error = driver.handoff("work.1").error.clone().unwrap();
+        assert!(
+            error.starts_with("FOR_EACH_INVALID: ") || error.starts_with("EXPRESSION_FAILED: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_bound_in_the_middle_keeps_what_is_done() {
+    let bounded =
+        crate::flows::bounded(limits(&[("agent_hops", "2")]), [each(step("work"), "[1, 2, 3]", None)]);
+    plays(
+        &bounded,
+        "> start
+         started, work.1 has 3 items, 0.work.1.1 begins
+         = 0.work.1.1 live, 1.work.1 ready, 2.work.1 ready
+         > slot
+         1.work.1.1 begins, stopping: max_agent_hops_exceeded
+         = 0.work.1.1 live, 1.work.1.1 live
+         > 0.work.1.1 exit 0
+         0.work.1.1 ok, 0.work.1 is an item, 0.work.1 succeeded
+         = 1.work.1.1 live
+         > 1.work.1.1 exit 0
+         1.work.1.1 ok, 1.work.1 is an item, 1.work.1 succeeded, work.1 stops, work.1 failed, over: max_agent_hops_exceeded at work
+         = nothing [exhausted 4]
+         > more agent_hops 1
+         limits raised, reopened at work, work.2 has 3 items, 2.work.2.1 begins
+         = 2.work.2.1 live
+         > 2.work.2.1 exit 0
+         2.work.2.1 ok, 2.work.2 is an item, 2.work.2 succeeded, work.2 -> end, work.2 succeeded, over: completed
+         = nothing [succeeded 0]",
+    );
+}
+
+#[test]
+fn items_of_a_loser_are_given_up_with_it() {
+    let fan = each(step("fan"), "[1, 2]", None);
+    let join = step("j").with(|step| {
+        step.needs = vec![step_id("fan"), step_id("x")];
+        step.join = envoi_kernel::flow::Join::Any;
+    });
+    let inputs = ["start", "slot", "slot", "x.1.1 exit 0", "1.fan.1.1 cancelled", "0.fan.1.1 exit 0"];
+    let went = ends(&graph([fan, step("x"), join]), &inputs);
+    assert_eq!(went, "0.fan.1.1 late, j.1.1 begins = j.1.1 live");
+}
+
+#[test]
+fn an_item_in_doubt_asks_and_the_others_go_on() {
+    let steps = [each(step("work"), "[1, 2]", None)];
+    let inputs = ["start", "slot", "0.work.1.1 doubt", "1.work.1.1 exit 0"];
+    let went = "1.work.1.1 ok, 1.work.1 is an item, 1.work.1 succeeded = question [waiting 5]";
+    assert_eq!(ends(&flow(steps), &inputs), went);
+}

@@ -1,0 +1,302 @@
+//! Flows that are a part of a run.
+
+use crate::{
+    driver::Driver,
+    flows::{With as _, ask, critic, flow, graph, step, step_id},
+    story::{ends, feed, plays},
+};
+use envoi_contract::{digest::Digest, routing::Kind};
+use envoi_kernel::{
+    Flow,
+    flow::{Expression, ForEach, InnerInput, InnerPlan, InputDecl, Step, StepKind},
+    ids::FlowId,
+};
+use std::sync::Arc;
+
+/// A step `name` that runs flow `inner`.
+fn runs(name: &str, inner: &str) -> Step {
+    let plan = InnerPlan { flow: FlowId::new(inner).unwrap(), inputs: Vec::new(), outputs: Vec::new() };
+    step(name).with(|step| step.kind = StepKind::Flow(Box::new(plan)))
+}
+
+fn plan(step: Step, change: impl FnOnce(&mut InnerPlan)) -> Step {
+    step.with(|step| match &mut step.kind {
+        StepKind::Flow(plan) => change(plan),
+        _ => panic!("it runs no flow"),
+    })
+}
+
+fn named(name: &str, flow: Arc<Flow>) -> Arc<Flow> {
+    let (id, digest) = (FlowId::new(name).unwrap(), Digest::of(name.as_bytes()));
+    Arc::new(Flow { id, digest, ..Flow::clone(&flow) })
+}
+
+/// A flow that knows these others.
+fn with(outer: Arc<Flow>, inner: impl IntoIterator<Item = Arc<Flow>>) -> Arc<Flow> {
+    let flows = inner.into_iter().map(|flow| (flow.id.clone(), flow)).collect();
+    Arc::new(Flow { flows, ..Flow::clone(&outer) })
+}
+
+#[test]
+fn a_flow_runs_in_a_scope_of_its_own_and_returns() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let outer = with(flow([step("a"), runs("b", "build"), step("z")]), [build]);
+    let driver = plays(
+        &outer,
+        "> start
+         started, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 exit 0
+         a.1.1 ok, a.1 -> b, a.1 succeeded, b.1 runs build, b.1.compile.1.1 begins
+         = b.1.compile.1.1 live
+         > b.1.compile.1.1 exit 0
+         b.1.compile.1.1 ok, b.1.compile.1 -> link, b.1.compile.1 succeeded, b.1.link.1.1 begins
+         = b.1.link.1.1 live
+         > b.1.link.1.1 says linked
+         b.1.link.1.1 ok, b.1.link.1 -> end, b.1.link.1 succeeded, b.1 returns {}, b.1 -> z, b.1 succeeded, z.1.1 begins
+         = z.1.1 live",
+    );
+    assert_eq!(driver.handoff("b.1").summary, "linked");
+    assert_eq!(driver.handoff("b.1.link.1").flow_key, "build");
+    assert_eq!(driver.handoff("b.1").flow_key, "demo");
+    let shown = |id: &str| driver.begun(id).handoff.as_ref().map(ToString::to_string).unwrap_or_default();
+    assert_eq!(
+        [shown("b.1.compile.1.1"), shown("b.1.link.1.1"), shown("z.1.1")],
+        ["a.1", "b.1.compile.1", "b.1"]
+    );
+    let done: Vec<String> =
+        driver.run.envelope().completed_stage_set.keys().map(ToString::to_string).collect();
+    assert_eq!(done, ["a", "b/compile", "b/link", "b"]);
+}
+
+#[test]
+fn inputs_go_in_and_outputs_come_out() {
+    let build = named("build", flow([step("c").skill().exec(&["c", "${{ inputs.x }}", "${{ inputs.y }}"])]));
+    let declare = |name: &str, default: Option<&str>| InputDecl {
+        name: name.to_owned(),
+        schema: envoi_contract::json::Value::Null,
+        default: default.map(envoi_contract::json::Value::from),
+    };
+    let inputs = vec![declare("x", None), declare("y", Some("usual"))];
+    let build = Arc::new(Flow { inputs, ..Flow::clone(&build) });
+    let calls = plan(runs("b", "build"), |plan| {
+        plan.inputs = vec![("x".to_owned(), InnerInput::Expression(Expression("inputs.top".to_owned())))];
+        plan.outputs = vec![("n".to_owned(), Expression("steps.c.data.n".to_owned()))];
+    });
+    let outer = with(flow([calls, step("z").exec(&["z", "${{ steps.b.data.n }}"])]), [build]);
+    let mut driver = Driver::started_with(&outer, r#"{"top": 7.50}"#);
+    assert!(format!("{:?}", driver.begun("b.1.c.1.1").command).contains(r#""7.50", "usual""#));
+    feed(&mut driver, r#"b.1.c.1.1 reports "data":{"n":1.00}"#);
+    assert!(format!("{:?}", driver.begun("z.1.1").command).contains(r#""1.00""#));
+}
+
+#[test]
+fn a_failure_comes_back_with_its_cause_and_a_reopened_run_goes_on_inside() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let outer = with(flow([runs("b", "build"), step("z")]), [build]);
+    let driver = plays(
+        &outer,
+        "> start
+         started, b.1 runs build, b.1.compile.1.1 begins
+         = b.1.compile.1.1 live
+         > b.1.compile.1.1 exit 0
+         b.1.compile.1.1 ok, b.1.compile.1 -> link, b.1.compile.1 succeeded, b.1.link.1.1 begins
+         = b.1.link.1.1 live
+         > b.1.link.1.1 exit 1
+         b.1.link.1.1 TOOL_EXIT_NON_ZERO, b.1.link.1 stops, b.1.link.1 failed, b.1 stops, b.1 failed, over: tool_failed_fatally at b
+         = nothing [failed 1]
+         > reopen
+         reopened at b, b.2 takes up build, b.2.link.2.1 begins
+         = b.2.link.2.1 live
+         > b.2.link.2.1 exit 0
+         b.2.link.2.1 ok, b.2.link.2 -> end, b.2.link.2 succeeded, b.2 returns {}, b.2 -> z, b.2 succeeded, z.1.1 begins
+         = z.1.1 live",
+    );
+    let error = driver.handoff("b.1").error.clone().unwrap();
+    assert!(
+        error.starts_with("FLOW_FAILED: flow `build`: Step `link` failed: TOOL_EXIT_NON_ZERO"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_denial_inside_is_one_outside() {
+    let build = named("build", flow([ask("sure")]));
+    let outer = with(flow([runs("b", "build")]), [build]);
+    let went = ends(&outer, &["start", "deny"]);
+    assert!(went.ends_with("over: policy_violation at b = nothing [failed 1]"), "{went}");
+}
+
+#[test]
+fn a_loop_runs_the_flow_anew() {
+    let build = named("build", flow([step("c")]));
+    let outer = with(flow([runs("b", "build"), critic("judge", "b", 2)]), [build]);
+    let inputs = ["start", "b.1.c.1.1 exit 0", "judge.1.1 exit 1"];
+    let went = "judge.1.1 ok, judge.1 back to b, judge.1 succeeded, b.2 runs build, b.2.c.1.1 begins = b.2.c.1.1 live";
+    assert_eq!(ends(&outer, &inputs), went);
+}
+
+#[test]
+fn loops_inside_count_for_themselves() {
+    let build = named("build", flow([step("c"), critic("judge", "c", 1)]));
+    let outer = with(flow([runs("b", "build"), runs("d", "build")]), [build]);
+    let mut inputs = vec!["start"];
+    inputs.extend(["b.1.c.1.1 exit 0", "b.1.judge.1.1 exit 1", "b.1.c.2.1 exit 0", "b.1.judge.2.1 exit 0"]);
+    inputs.extend(["d.1.c.1.1 exit 0", "d.1.judge.1.1 exit 1"]);
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("d.1.c.2.1 begins (round 1) = d.1.c.2.1 live"), "{went}");
+}
+
+#[test]
+fn flows_run_flows() {
+    let innermost = named("innermost", flow([step("c")]));
+    let middle = named("middle", graph([runs("m", "innermost"), step("n")]));
+    let outer = with(flow([runs("o", "middle")]), [middle, innermost]);
+    let inputs = ["start", "slot", "o.1.n.1.1 exit 0", "o.1.m.1.c.1.1 exit 0"];
+    let went = ends(&outer, &inputs);
+    assert!(
+        went.ends_with("o.1 returns {}, o.1 -> end, o.1 succeeded, over: completed = nothing [succeeded 0]"),
+        "{went}"
+    );
+    let failed = ends(&outer, &["start", "slot", "o.1.n.1.1 exit 0", "o.1.m.1.c.1.1 exit 1", "reopen"]);
+    assert_eq!(
+        failed,
+        "reopened at o, o.2 takes up middle, o.2.m entered, o.2.m.2 takes up innermost, o.2.m.2.c.2.1 begins = o.2.m.2.c.2.1 live"
+    );
+}
+
+#[test]
+fn a_flow_for_each_item() {
+    let build = named("build", flow([step("c").exec(&["c", "${{ inputs.x }}"])]));
+    let calls = plan(runs("b", "build"), |plan| {
+        plan.inputs = vec![("x".to_owned(), InnerInput::Expression(Expression("item".to_owned())))];
+    })
+    .with(|step| {
+        step.for_each = Some(ForEach { items: Expression("['p', 'q']".to_owned()), max_parallel: None })
+    });
+    let outer = with(flow([calls, step("z")]), [build]);
+    let driver = plays(
+        &outer,
+        "> start
+         started, b.1 has 2 items, 0.b.1 runs build, 0.b.1.c.1.1 begins, 1.b.1 runs build
+         = 0.b.1.c.1.1 live, 1.b.1.c.1 ready
+         > slot
+         1.b.1.c.1.1 begins
+         = 0.b.1.c.1.1 live, 1.b.1.c.1.1 live
+         > 1.b.1.c.1.1 exit 0
+         1.b.1.c.1.1 ok, 1.b.1.c.1 -> end, 1.b.1.c.1 succeeded, 1.b.1 returns {}, 1.b.1 is an item, 1.b.1 succeeded
+         = 0.b.1.c.1.1 live
+         > 0.b.1.c.1.1 exit 0
+         0.b.1.c.1.1 ok, 0.b.1.c.1 -> end, 0.b.1.c.1 succeeded, 0.b.1 returns {}, 0.b.1 is an item, 0.b.1 succeeded, b.1 -> z, b.1 succeeded, z.1.1 begins
+         = z.1.1 live",
+    );
+    assert!(format!("{:?}", driver.begun("1.b.1.c.1.1").command).contains(r#""q""#));
+}
+
+/// `triage`, whose hints may lead to step `link` of flow `build`.
+fn triage() -> Step {
+    step("triage").with(|step| {
+        step.routing.declared = true;
+        step.routing.kind = Kind::Branch;
+        step.routing.flow_branches = vec![(FlowId::new("build").unwrap(), step_id("link"))];
+    })
+}
+
+#[test]
+fn a_hint_leads_into_a_flow_and_the_run_returns_to_the_step_after() {
+    let build = named("build", flow([step("compile"), step("link"), step("pack")]));
+    let outer = with(flow([triage(), step("z")]), [build]);
+    plays(
+        &outer,
+        "> start
+         started, triage.1.1 begins
+         = triage.1.1 live
+         > triage.1.1 says Go to flow 'build' step 'link'
+         triage.1.1 ok, triage.1 holds, triage.1 succeeded, triage.1 runs build at link, triage.1.link.1.1 begins
+         = triage.1.link.1.1 live
+         > triage.1.link.1.1 exit 0
+         triage.1.link.1.1 ok, triage.1.link.1 -> pack, triage.1.link.1 succeeded, triage.1.pack.1.1 begins
+         = triage.1.pack.1.1 live
+         > triage.1.pack.1.1 exit 0
+         triage.1.pack.1.1 ok, triage.1.pack.1 -> end, triage.1.pack.1 succeeded, triage.1 returns null, triage.1 -> z, z.1.1 begins
+         = z.1.1 live",
+    );
+}
+
+#[test]
+fn a_hint_to_another_flow_or_another_step_of_it_needs_a_person() {
+    for says in ["Go to flow 'other' step 'link'", "Go to flow 'build' step 'compile'"] {
+        let build = named("build", flow([step("compile"), step("link")]));
+        let outer = with(flow([triage(), step("z")]), [build]);
+        let went = ends(&outer, &["start", &format!("triage.1.1 says {says}")]);
+        assert!(went.contains("asks Review of triage.1"), "{says}: {went}");
+    }
+}
+
+#[test]
+fn a_flow_that_a_hint_led_into_fails_the_step() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let outer = with(flow([triage(), step("z")]), [build]);
+    let inputs = ["start", "triage.1.1 says Go to flow 'build' step 'link'", "triage.1.link.1.1 exit 1"];
+    let went = ends(&outer, &inputs);
+    assert!(
+        went.ends_with("triage.1 stops, over: tool_failed_fatally at triage = nothing [failed 1]"),
+        "{went}"
+    );
+    let again = [&inputs[..], &["reopen"]].concat();
+    assert_eq!(ends(&outer, &again), "reopened at triage, triage.2.1 begins = triage.2.1 live");
+}
+
+#[test]
+fn a_cancel_in_the_middle_keeps_the_place() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let outer = with(flow([runs("b", "build")]), [build]);
+    let inputs = ["start", "b.1.compile.1.1 exit 0", "cancel", "b.1.link.1.1 cancelled"];
+    let went = ends(&outer, &inputs);
+    assert!(
+        went.ends_with("b.1 stops, b.1 failed, over: user_cancelled at b = nothing [cancelled 130]"),
+        "{went}"
+    );
+    let again = [&inputs[..], &["reopen"]].concat();
+    assert_eq!(
+        ends(&outer, &again),
+        "reopened at b, b.2 takes up build, b.2.link.2.1 begins = b.2.link.2.1 live"
+    );
+}
+
+#[test]
+fn a_bound_that_is_reached_inside_stops_the_run_at_the_step_of_its_own_flow() {
+    let build = named("build", flow([step("c"), critic("judge", "c", 5)]));
+    let outer = with(flow([runs("b", "build"), step("z")]), [build]);
+    let limits = crate::flows::limits(&[("iterations", "1")]);
+    let outer = Arc::new(Flow { limits, ..Flow::clone(&outer) });
+    let inputs =
+        ["start", "b.1.c.1.1 exit 0", "b.1.judge.1.1 exit 1", "b.1.c.2.1 exit 0", "b.1.judge.2.1 exit 1"];
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("over: max_iterations_exceeded at b = nothing [exhausted 4]"), "{went}");
+    let again = [&inputs[..], &["more iterations 1"]].concat();
+    assert_eq!(
+        ends(&outer, &again),
+        "limits raised, reopened at b, b.2 takes up build, b.2.judge.3.1 begins (round 1) = b.2.judge.3.1 live"
+    );
+}
+
+#[test]
+fn inputs_that_do_not_fit_fail_the_step() {
+    let build = named("build", flow([step("c")]));
+    let refuses = envoi_kernel::flow::InputCheck(|flow, _| Err(format!("flow `{}` wants another", flow.id)));
+    let build = Arc::new(Flow { input_check: refuses, ..Flow::clone(&build) });
+    let driver = Driver::started(&with(flow([runs("b", "build")]), [build]));
+    let error = driver.handoff("b.1").error.clone().unwrap();
+    assert_eq!(error, "INPUT_INVALID: flow `build` wants another");
+}
+
+#[test]
+fn a_run_that_ends_while_a_flow_of_an_item_waits_numbers_its_visits_on() {
+    let build = named("build", flow([step("b")]));
+    let each = ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: None };
+    let outer = with(flow([runs("b", "build").with(|step| step.for_each = Some(each))]), [build]);
+    let inputs = ["start", "cancel", "0.b.1.b.1.1 cancelled", "reopen"];
+    let went = ends(&outer, &inputs);
+    assert!(went.starts_with("reopened at b, b.2 has 2 items, 0.b.2 runs build"), "{went}");
+}

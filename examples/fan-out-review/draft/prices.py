@@ -1,0 +1,4 @@
+PRICES = {
+	"tea": 3,
+    "cake": 4,
+}
