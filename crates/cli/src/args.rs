@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use envoi_kernel::ledger::Cost;
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 const AFTER_HELP: &str = "\
 Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
@@ -140,6 +140,11 @@ pub(crate) enum Command {
         #[arg(long)]
         compact: bool,
     },
+    /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens that `envoi serve` takes
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Run conformance vectors against this binary
     Conformance {
         /// Vector files
@@ -189,6 +194,59 @@ pub(crate) struct EngineArgs {
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]
     pub(crate) take_over: bool,
+}
+
+/// `envoi serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen [default: the configuration's, else 127.0.0.1:7007]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Most attempts at once [default: 2 x cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Become the engine even though another holds the store; that one can then neither commit nor start anything
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+/// `envoi token`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it: it cannot be seen again
+    Create {
+        /// What it is called: the actor of what is done with it; one a tenant, for ever
+        name: String,
+        /// What it is good for; may be given more than once. Every token may read
+        #[arg(long = "scope", value_enum, value_name = "SCOPE", default_value = "read")]
+        scopes: Vec<TokenScope>,
+        /// Whose runs it is about
+        #[arg(long, default_value = "local")]
+        tenant: String,
+        /// For how long it is good, such as 30d [default: until it is revoked]
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        expires: Option<u64>,
+    },
+    /// List the tokens, without themselves
+    List,
+    /// Make a token good for nothing, at once
+    Revoke {
+        /// Its id, or its name if only one tenant has one of that name
+        token: String,
+    },
+}
+
+/// See [`TokenCommand`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TokenScope {
+    /// See runs, questions, artifacts
+    Read,
+    /// Answer questions
+    Answer,
+    /// Start, resume and cancel runs
+    Run,
+    /// Everything, and register flows: whoever may do that may run commands here
+    Admin,
 }
 
 /// `envoi run`.

@@ -21,5 +21,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod token;
 pub(crate) mod why;

@@ -320,7 +320,7 @@ fn converse(
     }
 }
 
-fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
+pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
     if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
         return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())

@@ -77,6 +77,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Import(args) => command::import::import(&args, cli.json),
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
+        Command::Serve(args) => command::serve::serve(&home, &args),
+        Command::Token(args) => command::token::token(&home, args),
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),
         Command::Repair => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),

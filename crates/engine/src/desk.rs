@@ -13,7 +13,7 @@ pub use resume::load_run;
 
 use crate::{
     courier::Callers,
-    followers::Followers,
+    followers::{Followers, Watcher},
     message::{Ask, EngineError, Message, Purpose, Reply},
     protocol::{CallerWire, Refused, Request, Response, Standing},
     runner::Caller,
@@ -67,6 +67,11 @@ impl Desk {
             Err(refused) => tell(client, Response::Refused(refused)),
             Ok(()) => {}
         }
+    }
+
+    /// From now on `watcher` hears of every commit.
+    pub fn watch(&self, watcher: Watcher) {
+        self.followers.watch(watcher);
     }
 
     fn cancel(

@@ -116,6 +116,12 @@ impl Host {
         self.socket.wait_until_asked(longest);
     }
 
+    /// Whether the loop has ended by itself: [`Host::close`] says why.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Where requests are made.
     #[must_use]
     pub fn desk(&self) -> &Desk {

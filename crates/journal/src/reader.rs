@@ -5,6 +5,7 @@
 
 mod decode;
 mod deliveries;
+mod network;
 
 use crate::{
     blobs::Blobs,

@@ -29,6 +29,7 @@ mod people;
 mod plan;
 mod repair;
 mod secrets;
+mod serve;
 mod several;
 mod stage;
 mod takeover;

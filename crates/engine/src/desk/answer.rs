@@ -59,7 +59,8 @@ impl Desk {
         })?;
         tell(client, Response::Accepted { run: id.clone() });
         match follow {
-            true => heard.into_iter().for_each(|response| tell(client, response)),
+            // A client that has gone away leaves the run to itself.
+            true => drop(heard.into_iter().try_for_each(|response| client.send(response))),
             false => tell(client, Response::Rest { standing: Standing::answered() }),
         }
         Ok(())

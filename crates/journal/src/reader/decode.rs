@@ -131,7 +131,7 @@ fn visit(row: &Row<'_>) -> Result<VisitId> {
     Ok(VisitId { scope: row.get("scope")?, step: read(row, "step")?, visit: row.get("visit")? })
 }
 
-fn read_digest(row: &Row<'_>, column: &str) -> Result<Digest> {
+pub(super) fn read_digest(row: &Row<'_>, column: &str) -> Result<Digest> {
     let text: String = row.get(column)?;
     Digest::parse(&text).ok_or_else(|| damaged(format!("`{text}` is no digest").into()))
 }
