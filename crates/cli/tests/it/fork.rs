@@ -69,7 +69,7 @@ fn a_fork_after_a_failure_does_not_pay_for_the_beginning_again() {
     assert_eq!((own("used"), own("own_used")), (json!(4), json!(2)));
     let text = stage.expect(0, &["show", &fork]).out;
     assert!(text.contains(&format!("forked from {root} at step use")), "{text}");
-    assert!(text.contains("other runs of its family used: 2 attempts"), "{text}");
+    assert!(text.contains("other runs of its family used of these: 2 attempts"), "{text}");
     assert!(stage.expect(0, &["why", &fork]).out.contains("the script is mended"));
     assert!(stage.expect(0, &["runs"]).out.contains(&format!("(fork of {root})")));
     assert!(stage.expect(0, &["repair"]).out.is_empty() || repaired_nothing(&stage));

@@ -34,8 +34,9 @@ impl Desk {
         if let Some(busy) = rows.iter().find(|row| row.ended.is_none() && Some(&row.run) != but) {
             return Err(self::busy(busy));
         }
-        let mut family = Share::default();
-        for row in &rows {
+        let own = run.started().map(|started| &started.run);
+        let mut family = run.own_share();
+        for row in rows.iter().filter(|row| Some(&row.run) != own) {
             family.add(&load_run(reader, &row.run)?.own_share());
         }
         Ok(family)

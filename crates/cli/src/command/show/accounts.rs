@@ -78,7 +78,7 @@ pub(super) fn of_family(run: &Run) -> String {
     if told.is_empty() {
         return String::new();
     }
-    format!("of which other runs of its family used: {}\n", told.join(", "))
+    format!("other runs of its family used of these: {}\n", told.join(", "))
 }
 
 fn bounds(run: &Run) -> Vec<Vec<String>> {
