@@ -5,6 +5,7 @@
 
 mod order;
 mod parallel;
+mod repeat;
 mod rounds;
 
 use crate::{
