@@ -27,8 +27,8 @@ impl Desk {
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
-        // Before the run is looked at, so that its rest cannot be missed.
-        self.followers.add(&request.run, client.clone());
+        // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
+        let follower = self.followers.add_held(&request.run, client.clone());
         let run = self.load(&request.run)?;
         let asked = !asks(&run, &request)?.is_empty();
         if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
@@ -47,8 +47,9 @@ impl Desk {
         tell(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
-        if let (false, false, Some(standing)) = (asked, lapsed, Standing::of(&run.status())) {
-            tell(client, Response::Rest { standing });
+        match (asked, lapsed, Standing::of(&run.status())) {
+            (false, false, Some(standing)) => tell(client, Response::Rest { standing }),
+            _ => follower.release(),
         }
         Ok(())
     }
