@@ -153,12 +153,23 @@ fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
         let message = format!("run `{}` has no question {kind}", request.run);
         return Err(Refused::new("WRONG_ANSWER", message, Some("`envoi show RUN` says what it waits for")));
     }
+    if in_doubt && open.len() > 1 {
+        return Err(several_in_doubt(&request.run, &open));
+    }
     let answer = |raised: &InterruptRaised| {
         let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
         let request = request.request.clone();
         Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
     };
     Ok(open.into_iter().map(answer).collect())
+}
+
+/// Whether something has happened outside is known of each attempt by itself: one decision is never about several of them.
+fn several_in_doubt(run: &RunId, open: &[&InterruptRaised]) -> Refused {
+    let each: Vec<String> =
+        open.iter().map(|raised| format!("{} ({})", raised.interrupt, raised.visit)).collect();
+    let message = format!("run `{run}` has {} attempts in doubt: {}", each.len(), each.join(", "));
+    Refused::new("AMBIGUOUS_ID", message, Some("decide about each: `envoi answer INT --choice rerun|fail`"))
 }
 
 /// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound
