@@ -23,6 +23,7 @@ mod narrate;
 mod output;
 mod preview;
 mod prompt;
+mod reopening;
 mod select;
 
 use args::{Cli, Command};

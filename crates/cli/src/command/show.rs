@@ -85,6 +85,9 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     say(format_args!("flow       {}{title}", run.flow().id))?;
     say(format_args!("status     {}{}", run.status().word(), reason(&run)))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
+    for reopening in crate::reopening::all(&records(reader, id)?) {
+        say(format_args!("reopened   {}", reopening.told()))?;
+    }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
     text.push('\n');
@@ -176,6 +179,7 @@ fn step_rows(records: &[Record]) -> Vec<Vec<String>> {
 
 fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let run = load_run(reader, id)?;
+    let all = records(reader, id)?;
     let row = reader.run(id).map_err(Failure::store)?;
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
@@ -190,6 +194,9 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "reason": ended.map(|ended| ended.reason.clone()),
         "workspace": row.workspace,
         "started_at": row.started_at.to_string(),
+        "reopened": crate::reopening::all(&all).map(|reopening| json!({
+            "at": reopening.record.at.to_string(), "by": reopening.event.by.actor, "steps": reopening.steps,
+        })).collect::<Vec<_>>(),
         "updated_at": row.updated_at.to_string(),
         "handoffs": handoffs.iter().map(|row| json!({
             "step": row.visit.step.as_str(), "visit": row.visit.visit, "status": row.status, "at": row.at.to_string(),

@@ -16,10 +16,10 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
     let told: Vec<&Record> = records.iter().filter(|record| concerns(&record.event, step)).collect();
     let text = if home.json {
-        let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record)).collect();
+        let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
     } else {
-        diff::lines(&told.iter().map(|record| as_text(record)).collect::<String>())
+        diff::lines(&told.iter().map(|record| as_text(record, &records)).collect::<String>())
     };
     output::data(&text).map(|()| 0)
 }
@@ -37,7 +37,8 @@ fn concerns(event: &Event, step: Option<&str>) -> bool {
     }
 }
 
-fn as_text(record: &Record) -> String {
+/// One of `records` in lines.
+fn as_text(record: &Record, records: &[Record]) -> String {
     match &record.event {
         Event::Routed(routed) => decision(routed),
         Event::AttemptSettled(settled) if !settled.ok => {
@@ -59,7 +60,10 @@ fn as_text(record: &Record) -> String {
         Event::CancelRequested(cancel) => format!("cancel asked by {} at {}\n", cancel.by.actor, record.at),
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            format!("reopened at {} by {} at {}{why}\n", reopened.step, reopened.by.actor, record.at)
+            let told = crate::reopening::of(records, record.seq)
+                .map(|reopening| reopening.told())
+                .unwrap_or_default();
+            format!("reopened {told} at {}{why}\n", record.at)
         }
         Event::RunEnded(ended) => {
             format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)
@@ -105,7 +109,7 @@ fn course(course: &Course) -> String {
     }
 }
 
-fn as_json(record: &Record) -> Option<serde_json::Value> {
+fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
     let parsed =
         |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
     Some(match &record.event {
@@ -138,7 +142,7 @@ fn as_json(record: &Record) -> Option<serde_json::Value> {
         }),
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
-            "why": reopened.why,
+            "why": reopened.why, "steps": crate::reopening::of(records, record.seq).map(|reopening| reopening.steps),
         }),
         _ => return None,
     })
