@@ -24,6 +24,7 @@ mod output;
 mod place;
 mod preview;
 mod prompt;
+mod reopening;
 mod select;
 
 use args::{Cli, Command};

@@ -131,6 +131,9 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
     }
+    for reopening in crate::reopening::all(&records(reader, id)?) {
+        say(format_args!("reopened   {}", reopening.told()))?;
+    }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
     for (name, attempt) in
@@ -195,6 +198,7 @@ pub(crate) fn used(run: &Run) -> String {
 
 fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let run = load_run(reader, id)?;
+    let all = records(reader, id)?;
     let row = reader.run(id).map_err(Failure::store)?;
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
@@ -212,6 +216,9 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "forked_from": row.forked_from.as_ref().map(ToString::to_string),
         "root": row.root.as_ref().map(ToString::to_string),
         "started_at": row.started_at.to_string(),
+        "reopened": crate::reopening::all(&all).map(|reopening| json!({
+            "at": reopening.record.at.to_string(), "by": reopening.event.by.actor, "steps": reopening.steps,
+        })).collect::<Vec<_>>(),
         "updated_at": row.updated_at.to_string(),
         "handoffs": handoffs.iter().map(|row| json!({
             "id": row.visit.to_string(), "scope": row.visit.scope, "step": row.visit.step.as_str(), "visit": row.visit.visit,

@@ -26,10 +26,10 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
     let text = if home.json {
-        let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record)).collect();
+        let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
     } else {
-        diff::lines(&told.iter().map(|record| as_text(record)).collect::<String>())
+        diff::lines(&told.iter().map(|record| as_text(record, &records)).collect::<String>())
     };
     output::data(&text).map(|()| 0)
 }
@@ -56,7 +56,8 @@ fn concerns(event: &Event, place: Option<&Place>) -> bool {
     }
 }
 
-fn as_text(record: &Record) -> String {
+/// One of `records` in lines.
+fn as_text(record: &Record, records: &[Record]) -> String {
     match &record.event {
         Event::Routed(routed) => decision(routed),
         Event::StepsGivenUp(given) => format!("{}\n", without(given)),
@@ -86,7 +87,10 @@ fn as_text(record: &Record) -> String {
         Event::CancelRequested(cancel) => format!("cancel asked by {} at {}\n", cancel.by.actor, record.at),
         Event::RunReopened(reopened) => {
             let why = reopened.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            format!("reopened at {} by {} at {}{why}\n", reopened.step, reopened.by.actor, record.at)
+            let told = crate::reopening::of(records, record.seq)
+                .map(|reopening| reopening.told())
+                .unwrap_or_default();
+            format!("reopened {told} at {}{why}\n", record.at)
         }
         Event::RunForked(forked) => {
             let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
@@ -143,7 +147,7 @@ fn course(course: &Course) -> String {
     }
 }
 
-fn as_json(record: &Record) -> Option<serde_json::Value> {
+fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
     let parsed =
         |value: &Value| serde_json::from_str::<serde_json::Value>(&value.compact()).unwrap_or_default();
     Some(match &record.event {
@@ -195,7 +199,7 @@ fn as_json(record: &Record) -> Option<serde_json::Value> {
         }),
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
-            "why": reopened.why,
+            "why": reopened.why, "steps": crate::reopening::of(records, record.seq).map(|reopening| reopening.steps),
         }),
         Event::RunForked(forked) => json!({
             "event": "forked", "at": record.at.to_string(), "from": forked.from.as_str(), "step": forked.step.as_str(),

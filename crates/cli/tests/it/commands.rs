@@ -425,3 +425,47 @@ fn a_run_that_is_detached_is_named_as_json_too() {
     let run = text(&named["run"]);
     wait_until("its end", || stage.json(&["--json", "show", &run])["status"] == "succeeded");
 }
+
+/// The event names one of the steps; a person wants to know of all that start again.
+#[test]
+fn a_reopened_graph_says_every_step_that_starts_again() {
+    let stage = Stage::with_flow(
+        "
+flow: two
+steps:
+  - { id: start, run: 'true' }
+  - { id: left, needs: [start], run: 'touch left; until [ -e right ]; do sleep 0.01; done; test -e go' }
+  - { id: right, needs: [start], run: 'touch right; until [ -e left ]; do sleep 0.01; done; test -e go' }
+  - { id: last, needs: [left, right], run: 'true' }
+",
+    );
+    stage.expect(1, &["run", "flow.yaml", "--jobs", "2"]);
+    let run = stage.run_id();
+    assert!(!stage.expect(0, &["show", &run]).out.contains("reopened"));
+    stage.write("go", "");
+    stage.expect(0, &["resume", &run, "--why", "it is there now"]);
+    let why = stage.expect(0, &["why", &run]).out;
+    let told = why.lines().find(|line| line.starts_with("reopened")).unwrap();
+    assert!(told.starts_with("reopened at left, right by "), "{told}");
+    assert!(told.ends_with(": it is there now"), "{told}");
+    let steps = serde_json::json!(["left", "right"]);
+    let why = stage.json(&["--json", "why", &run]);
+    let reopened = why.as_array().unwrap().iter().find(|row| row["event"] == "reopened").unwrap();
+    assert_eq!(reopened["steps"], steps);
+    let shown = stage.expect(0, &["show", &run]).out;
+    assert!(shown.contains("\nreopened   at left, right by "), "{shown}");
+    let shown = stage.json(&["--json", "show", &run]);
+    assert_eq!(shown["reopened"].as_array().unwrap().len(), 1);
+    assert_eq!(shown["reopened"][0]["steps"], steps);
+}
+
+/// Steps in listed order are not entered one by one: the one that the event names is it.
+#[test]
+fn a_reopened_list_says_the_step_that_starts_again() {
+    let stage = Stage::with_flow("flow: one\nsteps:\n  - { id: only, run: 'test -e go' }\n");
+    stage.expect(1, &["run", "flow.yaml"]);
+    stage.write("go", "");
+    stage.expect(0, &["resume", &stage.run_id()]);
+    assert!(stage.expect(0, &["why"]).out.contains("reopened at only by "));
+    assert_eq!(stage.json(&["--json", "show"])["reopened"][0]["steps"][0], "only");
+}

@@ -71,6 +71,55 @@ fn a_person_can_let_a_step_in_doubt_fail() {
     assert_eq!(stage.lines("ledger"), ["work.1.1", "work.2.1"]);
 }
 
+/// Whether the payment went out says nothing of the mail.
+#[test]
+fn of_two_attempts_in_doubt_each_is_decided_about_by_itself() {
+    let step = |name: &str| {
+        format!(
+            "  - {{ id: {name}, needs: [start], \
+             run: 'echo $ENVOI_ATTEMPT >> ledger; test -e go || sleep 600' }}\n"
+        )
+    };
+    let steps = ["pay", "mail"].map(step).concat();
+    let stage = Stage::with_flow(&format!("flow: two\nsteps:\n  - {{ id: start, run: 'true' }}\n{steps}"));
+    let engine = stage.start(&["run", "flow.yaml", "--jobs", "2"]);
+    wait_until("both steps", || stage.lines("ledger").len() == 2);
+    let supervisors = ["pay.1.1", "mail.1.1"].map(|attempt| stage.supervisor(attempt).unwrap());
+    engine.kill();
+    for supervisor in supervisors {
+        signal(supervisor, Signal::KILL);
+        wait_until("the supervisor's end", || !lives(supervisor));
+    }
+    stage.write("go", "");
+    let run = stage.run_id();
+    stage.expect(5, &["resume", &run]);
+    let questions = stage.json(&["--json", "show", &run])["questions"].clone();
+    let question = |visit: &str| {
+        let rows = questions.as_array().unwrap();
+        text(&rows.iter().find(|row| row["visit"] == visit).unwrap()["interrupt"])
+    };
+    let (pay, mail) = (question("pay.1"), question("mail.1"));
+    let before = stage.events(&run).len();
+    for choice in ["rerun", "fail"] {
+        let refused = stage.expect(6, &["resume", &run, "--in-doubt", choice]);
+        for told in [
+            "AMBIGUOUS_ID",
+            &format!("{pay} (pay.1)"),
+            &format!("{mail} (mail.1)"),
+            "envoi answer INT --choice rerun|fail",
+        ] {
+            assert!(refused.err.contains(told), "{told}: {refused:?}");
+        }
+    }
+    assert_eq!(stage.events(&run).len(), before, "nothing was decided");
+    stage.expect(5, &["answer", &pay, "--choice", "rerun"]);
+    assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
+    // One is left, and needs no name.
+    stage.expect(1, &["resume", &run, "--in-doubt", "fail"]);
+    assert_eq!(stage.lines("ledger")[2..], ["pay.1.2"]);
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn the_flow_s_policy_decides_about_a_step_in_doubt() {
     for (policy, code, ledger) in

@@ -544,6 +544,28 @@ fn killed_between_question_answer_and_next_step_nothing_is_lost_or_repeated() {
     }
 }
 
+/// The run rests after the first of two answers and goes on with the second: whoever gave both follows it to its end.
+#[test]
+fn a_review_of_two_questions_is_followed_until_the_run_rests_after_both() {
+    let judge = |name: &str| {
+        format!(
+            "  - {{ id: {name}, needs: [start], run: \"echo 'Status: POOR'\", \
+             routing: {{ kind: microloop, success_values: [GOOD], max_iterations: 0 }} }}\n"
+        )
+    };
+    let judges = ["a", "b"].map(judge).concat();
+    let stage = asked(&format!(
+        "flow: both\nsteps:\n  - {{ id: start, run: 'true' }}\n{judges}  \
+         - {{ id: last, needs: [a, b], run: 'echo last > did.txt' }}\n"
+    ));
+    let run = stage.run_id();
+    assert_eq!(open(&stage).len(), 2);
+    let done = stage.expect(0, &["resume", &run, "--review", "proceed"]);
+    assert_eq!(done.out, format!("{run} succeeded\n"));
+    assert_eq!(stage.lines("did.txt"), ["last"]);
+    assert_eq!(count(&stage, &run, "interrupt_answered"), 2);
+}
+
 #[test]
 fn a_bound_that_is_reached_can_be_raised_by_a_person() {
     let stage = asked(

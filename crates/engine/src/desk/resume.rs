@@ -27,8 +27,8 @@ impl Desk {
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
-        // Before the run is looked at, so that its rest cannot be missed.
-        self.followers.add(&request.run, client.clone());
+        // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
+        let follower = self.followers.add_held(&request.run, client.clone());
         let run = self.load(&request.run)?;
         // Until it is durable that it goes on, no other run of its family does.
         let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
@@ -60,8 +60,9 @@ impl Desk {
         tell(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
-        if let (false, false, Some(standing)) = (asked, lapsed, Standing::of(&run.status())) {
-            tell(client, Response::Rest { standing });
+        match (asked, lapsed, Standing::of(&run.status())) {
+            (false, false, Some(standing)) => tell(client, Response::Rest { standing }),
+            _ => follower.release(),
         }
         Ok(())
     }
@@ -165,12 +166,23 @@ fn asks(
         let message = format!("run `{}` has no question {kind}", request.run);
         return Err(Refused::new("WRONG_ANSWER", message, Some("`envoi show RUN` says what it waits for")));
     }
+    if in_doubt && open.len() > 1 {
+        return Err(several_in_doubt(&request.run, &open));
+    }
     let answer = |raised: &InterruptRaised| {
         let answer = Answer::new(raised.interrupt.clone(), choice, by.clone());
         let request = request.request.clone();
         Ask::Answer(Box::new(Answer { channel: "resume".to_owned(), request, ..answer }))
     };
     Ok(open.into_iter().map(answer).collect())
+}
+
+/// Whether something has happened outside is known of each attempt by itself: one decision is never about several of them.
+fn several_in_doubt(run: &RunId, open: &[&InterruptRaised]) -> Refused {
+    let each: Vec<String> =
+        open.iter().map(|raised| format!("{} ({})", raised.interrupt, raised.visit)).collect();
+    let message = format!("run `{run}` has {} attempts in doubt: {}", each.len(), each.join(", "));
+    Refused::new("AMBIGUOUS_ID", message, Some("decide about each: `envoi answer INT --choice rerun|fail`"))
 }
 
 /// The questions that a choice is about: those in doubt, or those that wait for a review. What a step asks, and what a bound

@@ -1,0 +1,65 @@
+//! What a reopening opened: in a graph every step that failed starts again, while the event names one.
+//!
+//! Owns how that is read from a run's records. What is to start again is the kernel's to decide.
+
+use envoi_kernel::{
+    Event, Record,
+    event::{RunReopened, StepEntered},
+    ids::Seq,
+};
+
+/// One time that a run was reopened.
+pub(crate) struct Reopening<'r> {
+    /// The record.
+    pub(crate) record: &'r Record,
+    /// What it says.
+    pub(crate) event: &'r RunReopened,
+    /// The steps that were opened with it, those of inner flows with their place before them.
+    pub(crate) steps: Vec<String>,
+}
+
+impl Reopening<'_> {
+    /// `at a, b by ada`.
+    pub(crate) fn told(&self) -> String {
+        format!("at {} by {}", self.steps.join(", "), self.event.by.actor)
+    }
+}
+
+/// Every reopening, oldest first.
+pub(crate) fn all(records: &[Record]) -> impl Iterator<Item = Reopening<'_>> {
+    let mut rest = records;
+    core::iter::from_fn(move || {
+        while let Some((record, after)) = rest.split_first() {
+            rest = after;
+            if let Event::RunReopened(event) = &record.event {
+                return Some(Reopening { record, event, steps: steps(record, event, after) });
+            }
+        }
+        None
+    })
+}
+
+/// The reopening of this record.
+pub(crate) fn of(records: &[Record], seq: Seq) -> Option<Reopening<'_>> {
+    all(records).find(|reopening| reopening.record.seq == seq)
+}
+
+/// One commit has one time. What an attempt has come to begins another commit, should that be of the same millisecond.
+fn steps(record: &Record, event: &RunReopened, after: &[Record]) -> Vec<String> {
+    let same = |next: &&Record| next.at == record.at && !matches!(next.event, Event::AttemptSettled(_));
+    let entered = after.iter().take_while(same).filter_map(|next| match &next.event {
+        Event::StepEntered(entered) => Some(entered),
+        _ => None,
+    });
+    let (mut top, inner): (Vec<_>, Vec<_>) = entered.partition(|entered| entered.scope.is_empty());
+    let named = StepEntered { scope: String::new(), step: event.step.clone() };
+    if top.is_empty() {
+        // Steps in listed order are not entered: the event opens the one that it names.
+        top.push(&named);
+    }
+    let place = |entered: &StepEntered| match entered.scope.as_str() {
+        "" => entered.step.to_string(),
+        scope => format!("{scope}.{}", entered.step),
+    };
+    top.into_iter().chain(inner).map(place).collect()
+}
