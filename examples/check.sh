@@ -22,7 +22,7 @@ fresh() {
     export ENVOI_HOME="$PWD/.envoi"
 }
 
-for example in fix-until-green branch retry-soft-failure python-skill review-and-publish; do
+for example in fix-until-green branch retry-soft-failure python-skill review-and-publish fan-out-review sub-flow goals; do
     echo "-- tests of $example" >&2
     (cd "$here/$example" && python3 -B -m unittest discover -s tests_of_the_example -t .)
 done
@@ -69,6 +69,35 @@ fresh review-and-publish denied
 ends_with 3 run flow.yaml
 ends_with 1 deny --reason "Not this week."
 [ ! -e notes/1.4.0.md ] && [ ! -s notes/reserved.txt ] && [ ! -e published ] || fail "the denial is not undone"
+
+# The lines of file $1 have to be the words after it.
+has_lines() {
+    file=$1 expected=$(shift && printf '%s\n' "$@")
+    [ "$(cat "$file")" = "$expected" ] || fail "$file has: $(cat "$file")"
+}
+
+echo "-- fan-out-review: found from three sides, and revised" >&2
+fresh fan-out-review once
+ends_with 0 run flow.yaml
+grep -q literal_eval merged/config.py || fail "security was not heard"
+grep -q 'total + price' merged/totals.py || fail "behaviour was not heard"
+if grep -q "$(printf '\t')" merged/prices.py; then fail "style was not heard"; fi
+
+echo "-- sub-flow: fails inside, and goes on inside" >&2
+fresh sub-flow once
+ends_with 1 run flow.yaml
+[ ! -e published.txt ] || fail "an incomplete release is published"
+echo "a license" >licenses/windows.txt
+ends_with 0 resume "$("$ENVOI" runs --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])')"
+has_lines log/windows.txt compile check check pack
+has_lines log/mac.txt compile check pack
+has_lines published.txt out/program-2.0.0-linux.txt out/program-2.0.0-mac.txt out/program-2.0.0-windows.txt
+
+echo "-- goals: four rounds for three chapters" >&2
+fresh goals once
+ends_with 0 run flow.yaml
+has_lines rounds.txt "1: start" "2: -" "3: repair" "4: care"
+[ "$(grep -c About handbook.txt)" = 9 ] || fail "the handbook is not complete: $(cat handbook.txt)"
 
 echo "-- python-skill" >&2
 fresh python-skill once

@@ -1,4 +1,5 @@
-//! Writes what is made from the code and committed: the JSON Schemas of the contracts, and the libraries' vocabularies.
+//! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, and the
+//! libraries' vocabularies.
 //!
 //! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
 //! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
@@ -25,12 +26,13 @@ fn generated() -> Vec<Generated> {
         path: format!("{SCHEMAS}/{}.schema.json", schema.name),
         text: schema.to_value().pretty(),
     };
-    let libraries = [
+    let others = [
+        ("spec/openapi.json", envoi_server::openapi::text()),
         ("sdk/python/src/envoi/vocabulary.py", vocabulary::python()),
         ("sdk/typescript/src/vocabulary.ts", vocabulary::typescript()),
     ];
-    let library = |(path, text): (&str, String)| Generated { path: path.to_owned(), text };
-    schema::ALL.iter().map(schema).chain(libraries.into_iter().map(library)).collect()
+    let other = |(path, text): (&str, String)| Generated { path: path.to_owned(), text };
+    schema::ALL.iter().map(schema).chain(others.into_iter().map(other)).collect()
 }
 
 /// Writes the files that differ below `root`, and says which.

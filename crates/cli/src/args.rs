@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use envoi_kernel::ledger::Cost;
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 const AFTER_HELP: &str = "\
 Exit codes of run, resume, approve, deny, answer and raise: 0 succeeded, 1 failed, 3 waits for a person, 4 a bound is used up, 5 in doubt, \
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Answer a question with words, a form, files or a decision, and go on with its run
     Answer(AnswerArgs),
+    /// Begin a new run with what a run that is over has lived up to a step, and go on from there another way
+    Fork(ForkArgs),
     /// Let a run use more than its flow says, and go on with it
     Raise(RaiseArgs),
     /// List the runs
@@ -78,7 +80,8 @@ pub(crate) enum Command {
         /// Every event, one JSON a line
         #[arg(long)]
         events: bool,
-        /// The hand-off of a step's last visit as JSON
+        /// The hand-off of a step's last visit as JSON: a step, an item (`0.test`), a step of an inner flow
+        /// (`build.2.compile`), a visit (`test.2`)
         #[arg(long, value_name = "STEP", conflicts_with_all = ["envelope", "events"])]
         handoff: Option<String>,
     },
@@ -86,7 +89,7 @@ pub(crate) enum Command {
     Logs {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
-        /// Only this step
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
         #[arg(long)]
         step: Option<String>,
         /// Only stderr
@@ -105,7 +108,7 @@ pub(crate) enum Command {
     Why {
         /// Id of the run, or a unique beginning or end of it [default: the newest]
         run: Option<String>,
-        /// Only this step
+        /// Only this step, item (`0.test`), step of an inner flow (`build.2.compile`), visit (`test.2`) or attempt
         #[arg(long)]
         step: Option<String>,
     },
@@ -137,6 +140,11 @@ pub(crate) enum Command {
         #[arg(long)]
         compact: bool,
     },
+    /// Answer over the network: REST, event streams; the engine of the store until Ctrl-C
+    Serve(ServeArgs),
+    /// Make, list and revoke the tokens that `envoi serve` takes
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Run conformance vectors against this binary
     Conformance {
         /// Vector files
@@ -188,6 +196,59 @@ pub(crate) struct EngineArgs {
     pub(crate) take_over: bool,
 }
 
+/// `envoi serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen [default: the configuration's, else 127.0.0.1:7007]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Most attempts at once [default: 2 x cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Become the engine even though another holds the store; that one can then neither commit nor start anything
+    #[arg(long)]
+    pub(crate) take_over: bool,
+}
+
+/// `envoi token`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it: it cannot be seen again
+    Create {
+        /// What it is called: the actor of what is done with it; one a tenant, for ever
+        name: String,
+        /// What it is good for; may be given more than once. Every token may read
+        #[arg(long = "scope", value_enum, value_name = "SCOPE", default_value = "read")]
+        scopes: Vec<TokenScope>,
+        /// Whose runs it is about
+        #[arg(long, default_value = "local")]
+        tenant: String,
+        /// For how long it is good, such as 30d [default: until it is revoked]
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        expires: Option<u64>,
+    },
+    /// List the tokens, without themselves
+    List,
+    /// Make a token good for nothing, at once
+    Revoke {
+        /// Its id, or its name if only one tenant has one of that name
+        token: String,
+    },
+}
+
+/// See [`TokenCommand`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum TokenScope {
+    /// See runs, questions, artifacts
+    Read,
+    /// Answer questions
+    Answer,
+    /// Start, resume and cancel runs
+    Run,
+    /// Everything, and register flows: whoever may do that may run commands here
+    Admin,
+}
+
 /// `envoi run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -204,6 +265,30 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "copy")]
     pub(crate) share_workspace: bool,
     /// Run in a copy of the workspace, in the run's own folder
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Approve the questions of this step as soon as they are put; recorded as that
+    #[arg(long, value_name = "STEP")]
+    pub(crate) yes_to: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+/// `envoi fork`.
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Id of the run, or a unique beginning or end of it
+    pub(crate) run: String,
+    /// Where the new run begins: a step of the run's own flow, as it was entered last [default: the step that stopped it]
+    #[arg(long, value_name = "STEP")]
+    pub(crate) from: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+    /// Run although another run has a live attempt in the workspace
+    #[arg(long, conflicts_with = "copy")]
+    pub(crate) share_workspace: bool,
+    /// Run in a copy of the workspace, in the new run's own folder
     #[arg(long)]
     pub(crate) copy: bool,
     /// Approve the questions of this step as soon as they are put; recorded as that

@@ -73,6 +73,15 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
             outcome = Ok(Some(run));
             false
         }
+        // A run that rests with its first commit is heard of before it is said to be accepted.
+        Response::Rest { .. } => {
+            outcome = Ok(engine_room::run_of(request).cloned());
+            false
+        }
+        Response::Noted { text } => {
+            crate::live::say(&text);
+            true
+        }
         Response::Refused(refused) => {
             outcome = Err(Failure::from(refused));
             false

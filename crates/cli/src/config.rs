@@ -7,6 +7,7 @@ use crate::{
 };
 use envoi_engine::Notices;
 use envoi_flow::config::{self, Config};
+pub(crate) use envoi_flow::server::{Limits, Server};
 use envoi_journal::Layout;
 use rustix::fs::OFlags;
 use std::{
@@ -22,7 +23,7 @@ pub(crate) fn notices(layout: &Layout) -> Result<Notices, Failure> {
         targets: load(layout)?.notify,
         env: home::allowed(),
         variable: home::variable,
-        how_to_answer,
+        how_to_answer: |run, raised| how_to_answer(run, raised, false),
     })
 }
 

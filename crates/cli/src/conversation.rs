@@ -73,6 +73,10 @@ impl Conversation {
             _ => return Ok(None),
         };
         if !self.possible {
+            if let End::Rest(_) = end {
+                let reader = store.reader().map_err(Failure::store)?;
+                narrator.waits(&open(&load_run(&reader, &self.run)?));
+            }
             return Ok(None);
         }
         narrator.aside(|| {
@@ -98,7 +102,7 @@ impl Conversation {
         let by = home::principal();
         let told = |error: io::Error| Failure::machine("the terminal", error);
         let mut theirs = Vec::new();
-        for raised in run.interrupts() {
+        for raised in open(&run) {
             match preview::not_for(&run, raised, &by) {
                 None => return Ok(Next::Asked(Box::new(raised.clone()))),
                 Some(why) => theirs.push((raised, why)),
@@ -157,6 +161,14 @@ impl Conversation {
             }
         }
     }
+}
+
+/// The open questions of a run, oldest first; those of one moment as the flow lists their steps.
+pub(crate) fn open(run: &Run) -> Vec<&InterruptRaised> {
+    let mut open: Vec<&InterruptRaised> = run.interrupts().collect();
+    let place = |raised: &InterruptRaised| run.flow_of(&raised.visit).position(&raised.visit.step);
+    open.sort_by_cached_key(|raised| (raised.raised_at, place(raised), raised.visit.clone()));
+    open
 }
 
 /// What is to be done about the questions of a run.

@@ -136,6 +136,7 @@ fn unreachable(holder: Option<&Holder>) -> Failure {
 fn go_on_with(request: Request) -> Request {
     let (run, by, caller) = match request {
         Request::Start(start) => (start.run, start.by, start.caller),
+        Request::Fork(fork) => (fork.run, fork.by, fork.caller),
         Request::Resume(resume) => (resume.run, resume.by, resume.caller),
         Request::Answer(answer) => (answer.run, answer.answer.by, answer.caller),
         other @ (Request::Cancel { .. } | Request::Ping) => return other,
@@ -160,7 +161,8 @@ fn identified(mut request: Request) -> Request {
 /// by somebody else meanwhile: the engine knows its own by their ids, and a refusal is one.
 fn was_done(request: &Request) -> bool {
     match request {
-        Request::Answer(_) => false,
+        // The engine knows a run that it has begun, and follows it.
+        Request::Answer(_) | Request::Fork(_) => false,
         Request::Resume(resume) => resume.choice.is_none() && resume.raise.is_none(),
         Request::Start(_) | Request::Cancel { .. } | Request::Ping => true,
     }
@@ -239,6 +241,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
 fn hear(response: Response, narrator: &mut Narrator) -> Option<End> {
     match response {
         Response::Accepted { .. } => narrator.accepted(),
+        Response::Noted { text } => narrator.note(&text),
         Response::Record { record } => narrator.record(&record),
         Response::Rest { standing } => return Some(End::Rest(standing)),
         Response::Refused(refused) => return Some(End::Refused(refused.into())),
@@ -317,7 +320,7 @@ fn converse(
     }
 }
 
-fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
+pub(crate) fn stopped_by(error: &envoi_engine::EngineError) -> Failure {
     use envoi_engine::EngineError;
     if let EngineError::TakenOver | EngineError::Store(CommitError::Fenced { .. }) = error {
         return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())
@@ -364,9 +367,11 @@ fn kill(store: &Path, pid: u32) {
     }
 }
 
-fn run_of(request: &Request) -> Option<&RunId> {
+/// The run that a request is about.
+pub(crate) fn run_of(request: &Request) -> Option<&RunId> {
     match request {
         Request::Start(start) => Some(&start.run),
+        Request::Fork(fork) => Some(&fork.run),
         Request::Resume(resume) => Some(&resume.run),
         Request::Answer(answer) => Some(&answer.run),
         Request::Cancel { run, .. } => Some(run),

@@ -31,6 +31,8 @@ pub(crate) enum Mode {
         /// What the command exits with.
         code: u8,
     },
+    /// It answers over the network; the first signal ends that.
+    Serving(Box<dyn Fn() + Send>),
     /// It is the engine; the first signal starts nothing new.
     Engine(Box<dyn Fn() + Send>),
 }
@@ -98,6 +100,7 @@ fn obey(mode: &Mode) {
             keyboard::discard();
             std::process::exit(i32::from(*code));
         }
+        Mode::Serving(stop) => stop(),
         Mode::Engine(drain) => {
             live::say(
                 "starting nothing new, waiting for live steps; Ctrl-C again leaves them to their supervisors, and \

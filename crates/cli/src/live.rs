@@ -9,18 +9,21 @@ pub(crate) mod board;
 pub(crate) mod columns;
 pub(crate) mod ending;
 pub(crate) mod frame;
+mod level;
 mod line;
 mod roster;
 mod rounds;
 mod run_view;
 mod screen;
+mod shape;
 #[cfg(test)]
-mod stage;
+pub(crate) mod stage;
 mod store;
 mod tail;
 pub(crate) mod terminal;
 mod tree;
 
+pub(crate) use board::since;
 pub(crate) use roster::Roster;
 pub(crate) use run_view::RunView;
 pub(crate) use store::StoreView;
@@ -113,12 +116,12 @@ impl Live {
         Self { painter }
     }
 
-    /// Something happened to the run.
-    pub(crate) fn record(&self, record: &Record) {
+    /// Something happened to the run. It is remarked on, unless that was done when another run lived it.
+    pub(crate) fn record(&self, record: &Record, remarked: bool) {
         let mut painter = lock(&self.painter);
         if let Subject::Run { view, reader } = &mut painter.subject {
             let remarks = view.record(record, reader.as_ref());
-            remarks.iter().for_each(|remark| painter.say(remark));
+            remarks.iter().filter(|_| remarked).for_each(|remark| painter.say(remark));
         }
     }
 

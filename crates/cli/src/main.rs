@@ -21,6 +21,7 @@ mod keyboard;
 mod live;
 mod narrate;
 mod output;
+mod place;
 mod preview;
 mod prompt;
 mod reopening;
@@ -57,6 +58,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Approve(args) => command::answer::approve(&home, &args),
         Command::Deny(args) => command::answer::deny(&home, &args),
         Command::Answer(args) => command::answer::answer(&home, &args),
+        Command::Fork(args) => command::fork::fork(&home, &args),
         Command::Raise(args) => command::raise::raise(&home, &args),
         Command::Runs { follow: true, .. } => command::runs::follow(&home),
         Command::Runs { unfinished, limit, .. } => command::runs::runs(&home, unfinished, limit),
@@ -65,7 +67,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
             command::show::show(&home, run.as_deref(), &view)
         }
         Command::Logs { run, step, stderr, follow } => {
-            let view = command::logs::View { step: step.as_deref(), stderr, json: home.json };
+            let place = step.as_deref().map(place::Place::new);
+            let view = command::logs::View { place, stderr, json: home.json };
             command::logs::logs(&home, run.as_deref(), &view, follow)
         }
         Command::Cancel { run } => command::cancel::cancel(&home, &run),
@@ -75,6 +78,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Import(args) => command::import::import(&args, cli.json),
         Command::Handoff { file, compact } => command::filter::handoff(file.as_deref(), compact),
         Command::Route { file, compact } => command::filter::route(file.as_deref(), compact),
+        Command::Serve(args) => command::serve::serve(&home, &args),
+        Command::Token(args) => command::token::token(&home, args),
         Command::Conformance { files } => command::conformance::conformance(&files, cli.json),
         Command::Repair => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),

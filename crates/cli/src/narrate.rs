@@ -2,16 +2,22 @@
 //! on stderr; with `--json` every record on stdout.
 
 use crate::{
-    live::{self, Live},
+    live::{self, Live, since},
     output,
 };
-use envoi_contract::{envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value};
+use envoi_contract::{
+    envelope::InterruptKind, handoff::Status as HandoffStatus, json::Value, time::Timestamp,
+};
 use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
-    event::{About, AttemptSettled, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
-    ids::RunId,
+    event::{
+        About, AttemptSettled, Course, FannedOut, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
+        Routed, RunEnded,
+    },
+    ids::{InterruptId, RunId, VisitId},
 };
+use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
 pub(crate) struct Narrator {
@@ -21,15 +27,38 @@ pub(crate) struct Narrator {
     live: Option<Live>,
     /// Questions are asked on this terminal.
     asks_in_place: bool,
+    /// What comes first was lived by another run, and is not told again.
+    lived: bool,
     /// Whether the run has been named yet.
     named: bool,
     /// Where the visit leads whose hand-off comes next.
-    leads: Option<String>,
+    leads: Option<(VisitId, String)>,
+    /// Visits that have parts, and when they began.
+    wholes: BTreeMap<VisitId, Timestamp>,
+    /// Questions that have been shown.
+    shown: BTreeSet<InterruptId>,
 }
 
 impl Narrator {
     pub(crate) fn new(run: RunId, json: bool) -> Self {
-        Self { run, json, quiet: false, live: None, asks_in_place: false, named: false, leads: None }
+        Self {
+            run,
+            json,
+            quiet: false,
+            live: None,
+            asks_in_place: false,
+            lived: false,
+            named: false,
+            leads: None,
+            wholes: BTreeMap::new(),
+            shown: BTreeSet::new(),
+        }
+    }
+
+    /// The run is a fork: what it takes over is only shown, and not told.
+    pub(crate) fn forks(mut self) -> Self {
+        self.lived = true;
+        self
     }
 
     /// Says nothing but the end.
@@ -50,6 +79,12 @@ impl Narrator {
 
     /// The run is begun or found: its name is the first thing said.
     pub(crate) fn accepted(&mut self) {
+        // It comes after what was lived, or instead of it.
+        self.lived = false;
+        self.name();
+    }
+
+    fn name(&mut self) {
         if !self.quiet && !self.json && !self.named {
             live::say(&format!("run {}", self.run));
         }
@@ -60,15 +95,16 @@ impl Narrator {
         if self.quiet {
             return;
         }
-        self.accepted();
+        self.name();
+        self.lived = self.lived && !matches!(record.event, Event::RunForked(_));
         if let Some(live) = &self.live {
-            live.record(record);
+            live.record(record, !self.lived);
         } else if self.json {
             let line = serde_json::to_string(record).unwrap_or_default();
             // A reader that went away does not end the run.
             drop(output::data(&(line + "\n")));
-        } else {
-            self.told(&record.event).iter().for_each(|line| live::say(line));
+        } else if !self.lived {
+            self.told(record).iter().for_each(|line| live::say(line));
         }
     }
 
@@ -84,6 +120,21 @@ impl Narrator {
     pub(crate) fn asks_in_place(mut self, it_does: bool) -> Self {
         self.asks_in_place = it_does;
         self
+    }
+
+    /// These questions are open, and nobody is asked here: those that have not been shown are, and several are counted.
+    pub(crate) fn waits(&mut self, open: &[&InterruptRaised]) {
+        if self.json || self.quiet || self.live.is_some() {
+            return;
+        }
+        for raised in open {
+            if self.shown.insert(raised.interrupt.clone()) {
+                live::say(&question(&self.run, raised, open.len() == 1));
+            }
+        }
+        if open.len() > 1 {
+            live::say(&format!("{} questions are open: envoi inbox {}", open.len(), self.run));
+        }
     }
 
     pub(crate) fn rest(&mut self, standing: &Standing) {
@@ -115,9 +166,18 @@ impl Narrator {
     }
 }
 
-/// How a person answers this question.
-pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised) -> String {
+/// A question in lines; where it is not the only one, the command names it.
+fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
+}
+
+/// How a person answers this question. What decides for all questions of a run is for one that is alone.
+pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
+    let choose = |choices: &str| format!("envoi answer {} --choice {choices}", raised.interrupt);
     match raised.about {
+        About::InDoubt if !is_alone => choose("rerun|fail"),
+        About::Exhausted if !is_alone => choose("proceed|stop"),
+        About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed|again|stop"),
         About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
         About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
         About::Blocked | About::Review | About::Stuck => {
@@ -146,21 +206,28 @@ pub(crate) fn remarks(event: &Event) -> Vec<String> {
         Event::RunReopened(reopened) => {
             vec![format!("reopened at {} by {}", reopened.step, reopened.by.actor)]
         }
+        Event::RunForked(forked) => {
+            vec![format!("forked from {} at {} by {}", forked.from, forked.step, forked.by.actor)]
+        }
         _ => Vec::new(),
     }
 }
 
 impl Narrator {
     /// What is said of an event in lines.
-    pub(crate) fn told(&mut self, event: &Event) -> Vec<String> {
-        remarks(event).into_iter().chain(self.line(event)).collect()
+    pub(crate) fn told(&mut self, record: &Record) -> Vec<String> {
+        remarks(&record.event).into_iter().chain(self.line(record)).collect()
     }
 
-    fn line(&mut self, event: &Event) -> Option<String> {
-        Some(match event {
+    fn line(&mut self, record: &Record) -> Option<String> {
+        let at = record.at;
+        Some(match &record.event {
             Event::AttemptStarted(started) => {
                 let verifies = started.verifies.as_ref().map(|doubtful| format!(", to verify {doubtful}"));
                 format!("  {:<18} started{}", started.attempt.to_string(), verifies.unwrap_or_default())
+            }
+            Event::AttemptSettled(settled) if settled.given_up => {
+                format!("  {:<18} ended (given up)", settled.attempt.to_string())
             }
             Event::AttemptSettled(settled) if matches!(settled.outcome, Outcome::InDoubt { .. }) => {
                 format!("  {:<18} in doubt", settled.attempt.to_string())
@@ -170,16 +237,35 @@ impl Narrator {
                 format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
             }
             Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
+            Event::FannedOut(fanned) => {
+                self.wholes.insert(fanned.visit.clone(), at);
+                format!("  {:<18} {}", fanned.visit.to_string(), items(fanned))
+            }
+            Event::FlowEntered(entered) => {
+                self.wholes.insert(entered.visit.clone(), at);
+                format!("  {:<18} {}", entered.visit.to_string(), flow_of(entered))
+            }
+            Event::RunStopping(end) => stopping(end),
+            Event::GoalsReached(reached) => {
+                format!("  {:<18} {}", reached.visit.to_string(), goals(&reached.goals))
+            }
             Event::Routed(routed) => {
-                self.leads = leads(routed);
-                let line = format!("  {:<18} {}", routed.visit.to_string(), self.leads.as_deref()?);
+                let leads = leads(routed)?;
+                let line = format!("  {:<18} {leads}", routed.visit.to_string());
+                self.leads = Some((routed.visit.clone(), leads));
                 // Only an answer is routed without a hand-off to follow.
                 routed.audit.get("answer").map(|_| line)?
             }
-            Event::HandoffWritten(written) => done(written, self.leads.take().as_deref())?,
+            Event::HandoffWritten(written) => {
+                let leads = self.leads.take().filter(|(visit, _)| *visit == written.visit);
+                let began = self.wholes.remove(&written.visit);
+                let took_ms = began.map_or(written.handoff.duration_ms, |began| since(began, at));
+                done(written, took_ms, leads.as_ref().map(|(_, leads)| leads.as_str()))?
+            }
             Event::InterruptRaised(_) if self.asks_in_place => return None,
             Event::InterruptRaised(raised) => {
-                format!("{}\n  answer: {}", raised.question, how_to_answer(&self.run, raised))
+                self.shown.insert(raised.interrupt.clone());
+                question(&self.run, raised, self.shown.len() == 1)
             }
             _ => return None,
         })
@@ -194,6 +280,7 @@ fn error(settled: &AttemptSettled) -> String {
 fn leads(routed: &Routed) -> Option<String> {
     match &routed.course {
         Course::LoopBack(step) => Some(format!("back to {step}: {}", routed.signal.reason)),
+        Course::Round(step) => Some(format!("another round from {step}: {}", routed.signal.reason)),
         Course::Enter(step) if routed.signal.route.is_some() => {
             Some(format!("on to {step}: {}", routed.signal.reason))
         }
@@ -201,18 +288,63 @@ fn leads(routed: &Routed) -> Option<String> {
     }
 }
 
-fn done(written: &HandoffWritten, leads: Option<&str>) -> Option<String> {
+fn done(written: &HandoffWritten, took_ms: u64, leads: Option<&str>) -> Option<String> {
     let (visit, handoff) = (written.visit.to_string(), &written.handoff);
     let told = match handoff.status {
         HandoffStatus::Failed => return None,
-        HandoffStatus::Skipped => "skipped: its condition is false".to_owned(),
+        HandoffStatus::Skipped => skipped(&handoff.routing_signal.reason),
         HandoffStatus::Succeeded => {
-            let took = format!("done in {}", seconds(handoff.duration_ms));
+            let took = format!("done in {}", seconds(took_ms));
             let parts = [took, head(&handoff.summary), leads.unwrap_or_default().to_owned()];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
     };
     Some(format!("  {visit:<18} {told}"))
+}
+
+/// `Given up: …` says itself what became of a visit; every other reason is why it was not done.
+fn skipped(reason: &str) -> String {
+    let mut said = reason.to_owned();
+    if let Some(first) = said.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    if said.starts_with("given up") { said } else { format!("skipped: {said}") }
+}
+
+/// The items of a visit that is done for each of several values.
+pub(crate) fn items(fanned: &FannedOut) -> String {
+    let items = match fanned.items.len() {
+        1 => "1 item".to_owned(),
+        many => format!("{many} items"),
+    };
+    let bound = if fanned.width < fanned.items.len() {
+        format!(", {} at a time", fanned.width)
+    } else {
+        String::new()
+    };
+    format!("has {items}{bound}")
+}
+
+/// The flow that a visit runs.
+pub(crate) fn flow_of(entered: &FlowEntered) -> String {
+    match &entered.at {
+        Some(step) => format!("leads into flow {} at {step}", entered.flow),
+        None if entered.resumes => format!("takes up flow {} where it stopped", entered.flow),
+        None => format!("runs flow {}", entered.flow),
+    }
+}
+
+/// What a visit has reached of the run's goals.
+pub(crate) fn goals(goals: &[String]) -> String {
+    match goals {
+        [] => "reaches no goal that was open".to_owned(),
+        goals => format!("reaches {}", goals.join(", ")),
+    }
+}
+
+/// A run that starts nothing more.
+pub(crate) fn stopping(end: &RunEnded) -> String {
+    format!("stopping, as soon as what is running is over: {}", end.reason)
 }
 
 /// The first line with something in it, at most 100 characters.
@@ -236,4 +368,28 @@ pub(crate) fn seconds(ms: u64) -> String {
 /// A number or text of a JSON value, for people.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.compact(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::stage::Play;
+
+    #[test]
+    fn a_whole_took_as_long_as_from_its_beginning_to_its_end() {
+        let mut play =
+            Play::of("flow: f\nsteps:\n  - { id: look, for_each: [api, web], max_parallel: 1, run: x }\n");
+        play.ends(3_000, 0, "one", &[]).fills().ends(4_000, 0, "two", &[]);
+        let mut narrator = Narrator::new(RunId::new("run_1").unwrap(), false);
+        let told: Vec<String> = play.records.iter().flat_map(|record| narrator.told(record)).collect();
+        let expected = [
+            "  look.1             has 2 items, 1 at a time",
+            "  0.look.1.1         started",
+            "  0.look.1           done in 3.0 s; one",
+            "  1.look.1.1         started",
+            "  1.look.1           done in 4.0 s; two",
+            "  look.1             done in 7.0 s; item 0: one",
+        ];
+        assert_eq!(told, expected);
+    }
 }

@@ -1,9 +1,12 @@
 //! What each possible answer would lead to: the run is asked, and nothing is committed.
 
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    handoff::Status,
+    json::{Object, Value},
+};
 use envoi_kernel::{
-    Event, Input, Record, Refusal, Run,
-    event::{About, Choice, Course, InterruptRaised},
+    Event, Flow, Input, Record, Refusal, Run,
+    event::{About, Choice, Course, Done, InterruptRaised, Routed},
     ids::{Principal, StepId},
     input::Answer,
     ledger::{Cost, Ledger},
@@ -109,25 +112,58 @@ fn leads(run: &Run, records: &[Record]) -> Option<String> {
         }
         _ => None,
     });
-    let course = records.iter().find_map(|record| match &record.event {
-        Event::Routed(routed) => Some(&routed.course),
+    let routed = records.iter().find_map(|record| match &record.event {
+        Event::Routed(routed) => Some(routed),
         _ => None,
     });
+    let Some(Routed { visit, course, .. }) = routed.map(AsRef::as_ref) else { return end };
+    let flow = run.flow_of(visit);
     match course {
-        Some(Course::Enter(step)) if run.flow().is_last_resort(step) => {
+        Course::Enter(step) if flow.is_last_resort(step) => {
             Some(format!("goes to step `{step}`, after which the run ends as failed"))
         }
-        Some(Course::Enter(step)) => Some(format!("goes on with step `{step}`{}", title(run, step))),
-        Some(Course::Round(step)) => Some(format!("begins another round at step `{step}`")),
-        Some(Course::LoopBack(step)) => Some(format!("goes back to step `{step}`")),
-        Some(Course::Done(_) | Course::Gathered) => None,
-        Some(Course::Complete) => Some("the run is complete".to_owned()),
-        Some(Course::Hold) => Some("asks again".to_owned()),
-        Some(Course::Stop) | None => end,
+        Course::Enter(step) => Some(format!("goes on with step `{step}`{}", title(flow, step))),
+        Course::Round(step) => Some(format!("begins another round at step `{step}`")),
+        Course::LoopBack(step) => Some(format!("goes back to step `{step}`")),
+        Course::Done(done) => end.or_else(|| beside_others(*done, records)),
+        Course::Gathered => None,
+        Course::Complete => Some("the run is complete".to_owned()),
+        Course::Hold => Some("asks again".to_owned()),
+        Course::Stop => end,
+    }
+}
+
+/// What the end of a step leads to that is not the only one under way.
+fn beside_others(done: Done, records: &[Record]) -> Option<String> {
+    let is_skipped = |step: &StepId| {
+        records.iter().any(|record| match &record.event {
+            Event::HandoffWritten(written) => {
+                written.visit.step == *step && written.handoff.status == Status::Skipped
+            }
+            _ => false,
+        })
+    };
+    let entered = records.iter().filter_map(|record| match &record.event {
+        Event::StepEntered(entered) if !is_skipped(&entered.step) => Some(format!("`{}`", entered.step)),
+        _ => None,
+    });
+    let entered = entered.collect::<Vec<_>>();
+    let told = match entered.as_slice() {
+        [] => None,
+        [step] => Some(format!("goes on with step {step}")),
+        steps => Some(format!("goes on with steps {}", steps.join(", "))),
+    };
+    match (done, told) {
+        (Done::Failed, None) => Some("the step fails; other branches go on, then the run ends".to_owned()),
+        (Done::Failed, Some(told)) => Some(format!("the step fails, and the run {told}")),
+        (Done::Passed | Done::Skipped, None) => {
+            Some("is done; what needs it waits for other branches".to_owned())
+        }
+        (Done::Passed | Done::Skipped, told) => told,
     }
 }
 
 /// Whether somebody else is asked there.
-fn title(run: &Run, step: &StepId) -> &'static str {
-    if run.flow().step(step).is_some_and(|step| step.asks().is_some()) { ", which asks" } else { "" }
+fn title(flow: &Flow, step: &StepId) -> &'static str {
+    if flow.step(step).is_some_and(|step| step.asks().is_some()) { ", which asks" } else { "" }
 }

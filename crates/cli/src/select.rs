@@ -49,7 +49,7 @@ pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(Interrupt
             .hint("`envoi inbox --all`")),
         [row] => Ok((row.interrupt.clone(), row.run.clone())),
         many => {
-            let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit.step, row.run));
+            let ids = many.iter().map(|row| format!("{} ({} of {})", row.interrupt, row.visit, row.run));
             let message = format!("several questions are open: {}", ids.collect::<Vec<_>>().join(", "));
             Err(Failure::new(REFUSED, "AMBIGUOUS_ID", message).hint("name one"))
         }

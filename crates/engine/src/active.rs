@@ -82,6 +82,12 @@ impl Active {
         }
     }
 
+    /// For a new run: the flow that it is pinned to.
+    pub(crate) fn pinned_to(mut self, pinned: PinnedFlow) -> Self {
+        self.pinned = Some(pinned);
+        self
+    }
+
     /// For a run from the journal: the bytes of its events since its last snapshot.
     pub(crate) fn weighing(mut self, tail_bytes: u64) -> Self {
         self.unsaved_bytes = tail_bytes;

@@ -5,13 +5,15 @@
 
 mod answer;
 mod begin;
+mod family;
+mod fork;
 mod resume;
 
 pub use resume::load_run;
 
 use crate::{
     courier::Callers,
-    followers::Followers,
+    followers::{Followers, Watcher},
     message::{Ask, EngineError, Message, Purpose, Reply},
     protocol::{CallerWire, Refused, Request, Response, Standing},
     runner::Caller,
@@ -24,7 +26,7 @@ use envoi_kernel::{
     ids::{Principal, RunId},
 };
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     mpsc::{self, Sender},
 };
 
@@ -39,6 +41,8 @@ pub struct Desk {
     pub(crate) mailbox: Sender<Message>,
     pub(crate) followers: Followers,
     pub(crate) callers: Callers,
+    /// See [`Desk::families`].
+    pub(crate) families: Arc<Mutex<()>>,
 }
 
 impl Desk {
@@ -47,6 +51,7 @@ impl Desk {
     pub fn serve(&self, request: Request, client: &Sender<Response>) {
         let done = match request {
             Request::Start(request) => self.start(*request, client),
+            Request::Fork(request) => self.fork(*request, client),
             Request::Resume(request) => self.resume(*request, client),
             Request::Answer(request) => self.answer(*request, client),
             Request::Cancel { run, by, caller } => self.cancel(&run, by, &caller, client),
@@ -62,6 +67,11 @@ impl Desk {
             Err(refused) => tell(client, Response::Refused(refused)),
             Ok(()) => {}
         }
+    }
+
+    /// From now on `watcher` hears of every commit.
+    pub fn watch(&self, watcher: Watcher) {
+        self.followers.watch(watcher);
     }
 
     fn cancel(
@@ -155,6 +165,7 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             let code = match refusal {
                 Refusal::Over { .. } => "RUN_OVER",
                 Refusal::NotReopenable { .. } => "NOT_REOPENABLE",
+                Refusal::NotForkable { .. } => "NOT_FORKABLE",
                 Refusal::NotOpen { .. } => "QUESTION_CLOSED",
                 Refusal::Expired { .. } => "QUESTION_EXPIRED",
                 Refusal::Changed { .. } => "SUBJECT_CHANGED",

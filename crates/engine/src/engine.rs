@@ -7,7 +7,7 @@
 
 use crate::{
     active::{Active, InFlight, Request},
-    message::{self, Adopt, Ask, Begin, EngineError, Message, Purpose, Reply},
+    message::{self, Adopt, Ask, Begin, Branch, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
     outputs,
     runner::{Clock, Log, Observer, Runner, Settlement},
@@ -94,6 +94,7 @@ impl Engine {
         }
         match message {
             Message::Begin(begin) => self.begin(*begin),
+            Message::Fork(branch) => self.fork(*branch),
             Message::Adopt(adopt) => self.adopt(*adopt),
             Message::Ask { run, ask, reply } => self.ask(run, ask, reply),
             Message::Committed { run, result } => self.committed(&run, result),
@@ -153,26 +154,39 @@ impl Engine {
 
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
-        let id = start.run.clone();
+        let (id, workspace, shared) = (start.run.clone(), start.workspace.clone(), start.shared);
+        start.slot = None;
+        let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
+        self.open(id, (&workspace, shared), Active::new(run, caller).pinned_to(pinned), request);
+    }
+
+    fn fork(&mut self, branch: Branch) {
+        let Branch { run, mut fork, pinned, caller, reply } = branch;
+        let (id, workspace, shared) = (fork.run.clone(), fork.workspace.clone(), fork.shared);
+        fork.slot = None;
+        let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
+        self.open(id, (&workspace, shared), Active::new(run, caller).pinned_to(pinned), request);
+    }
+
+    /// A new run, by the request that begins it.
+    fn open(&mut self, id: RunId, place: (&str, bool), active: Active, request: Request) {
+        let refused = |request: Request, error: EngineError| {
+            if let Some(reply) = request.reply {
+                reply(Err(error));
+            }
+        };
         if self.runs.contains_key(&id) {
-            return reply(Err(Refusal::AlreadyStarted.into()));
+            return refused(request, Refusal::AlreadyStarted.into());
         }
         if self.draining {
-            return reply(Err(EngineError::Stopping {
-                reason: "it was asked to start nothing new".to_owned(),
-            }));
+            let reason = "it was asked to start nothing new".to_owned();
+            return refused(request, EngineError::Stopping { reason });
         }
-        if let Err(busy) = self.check_workspace(&id, &start.workspace, |_| start.shared) {
-            return reply(Err(busy));
+        if let Err(busy) = self.check_workspace(&id, place.0, |_| place.1) {
+            return refused(request, busy);
         }
-        let mut active = Active::new(run, caller);
-        active.pinned = Some(pinned);
         self.runs.insert(id.clone(), active);
-        start.slot = None;
-        self.push(
-            &id,
-            Request { input: Input::Start(Box::new(start)), blobs: Vec::new(), reply: Some(reply) },
-        );
+        self.push(&id, request);
     }
 
     fn adopt(&mut self, adopt: Adopt) {
@@ -319,7 +333,7 @@ impl Engine {
         let halted = self.runs.get(id).is_some_and(|active| active.halted);
         let slot = if halted { None } else { self.take_slot(&input) };
         let taken = slot.is_some();
-        let begins = matches!(input, Input::Start(_));
+        let begins = matches!(input, Input::Start(_) | Input::Fork(_));
         let Some(active) = self.runs.get_mut(id) else { return };
         match active.run.decide(with_slot(input, slot), self.world.clock.now()) {
             Ok(records) => {
@@ -334,8 +348,13 @@ impl Engine {
                     self.runs.remove(id);
                 }
                 self.give_back(taken);
-                if let Some(reply) = reply {
-                    reply(Err(refusal.into()));
+                match reply {
+                    Some(reply) => reply(Err(refusal.into())),
+                    // The state of a run contradicts itself: what was to be told must not be lost in silence.
+                    None if matches!(refusal, Refusal::Inconsistent { .. }) => {
+                        self.stop(EngineError::Stopping { reason: format!("run `{id}`: {refusal}") });
+                    }
+                    None => {}
                 }
             }
         }
@@ -553,6 +572,7 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
 fn refuse(message: Message, error: EngineError) {
     match message {
         Message::Begin(begin) => (begin.reply)(Err(error)),
+        Message::Fork(branch) => (branch.reply)(Err(error)),
         Message::Adopt(adopt) => (adopt.reply)(Err(error)),
         Message::Ask { reply, .. } => reply(Err(error)),
         Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}

@@ -16,12 +16,16 @@ use std::{
     },
 };
 
+/// Called with each commit of any run, from the engine's thread: it must be quick and must not panic.
+pub type Watcher = Arc<dyn Fn(&RunId, &[Record]) + Send + Sync>;
+
 /// The followers of all runs of an engine. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Followers {
     by_run: Arc<Mutex<ByRun>>,
     /// The next [`Asking::id`].
     ids: Arc<AtomicU64>,
+    watchers: Arc<Mutex<Vec<Watcher>>>,
 }
 
 type ByRun = BTreeMap<RunId, Vec<Follower>>;
@@ -91,7 +95,15 @@ impl Followers {
         }
     }
 
+    /// From now on `watcher` hears of every commit of every run, as long as the engine lives.
+    pub fn watch(&self, watcher: Watcher) {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+
     fn tell(&self, run: &RunId, records: &[Record]) {
+        for watcher in self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            watcher(run, records);
+        }
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain(|follower| {

@@ -99,6 +99,7 @@ impl Host {
             mailbox: mailbox.clone(),
             followers: followers.clone(),
             callers: callers.clone(),
+            families: Arc::default(),
         };
         let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
@@ -113,6 +114,12 @@ impl Host {
     /// Returns when somebody has asked something through the socket, or after `longest`.
     pub fn wait_until_asked(&self, longest: Duration) {
         self.socket.wait_until_asked(longest);
+    }
+
+    /// Whether the loop has ended by itself: [`Host::close`] says why.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// Where requests are made.

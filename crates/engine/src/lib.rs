@@ -21,7 +21,7 @@ pub mod protocol;
 pub use courier::Notices;
 pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};
-pub use followers::{Followers, Shower};
+pub use followers::{Followers, Shower, Watcher};
 pub use host::{Client, ClientError, Host, HostError, Settings, now};
 pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
 pub use processes::{Point, Processes, is_allowed};

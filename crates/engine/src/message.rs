@@ -3,7 +3,7 @@
 use crate::runner::{Caller, Settlement};
 use envoi_journal::{CommitError, PinnedFlow, Receipt};
 use envoi_kernel::{
-    Refusal, Run,
+    Fork, Refusal, Run,
     event::FoundFile,
     family::Share,
     ids::{AttemptId, InterruptId, Principal, RunId},
@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Message {
     /// A new run.
     Begin(Box<Begin>),
+    /// A new run that begins with what another one has lived.
+    Fork(Box<Branch>),
     /// A run from the journal; the engine goes on with it.
     Adopt(Box<Adopt>),
     /// A person wants something of a run.
@@ -55,6 +57,20 @@ pub struct Begin {
     pub run: Run,
     /// What it starts with.
     pub start: Start,
+    /// The flow, as it is stored.
+    pub pinned: PinnedFlow,
+    /// What commands may see.
+    pub caller: Arc<Caller>,
+    /// Answered after the commit.
+    pub reply: Reply,
+}
+
+/// See [`Message::Fork`].
+pub struct Branch {
+    /// A run without events.
+    pub run: Run,
+    /// What it begins with.
+    pub fork: Fork,
     /// The flow, as it is stored.
     pub pinned: PinnedFlow,
     /// What commands may see.

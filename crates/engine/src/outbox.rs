@@ -45,7 +45,10 @@ impl Outbox {
         let flow = run.flow().notify.iter().map(|target| (target, folder.as_str()));
         let targets: Vec<_> =
             flow.chain(self.targets.iter().map(|target| (target, self.folder.as_str()))).collect();
-        let open = records.iter().filter(|record| !is_answered_at_once(record, records));
+        // What a fork has lived as another run was told of then.
+        let forked = records.iter().rposition(|record| matches!(record.event, Event::RunForked(_)));
+        let own = records.iter().skip(forked.map_or(0, |place| place.saturating_add(1)));
+        let open = own.filter(|record| !is_answered_at_once(record, records));
         let moments = open.filter_map(|record| Some((record.seq, Moment::of(&record.event)?)));
         moments
             .flat_map(|(seq, moment)| {

@@ -17,6 +17,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 pub enum Request {
     /// Begin a run and follow it.
     Start(Box<StartRequest>),
+    /// Begin a run with what another one has lived, and follow it.
+    Fork(Box<ForkRequest>),
     /// Go on with a run and follow it.
     Resume(Box<ResumeRequest>),
     /// Answer a question, go on with its run and follow it.
@@ -53,6 +55,27 @@ pub struct StartRequest {
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
+    /// Who.
+    pub by: Principal,
+    /// What commands may see.
+    pub caller: CallerWire,
+}
+
+/// See [`Request::Fork`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ForkRequest {
+    /// Chosen by the caller, so that asking twice cannot start two runs.
+    pub run: RunId,
+    /// The run that has lived what the new one begins with.
+    pub from: RunId,
+    /// Where the new one begins; `None`: at the step that stopped the other one.
+    pub step: Option<StepId>,
+    /// How the workspace may be used.
+    pub workspace: WorkspaceUse,
+    /// Steps whose questions are approved as soon as they are put.
+    pub yes_to: Vec<StepId>,
+    /// Why, if said.
+    pub why: Option<String>,
     /// Who.
     pub by: Principal,
     /// What commands may see.
@@ -146,6 +169,11 @@ pub enum Response {
         /// What.
         record: Box<Record>,
     },
+    /// Something that whoever asks should know; it changes nothing.
+    Noted {
+        /// In words.
+        text: String,
+    },
     /// The run has come to rest; nothing follows.
     Rest {
         /// How it stands.
@@ -166,7 +194,7 @@ impl Response {
     /// Whether nothing follows.
     #[must_use]
     pub fn is_last(&self) -> bool {
-        !matches!(self, Self::Accepted { .. } | Self::Record { .. })
+        !matches!(self, Self::Accepted { .. } | Self::Record { .. } | Self::Noted { .. })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     keys, notify,
     read::Fields,
     root,
+    server::{self, Server},
 };
 use envoi_kernel::notify::Target;
 
@@ -23,6 +24,8 @@ pub const SCHEMA: &str = include_str!("../../../spec/schemas/config.schema.json"
 pub struct Config {
     /// Who is told, besides those whom a flow names.
     pub notify: Vec<Target>,
+    /// How `envoi serve` answers.
+    pub server: Server,
 }
 
 /// Reads a configuration from the text of a file; `name` is how messages call that file.
@@ -38,7 +41,10 @@ pub fn load(name: &str, text: &str) -> Result<Config, Report> {
 fn read(text: &str, problems: &mut Problems) -> Config {
     let Some(root) = root(text, problems) else { return Config::default() };
     let Some(fields) = Fields::of(&root, &keys::CONFIG, problems) else { return Config::default() };
-    Config { notify: fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default() }
+    Config {
+        notify: fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default(),
+        server: fields.get("server").map(|node| server::read(node, problems)).unwrap_or_default(),
+    }
 }
 
 /// The readers of the language know of flows only.

@@ -72,12 +72,22 @@ mod tests {
             for file in files(&crate_root.join(folder)) {
                 let text = fs::read_to_string(&file).unwrap();
                 assert_eq!(misfits(&text), Vec::<String>::new(), "{}", file.display());
-                let loaded = crate::load(&file.to_string_lossy(), &text);
+                let beside = Beside(file.parent().unwrap());
+                let loaded = crate::load_with(&file.to_string_lossy(), &text, &beside);
                 assert!(loaded.is_ok(), "{}", loaded.unwrap_err().render(crate::Colour::Never));
                 seen += 1;
             }
         }
         assert!(seen > 1, "the flows have moved");
+    }
+
+    /// The flows in the folder of the one that names them.
+    struct Beside<'f>(&'f Path);
+
+    impl crate::Files for Beside<'_> {
+        fn text(&self, path: &str) -> Result<String, String> {
+            fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())
+        }
     }
 
     fn files(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -6,6 +6,7 @@
 use crate::{
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Site, Usage},
+    graph::Rounds,
     keys,
     list::{self, List},
     path,
@@ -53,13 +54,11 @@ impl DraftGoals {
         })
     }
 
-    /// The places of the first and of the last step of a round.
-    pub(crate) fn rounds(&self, steps: &[DraftStep]) -> Option<(usize, usize)> {
-        let place = |target: &Option<Spanned<String>>| {
-            let target = target.as_ref()?;
-            steps.iter().position(|step| step.name() == target.value)
-        };
-        place(&self.from).zip(place(&self.to))
+    /// The first and the last step of a round, if they exist.
+    pub(crate) fn rounds(&self, steps: &[DraftStep]) -> Option<Rounds> {
+        let place = |target: &Spanned<String>| steps.iter().position(|step| step.name() == target.value);
+        let (from, to) = (self.from.as_ref()?, self.to.as_ref()?);
+        Some(Rounds { first: place(from)?, last: place(to)?, to: to.span })
     }
 }
 
@@ -97,7 +96,7 @@ pub(crate) fn read(
     match list {
         List::Items(items) => goals.known = texts(items, problems),
         List::Expression(source) => {
-            if let Some((first, _)) = goals.rounds(&draft.steps) {
+            if let Some(Rounds { first, .. }) = goals.rounds(&draft.steps) {
                 let (span, source) = (node.span, source.to_owned());
                 let (step, site) = (Some(first), Site::Goals);
                 draft.expressions.push(Usage { span, source, bare: true, shell: false, step, site });
@@ -179,7 +178,9 @@ fn check_ends(draft: &Draft, goals: &DraftGoals, problems: &mut Problems) {
             problems.add(Diagnostic::invalid(target.span, message).maybe_help(help));
         }
     }
-    let (Some((first, last)), Some(to)) = (goals.rounds(&draft.steps), &goals.to) else { return };
+    let (Some(Rounds { first, last, .. }), Some(to)) = (goals.rounds(&draft.steps), &goals.to) else {
+        return;
+    };
     if first > last {
         let from = goals.from.as_ref().map_or(to.span, |from| from.span);
         let message = format!("a round ends before it begins: `{}` is listed before `from`", to.value);
@@ -206,7 +207,7 @@ fn check_mark(
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let help = did_you_mean(&mark.value, known.iter().copied()).or_else(|| some(&known));
         problems.add(Diagnostic::invalid(mark.span, message).maybe_help(help));
-    } else if let Some((first, last)) = goals.rounds(&draft.steps)
+    } else if let Some(Rounds { first, last, .. }) = goals.rounds(&draft.steps)
         && first <= last
         && !(first..=last).contains(&place)
     {

@@ -5,6 +5,8 @@
 
 mod order;
 mod parallel;
+mod repeat;
+mod rounds;
 
 use crate::{
     diagnostic::{Diagnostic, Problems, Span},
@@ -14,6 +16,7 @@ use crate::{
 };
 use order::Order;
 use parallel::Return;
+pub(crate) use rounds::Rounds;
 use std::collections::BTreeMap;
 
 /// Words that say where a denial or an expiry leads; a step so called cannot be meant there.
@@ -39,8 +42,8 @@ pub(crate) struct Graph<'d> {
     side_ways: BTreeMap<usize, SideWay>,
     /// All targets exist, so that reachability means something.
     whole: bool,
-    /// The first and the last step of a round: the last leads back to the first.
-    rounds: Option<(usize, usize)>,
+    /// The last step of a round leads back to the first.
+    rounds: Option<Rounds>,
     /// Whether `needs` says what follows what, and not the listed order.
     parallel: bool,
     /// What comes before what, in a graph without circles.
@@ -64,13 +67,7 @@ pub(crate) enum Standing {
 
 impl<'d> Graph<'d> {
     /// Checks the targets of all steps and what they reach.
-    ///
-    /// `rounds` are the places of the first and of the last step of a round, if the flow has any.
-    pub(crate) fn check(
-        steps: &'d [DraftStep],
-        rounds: Option<(usize, usize)>,
-        problems: &mut Problems,
-    ) -> Self {
+    pub(crate) fn check(steps: &'d [DraftStep], rounds: Option<Rounds>, problems: &mut Problems) -> Self {
         let mut places = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
             places.entry(step.name()).or_insert(place);
@@ -107,6 +104,7 @@ impl<'d> Graph<'d> {
         if self.whole {
             self.check_side_ways(problems);
             self.check_reached(problems);
+            self.check_rounds(problems);
         }
     }
 
@@ -307,36 +305,29 @@ impl<'d> Graph<'d> {
         shown.join(", ")
     }
 
-    fn ways_of(&self, place: usize, step: &DraftStep) -> Vec<usize> {
-        let targets = &step.targets;
-        let onward = match &targets.next {
+    /// Where the step leads when nothing else is said.
+    fn onward(&self, place: usize, step: &DraftStep) -> Option<usize> {
+        match &step.targets.next {
             Some(next) if next.value == "end" => None,
             Some(next) => self.place(&next.value),
             // A last resort: a denial or an expiry leads there, and nothing says where it goes on.
             None if self.side_ways.contains_key(&place) => None,
             None => place.checked_add(1).filter(|after| *after < self.steps.len()),
-        };
+        }
+    }
+
+    fn ways_of(&self, place: usize, step: &DraftStep) -> Vec<usize> {
+        let targets = &step.targets;
         let diversions = targets.diversions.iter().filter_map(Diversion::step);
         let named = targets.branches.iter().chain(&targets.loop_to).chain(diversions);
         let named = named.filter_map(|target| self.place(&target.value));
-        let again = self.rounds.filter(|(_, last)| *last == place).map(|(first, _)| first);
-        onward.into_iter().chain(named).chain(again).collect()
+        let again = self.rounds.filter(|rounds| rounds.last == place).map(|rounds| rounds.first);
+        self.onward(place, step).into_iter().chain(named).chain(again).collect()
     }
 
     /// Which steps can follow `start`, at any distance; itself only by a loop. Stops early once `sought` is among them.
     fn reached_from(&self, start: usize, sought: Option<usize>) -> Vec<bool> {
-        let mut reached = vec![false; self.steps.len()];
-        let mut open = self.ways.get(start).cloned().unwrap_or_default();
-        while let Some(place) = open.pop() {
-            if let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) {
-                *seen = true;
-                if sought == Some(place) {
-                    break;
-                }
-                open.extend(self.ways.get(place).into_iter().flatten());
-            }
-        }
-        reached
+        reached(&self.ways, self.ways.get(start).cloned().unwrap_or_default(), sought)
     }
 
     /// A step that nothing leads to. One that is cut off only with the step before it is no mistake of its own.
@@ -361,4 +352,20 @@ impl<'d> Graph<'d> {
             }
         }
     }
+}
+
+/// Which places are come to from these, which are among them. Stops early once `sought` is.
+fn reached(ways: &[Vec<usize>], from: Vec<usize>, sought: Option<usize>) -> Vec<bool> {
+    let mut reached = vec![false; ways.len()];
+    let mut open = from;
+    while let Some(place) = open.pop() {
+        if let Some(seen) = reached.get_mut(place).filter(|seen| !**seen) {
+            *seen = true;
+            if sought == Some(place) {
+                break;
+            }
+            open.extend(ways.get(place).into_iter().flatten());
+        }
+    }
+    reached
 }

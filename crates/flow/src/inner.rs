@@ -223,6 +223,11 @@ pub(crate) fn branch(
             .unwrap_or_else(|| "name its file: `flows: [./that.yaml]`".to_owned());
         return refuse(problems, wrong(format!("this file names no flow `{flow}`")).help(help));
     };
+    if inner.flow.graph {
+        let message = format!("flow `{flow}` is a graph, which cannot be entered in its middle");
+        let help = "name a flow in listed order, one whose steps have no `needs`; or run this one by a step with `flow`";
+        return refuse(problems, wrong(message).help(help));
+    }
     let Some(target) = inner.flow.steps.iter().find(|known| known.id.as_str() == step) else {
         let help = did_you_mean(step, inner.flow.steps.iter().map(|step| step.id.as_str()));
         return refuse(problems, wrong(format!("flow `{flow}` has no step `{step}`")).maybe_help(help));

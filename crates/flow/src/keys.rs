@@ -55,7 +55,8 @@ pub(crate) const BUDGET: Vocabulary =
     Vocabulary { place: "`budget`", keys: &["llm_calls", "cost_usd"], later: &[] };
 
 /// The configuration of a store.
-pub(crate) const CONFIG: Vocabulary = Vocabulary { place: "a configuration", keys: &["notify"], later: &[] };
+pub(crate) const CONFIG: Vocabulary =
+    Vocabulary { place: "a configuration", keys: &["notify", "server"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
     Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };

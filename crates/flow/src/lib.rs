@@ -40,6 +40,7 @@ mod read;
 mod routing;
 mod schema;
 mod secret;
+pub mod server;
 mod step;
 mod suggestion;
 mod tree;

@@ -57,7 +57,7 @@ pub struct Plan {
     pub time_ms: Option<Most>,
     /// Milliseconds of waiting before further tries, beside that, added up as well.
     pub waits_ms: Most,
-    /// Milliseconds from the start to the end, where every attempt finds a slot at once; `None`: not bounded.
+    /// Milliseconds from the start to the end, where every attempt finds a slot and every question an answer at once; `None`: not bounded.
     pub elapsed_ms: Option<Most>,
     /// Whether anything can be done side by side.
     pub parallel: bool,

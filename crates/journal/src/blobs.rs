@@ -62,6 +62,16 @@ impl Blobs {
         })
     }
 
+    /// A place for content that comes piece by piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Io`].
+    pub fn receive(&self) -> Result<Incoming, BlobError> {
+        let (temporary, file) =
+            Temporary::create(&self.layout.temporary()).map_err(|error| self.failed(error))?;
+        Ok(Incoming { blobs: self.clone(), temporary, file, hasher: Sha256::new(), size_bytes: 0 })
+    }
+
     /// The bytes with this digest, verified.
     ///
     /// # Errors
@@ -105,11 +115,17 @@ impl Blobs {
         let (temporary, mut file) =
             Temporary::create(&self.layout.temporary()).map_err(|error| self.failed(error))?;
         fill(&mut file)?;
+        self.settle(temporary, &file, digest)
+    }
+
+    /// Makes a whole file lasting under its digest.
+    fn settle(&self, temporary: Temporary, file: &File, digest: Digest) -> Result<(), BlobError> {
+        let target = self.layout.blob(&digest);
         let settle = || {
             file.set_permissions(Permissions::from_mode(0o444))?;
             file.sync_data()?;
             temporary.rename(&target)?;
-            durable::sync_folder(folder)
+            durable::sync_folder(durable::parent(&target))
         };
         settle().map_err(|error| self.failed(error))
     }
@@ -131,6 +147,46 @@ impl Blobs {
 
     fn failed(&self, source: io::Error) -> BlobError {
         BlobError::Io { path: self.layout.artifacts(), source }
+    }
+}
+
+/// Content that is being received; gone when dropped before [`Incoming::finish`].
+#[derive(Debug)]
+pub struct Incoming {
+    blobs: Blobs,
+    temporary: Temporary,
+    file: File,
+    hasher: Sha256,
+    size_bytes: u64,
+}
+
+impl Incoming {
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// [`BlobError::Io`].
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), BlobError> {
+        self.hasher.update(piece);
+        self.size_bytes = self.size_bytes.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+        self.file.write_all(piece).map_err(|error| self.blobs.failed(error))
+    }
+
+    /// Bytes so far.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// That was all: the content is in the store and durable when this returns its digest and size.
+    ///
+    /// # Errors
+    /// [`BlobError::Io`].
+    pub fn finish(self) -> Result<(Digest, u64), BlobError> {
+        let Self { blobs, temporary, file, hasher, size_bytes } = self;
+        let digest = Digest::from_bytes(hasher.finalize().into());
+        blobs.ensure_folder(durable::parent(&blobs.layout.blob(&digest)))?;
+        blobs.settle(temporary, &file, digest)?;
+        Ok((digest, size_bytes))
     }
 }
 
@@ -178,6 +234,22 @@ mod tests {
         assert_eq!(blobs.get(&digest).unwrap(), large());
         assert_eq!(fs::read_dir(layout.temporary()).unwrap().count(), 0);
         assert_eq!(fs::metadata(layout.blob(&digest)).unwrap().mode() & 0o777, 0o444);
+    }
+
+    #[test]
+    fn content_that_comes_in_pieces_is_stored_whole_or_not_at_all() {
+        let (_place, layout, blobs) = blobs();
+        let mut incoming = blobs.receive().unwrap();
+        large().chunks(70_001).for_each(|piece| incoming.write(piece).unwrap());
+        assert_eq!(incoming.size_bytes(), 800_000);
+        let digest = Digest::of(&large());
+        assert!(matches!(blobs.get(&digest), Err(BlobError::Missing { .. })));
+        assert_eq!(incoming.finish().unwrap(), (digest, 800_000));
+        assert_eq!(blobs.get(&digest).unwrap(), large());
+        let mut broken_off = blobs.receive().unwrap();
+        broken_off.write(b"half").unwrap();
+        drop(broken_off);
+        assert_eq!(fs::read_dir(layout.temporary()).unwrap().count(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! its name or because another one is in the way, is passed over: its run must go on, and its content stays by digest.
 
 mod answer;
+mod attempts;
 
 use crate::{
     blobs,
@@ -46,6 +47,7 @@ pub fn project(
         Event::AttemptSettled(settled) if !settled.late => {
             files.place_all(settled.flow.as_ref().unwrap_or(flow), settled)
         }
+        Event::RunForked(_) => attempts::restore(&files, &mut Vec::new()),
         Event::InterruptAnswered(answered) => {
             let asked = reader.question(run, &answered.interrupt)?;
             answer::restore(&files, &asked, (record.at, answered), &mut Vec::new())
@@ -79,6 +81,9 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
         files.restore_handoff(&row, &mut restored.written)?;
     }
     files.restore_places(reader.places(run)?, &mut restored)?;
+    if reader.run(run)?.root.is_some() {
+        attempts::restore(&files, &mut restored.written)?;
+    }
     let asked = InboxFilter { run: Some(run.clone()), closed: true };
     for row in reader.inbox(&asked)?.iter().filter(|row| row.state == InterruptState::Answered) {
         // Of a store that was upgraded with events missing, nobody knows what was answered.

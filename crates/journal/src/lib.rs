@@ -15,6 +15,7 @@ pub mod files;
 mod journal;
 mod layout;
 mod lease;
+mod network;
 mod projection;
 mod reader;
 mod repair;
@@ -26,12 +27,13 @@ mod store;
 mod testing;
 mod writer;
 
-pub use blobs::{Blobs, INLINE_MAX_BYTES};
+pub use blobs::{Blobs, INLINE_MAX_BYTES, Incoming};
 pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
 pub use lease::{Holder, Lease, LeaseError, Taken};
+pub use network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TokenRow, Upload};
 pub use reader::{Loaded, Reader};
 pub use repair::{RepairError, RepairOptions, RepairReport, repair};
 pub use rows::{

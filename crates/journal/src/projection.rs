@@ -8,7 +8,7 @@ use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     event::{
         AttemptSettled, Course, Event, FileChange, HandoffWritten, InterruptRaised, Record, RunEnded,
-        RunStarted,
+        RunForked, RunStarted,
     },
     ids::{InterruptId, StepId},
 };
@@ -22,7 +22,7 @@ pub(crate) const TABLES: [(&str, &str); 4] = [
     ("runs", "run"),
     ("handoffs", "run, scope, step, visit"),
     ("places", "run, flow, path"),
-    ("inbox", "interrupt"),
+    ("inbox", "run, interrupt"),
 ];
 
 /// Brings the rows of one run up to the last of these records.
@@ -96,6 +96,11 @@ impl Progress {
                 self.ended = None;
                 self.enter(&reopened.step);
             }
+            // What was under way in the run that lived it is not under way in this one.
+            Event::RunForked(forked) => {
+                (self.live_attempts, self.pending_timers, self.ended) = (0, 0, None);
+                self.enter(&forked.step);
+            }
             Event::RunEnded(ended) => self.end(ended),
             _ => {}
         }
@@ -148,6 +153,12 @@ fn insert_run(conn: &Connection, run: RunKey, started: &RunStarted, at: Timestam
     conn.prepare_cached(sql)?.execute(values).map(|_| ())
 }
 
+fn insert_fork(conn: &Connection, run: RunKey, forked: &RunForked) -> rusqlite::Result<()> {
+    let sql = "UPDATE runs SET root = ?2, forked_from = ?3 WHERE run = ?1";
+    let values = params![run, forked.root.as_str(), forked.from.as_str()];
+    conn.prepare_cached(sql)?.execute(values).map(|_| ())
+}
+
 /// The rows that an event makes or changes beside the run's own.
 fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> rusqlite::Result<()> {
     match &record.event {
@@ -156,6 +167,7 @@ fn write_rows(conn: &Connection, run: RunKey, flow: &str, record: &Record) -> ru
             let inner = settled.flow.as_ref().map(|flow| flow.as_str());
             place_files(conn, run, inner.unwrap_or(flow), settled)
         }
+        Event::RunForked(forked) => insert_fork(conn, run, forked),
         Event::InterruptRaised(raised) => raise(conn, run, record.at, raised),
         Event::InterruptAnswered(answered) => {
             let told = Some((answered.choice.word(), answered.by.actor.as_str()));

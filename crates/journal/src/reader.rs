@@ -5,6 +5,7 @@
 
 mod decode;
 mod deliveries;
+mod network;
 
 use crate::{
     blobs::Blobs,
@@ -86,6 +87,15 @@ impl Reader {
         self.rows(if filter.unfinished { unfinished } else { all }, [limit], decode::run, "a run")
     }
 
+    /// A run that is no fork and all that go back to it by forks, oldest first: those that share its bounds.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn family(&self, root: &RunId) -> Result<Vec<RunRow>, ReadError> {
+        let sql = "SELECT * FROM runs WHERE root = ?1 OR run = (SELECT run FROM journals WHERE id = ?1) ORDER BY run";
+        self.rows(sql, [root.as_str()], decode::run, "a run")
+    }
+
     /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
     ///
     /// # Errors
@@ -94,6 +104,7 @@ impl Reader {
         let sql = "SELECT id AS id, NULL AS run FROM journals WHERE ?1 <> '' AND \
                    (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
                    UNION ALL SELECT interrupt, journals.id FROM inbox JOIN journals USING (run) WHERE ?1 <> '' AND \
+                   NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
                    (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
                    OR substr(interrupt, -length(?1)) = ?1)";
         let mut found = self.rows(sql, [text], decode::found, "an id")?;
@@ -159,6 +170,17 @@ impl Reader {
         self.handoff_at(run, unsigned(seq))
     }
 
+    /// The bytes of the hand-off of one visit, exactly as in its file.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when the visit has none.
+    pub fn handoff_of(&self, run: &RunId, visit: &VisitId) -> Result<Vec<u8>, ReadError> {
+        let sql = "SELECT seq FROM handoffs WHERE run = ?1 AND scope = ?2 AND step = ?3 AND visit = ?4";
+        let values = params![self.key(run)?, visit.scope, visit.step.as_str(), visit.visit];
+        let seq: Option<i64> = self.one(sql, values, |row| row.get(0))?;
+        self.handoff_at(run, unsigned(seq.ok_or_else(|| missing("hand-off", visit))?))
+    }
+
     /// The bytes of the hand-off that the event at `seq` holds.
     pub(crate) fn handoff_at(&self, run: &RunId, seq: Seq) -> Result<Vec<u8>, ReadError> {
         match self.records(run, seq, Some(1))?.into_iter().next() {
@@ -198,13 +220,15 @@ impl Reader {
         self.rows(sql, [self.key(run)?], decode::place, "an artifact")
     }
 
-    /// Questions to people, oldest first.
+    /// Questions to people, oldest first; those of one moment by run, then by place.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the filter names a run that does not exist.
     pub fn inbox(&self, filter: &InboxFilter) -> Result<Vec<InboxRow>, ReadError> {
         let sql = "SELECT inbox.*, journals.id AS run_id FROM inbox JOIN journals USING (run) \
-                   WHERE (?1 IS NULL OR run = ?1) AND (?2 OR state = 'open') ORDER BY raised_at_ms, interrupt";
+                   WHERE (run = ?1 OR (?1 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
+                   asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?2 OR state = 'open') \
+                   ORDER BY raised_at_ms, run, length(scope), scope, step, visit, interrupt";
         let key = filter.run.as_ref().map(|run| self.key(run)).transpose()?;
         self.rows(sql, params![key, filter.closed], decode::question, "a question")
     }

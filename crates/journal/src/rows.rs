@@ -41,6 +41,10 @@ pub struct RunRow {
     pub step: Option<StepId>,
     /// How it ended, if it has.
     pub ended: Option<Ended>,
+    /// The run that it was forked from, if it was.
+    pub forked_from: Option<RunId>,
+    /// The run that it then goes back to, by one fork or several.
+    pub root: Option<RunId>,
 }
 
 /// How a run ended.
@@ -254,6 +258,8 @@ mod tests {
                 terminal_reason: String::new(),
                 reason: String::new(),
             }),
+            forked_from: None,
+            root: None,
         }
     }
 

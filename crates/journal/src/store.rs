@@ -86,6 +86,15 @@ impl Store {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The connection of this process, for what is written beside the events.
+    pub(crate) fn with_conn<T>(
+        &self,
+        write: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, CommitError> {
+        let conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&conn).map_err(writer::commit_error)
+    }
+
     pub(crate) fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
         writer::check_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner), ours)
     }

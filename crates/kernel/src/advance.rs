@@ -12,15 +12,17 @@ use crate::{
     ending,
     event::{About, EndStatus, Event, RunEnded, StepEntered},
     fan,
-    flow::{AskPlan, Budget, ForEach, InnerPlan, Join, OnReached, StepKind},
+    flow::{AskPlan, Budget, ForEach, InDoubtPolicy, InnerPlan, Join, OnReached, Step, StepKind},
     give_up,
     graph::{self, Joined},
     ids::{StepId, VisitId},
     inner,
     input::{Refusal, Slot},
-    limit, render, rounds, verify,
+    limit, render, rounds,
+    verify::{self, Doubt},
 };
 use envoi_contract::skill_report::SkillError;
+use std::sync::Arc;
 
 /// Input: a slot is free.
 pub(crate) fn slot_free(mut draft: Draft<'_>, slot: Slot) -> Result<Draft<'_>, Refusal> {
@@ -140,7 +142,8 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
             conclude::conclude(draft, &visit, Conclusion::Failed(error))?;
             return Ok(true);
         }
-        match entry(draft, &at) {
+        match entry(draft, &visit, &at) {
+            Entry::Doubt(doubt) => verify::ask_again(draft, &visit, &doubt)?,
             Entry::Ask(plan) => ask::ask(draft, &visit, plan)?,
             Entry::Skip(why) => conclude::conclude(draft, &visit, Conclusion::Skipped(why))?,
             Entry::Broken(error) => conclude::conclude(draft, &visit, Conclusion::Failed(error))?,
@@ -165,6 +168,7 @@ fn is_plain(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> bool {
 
 enum Entry<'a> {
     Start,
+    Doubt(Arc<Doubt>),
     Ask(&'a AskPlan),
     FanOut(&'a ForEach),
     Inside(&'a InnerPlan),
@@ -172,7 +176,7 @@ enum Entry<'a> {
     Broken(SkillError),
 }
 
-fn entry<'a>(draft: &Draft<'_>, at: &At<'a>) -> Entry<'a> {
+fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
     let step = at.step;
     let decided = if at.item.is_some() { None } else { entered(draft, at) };
     match (decided, &step.for_each, &step.kind) {
@@ -180,8 +184,18 @@ fn entry<'a>(draft: &Draft<'_>, at: &At<'a>) -> Entry<'a> {
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
-        (None, _, StepKind::Run(_)) => Entry::Start,
+        (None, _, StepKind::Run(_)) => match doubt(draft, visit, step) {
+            Some(doubt) => Entry::Doubt(doubt),
+            None => Entry::Start,
+        },
     }
+}
+
+/// The attempt of an earlier visit of which nobody has said what became of it, where a person was to.
+fn doubt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Option<Arc<Doubt>> {
+    let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
+    let open = draft.control.open.get(visit).filter(|open| asks && open.attempts == 0)?;
+    open.doubt.clone()
 }
 
 /// Why a step is not done, if it is not.

@@ -120,7 +120,10 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     match answered.choice {
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
         Choice::Rerun => Ok(()),
-        Choice::Raise => raise(draft, &raised, at, &answered),
+        Choice::Raise => {
+            raise(draft, &raised, at, &answered)?;
+            others_have_room(draft, limit::bound(&raised.evidence), &answered)
+        }
         Choice::Fail => fail(draft, &raised),
         Choice::Stop if raised.about == About::Limit => stop_at_bound(draft, &raised, &answered),
         _ => {
@@ -312,6 +315,30 @@ fn fail(draft: &mut Draft<'_>, raised: &InterruptRaised) -> Result<(), Refusal> 
     let unknown = || Refusal::Inconsistent { reason: format!("nothing of `{}` is in doubt", raised.visit) };
     let error = known.ok_or_else(unknown)?;
     conclude::conclude(draft, &raised.visit, Conclusion::Failed(error))
+}
+
+/// Other questions about the same bound are answered by what was added, while there is room.
+fn others_have_room(draft: &mut Draft<'_>, bound: &str, answered: &InterruptAnswered) -> Result<(), Refusal> {
+    let same = |raised: &&Arc<InterruptRaised>| {
+        raised.about == About::Limit && limit::bound(&raised.evidence) == bound
+    };
+    let others: Vec<_> = draft.control.interrupts.values().filter(same).cloned().collect();
+    for raised in others {
+        let starts = draft.control.open.contains_key(&raised.visit);
+        let full = match bound {
+            "rounds" => bounds::for_a_round(draft.flow, &draft.control),
+            "iterations" => route::loop_bound(draft),
+            _ => None,
+        };
+        if full.is_some() && !starts {
+            break;
+        }
+        let also = InterruptAnswered { interrupt: raised.interrupt.clone(), raise: None, ..answered.clone() };
+        draft.emit(Event::InterruptAnswered(Box::new(also.clone())))?;
+        let at = &draft.at(&raised.visit)?;
+        raise(draft, &raised, at, &also)?;
+    }
+    Ok(())
 }
 
 /// The bound is higher now: what it held up goes on, which is a start or a loop-back.

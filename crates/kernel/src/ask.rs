@@ -45,7 +45,8 @@ pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Res
 
 fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &VisitId) -> Result<(), Refusal> {
     let Some(started) = draft.control.started.clone() else { return Err(Refusal::NotStarted) };
-    if !started.yes_to.contains(&visit.step) {
+    // Whoever started the run spoke of its own steps, not of those of other flows that have the same name.
+    if !visit.scope.is_empty() || !started.yes_to.contains(&visit.step) {
         return Ok(());
     }
     let yes = Answer {

@@ -181,6 +181,12 @@ pub(crate) fn is_limited(flow: &Flow, name: &str) -> bool {
     }
 }
 
+/// Whether `more` raises the bound that a run ends by like this.
+pub(crate) fn raises_what_ended(more: &Ledger, ended: &str) -> bool {
+    let raised = |name: &&&str| part(more, name) != Ledger::default() && terminal_reason(name) == Some(ended);
+    NAMES.iter().any(|name| raised(&name))
+}
+
 /// Whether `more` raises the bound of this name, and no other.
 pub(crate) fn raises(more: &Ledger, name: &str) -> bool {
     let only = part(more, name);

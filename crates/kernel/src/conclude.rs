@@ -194,7 +194,7 @@ fn skipped(at: &At<'_>, why: &str) -> Decided {
 }
 
 /// The visit has failed, and the flow says that the run goes on all the same.
-fn passed_over(at: &At<'_>, error: &SkillError) -> Decided {
+pub(crate) fn passed_over(at: &At<'_>, error: &SkillError) -> Decided {
     let signal = Signal::new(Decision::Advance, format!("Step failed: {}", error.code), "1.0");
     let why = if at.item.is_some() { "an item" } else { "continue_on_error" };
     Decided::new(signal, route::onward(at), Value::from(format!("a failed attempt is not routed: {why}")))

@@ -250,6 +250,7 @@ impl Control {
             Event::TimerFired(event) => self.timer_fired(&event.timer),
             Event::LimitsRaised(event) => {
                 self.raised.add(&event.more);
+                self.go_on_after(&event.more);
                 Ok(())
             }
             Event::CancelRequested(event) => {
@@ -284,6 +285,20 @@ impl Control {
         Ok(())
     }
 
+    /// A run that one of these bounds was about to end goes on.
+    fn go_on_after(&mut self, more: &Ledger) {
+        let raised = |end: &mut RunEnded| bounds::raises_what_ended(more, &end.terminal_reason);
+        if self.stopping.take_if(raised).is_none() {
+            return;
+        }
+        for open in self.open.values_mut().filter(|open| open.state == VisitState::Backoff) {
+            open.state = VisitState::Ready;
+        }
+        let fans: Vec<VisitId> =
+            self.open.iter().filter(|(_, open)| open.fan.is_some()).map(|(id, _)| id.clone()).collect();
+        fans.iter().for_each(|fan| self.admit_items(fan));
+    }
+
     /// The flow that holds `visit`, as far as it has come.
     pub(crate) fn frame(&self, scope: &str) -> &Frame {
         self.inner.get(scope).unwrap_or(&self.top)
@@ -316,7 +331,12 @@ impl Control {
         let state = self.frame_mut(scope).step(step);
         state.visits = state.visits.saturating_add(1);
         let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
-        self.open.insert(id, OpenVisit::new());
+        let doubt = match state.kept.take_if(|kept| matches!(kept, Kept::Doubt(_))) {
+            Some(Kept::Doubt(doubt)) => Some(doubt),
+            _ => None,
+        };
+        let error = doubt.as_ref().map(|doubt| crate::settle::doubt(&doubt.attempt));
+        self.open.insert(id, OpenVisit { doubt, error, ..OpenVisit::new() });
     }
 
     /// Opens a visit that takes up nothing of the one before it.
@@ -575,7 +595,8 @@ impl Control {
             Some(frame) if status == HandoffStatus::Failed => frame.over = true,
             _ => self.drop_flow(&id.inside()),
         }
-        if status != HandoffStatus::Skipped {
+        // Items are side by side: none goes on from another.
+        if status != HandoffStatus::Skipped && id.item().is_none() {
             self.last_handoff = Some(id.clone());
             self.frame_mut(id.frame()).hand_over(id);
         }
@@ -592,6 +613,7 @@ impl Control {
             return Ok(());
         }
         let kept = match (status, open.fan) {
+            (HandoffStatus::Failed, None) if open.doubt.is_some() => open.doubt.map(Kept::Doubt),
             (HandoffStatus::Failed, Some(fan)) => Some(Kept::Items(fan)),
             (HandoffStatus::Failed, None) if self.inner.contains_key(&id.inside()) => {
                 Some(Kept::Flow(id.inside()))
@@ -746,6 +768,7 @@ impl Control {
                 continue;
             }
             let state = frame.step(&id.step);
+
             state.visits = state.visits.saturating_sub(1);
         }
     }

@@ -13,12 +13,19 @@ use crate::{
     input::Refusal,
     render,
 };
-use envoi_contract::{handoff::Status, json::Value, skill_report::SkillError};
+use envoi_contract::{
+    handoff::Status,
+    json::{Object, Value},
+    skill_report::SkillError,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The most items of one step.
 pub(crate) const MAX_ITEMS: usize = 1000;
+
+/// Largest data of a step that stands in the journal itself (contract 3).
+const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,10 +81,18 @@ impl Fan {
         self.open == 0 && self.results.len() >= self.items.len()
     }
 
-    /// The data of the items, in their order; `null` for those that left none.
+    /// The data of the items, in their order; `null` for those that left none. Over 64 KiB it is left out, and how much it
+    /// is stands in its place: each item's own has it.
     pub(crate) fn data(&self) -> Value {
         let data = |item| self.results.get(&item).map(|result| result.data.clone()).unwrap_or_default();
-        Value::Array((0..self.items.len()).map(data).collect())
+        let all = Value::Array((0..self.items.len()).map(data).collect());
+        let size = all.compact().len();
+        if size <= MAX_DATA_BYTES {
+            return all;
+        }
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let reason = "together the data of the items is over 64 KiB; each item's report has its own";
+        Value::Object(Object::from([("$omitted", Value::from(reason)), ("size", Value::from(size))]))
     }
 
     /// Every artifact of the items, by name; a later item's stands for an earlier one's of the same name.
@@ -125,4 +140,33 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
         Conclusion::Failed(SkillError { code: "ITEMS_FAILED".to_owned(), message })
     };
     conclude::conclude(draft, visit, conclusion)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_done_again_unless_it_succeeded_with_the_same_value() {
+        let result = |status| {
+            Arc::new(StepResult {
+                status,
+                summary: String::new(),
+                data: Value::Null,
+                artifacts: Value::Null,
+                report: None,
+                attempt: None,
+            })
+        };
+        let list = |values: &[u64]| values.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let mut before = Fan::of(list(&[1, 2, 3, 4]), 9, None);
+        while before.admit().is_some() {}
+        for (item, status) in
+            [(0, Status::Succeeded), (1, Status::Failed), (2, Status::Succeeded), (3, Status::Succeeded)]
+        {
+            before.settle(item, result(status));
+        }
+        let mut again = Fan::of(list(&[1, 2, 7]), 9, Some(&before));
+        assert_eq!([again.admit(), again.admit(), again.admit()], [Some(1), Some(2), None]);
+    }
 }

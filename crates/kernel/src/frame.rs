@@ -5,7 +5,9 @@
 use crate::{
     event::RunEnded,
     fan::Fan,
+    flow::Flow,
     ids::{AttemptId, FlowId, InterruptId, StepId, VisitId},
+    verify::Doubt,
 };
 use envoi_contract::{
     handoff::Status as HandoffStatus,
@@ -84,6 +86,8 @@ pub(crate) enum Kept {
     Items(Box<Fan>),
     /// The scope of the flow that it ran.
     Flow(String),
+    /// Nobody had said what became of its last attempt: it is not done again before somebody does.
+    Doubt(Arc<Doubt>),
 }
 
 /// The last settled visit of a step, as expressions see it.
@@ -135,10 +139,25 @@ impl Frame {
         self.last_handoff = Some(visit.clone());
     }
 
-    /// The last hand-off of any of these steps that was not skipped.
-    pub(crate) fn last_of(&self, steps: &[StepId]) -> Option<VisitId> {
-        let handed = steps.iter().filter_map(|step| self.steps.get(step)?.handed.as_ref());
-        handed.max_by_key(|(place, _)| *place).map(|(_, visit)| visit.clone())
+    /// The last hand-off of any of these steps of a graph that was not skipped.
+    pub(crate) fn last_of(&self, flow: &Flow, steps: &[StepId]) -> Option<VisitId> {
+        let mut seen = BTreeSet::new();
+        let mut left: Vec<&StepId> = steps.iter().collect();
+        let mut last: Option<&(u64, VisitId)> = None;
+        while let Some(step) = left.pop() {
+            if !seen.insert(step) {
+                continue;
+            }
+            let state = self.steps.get(step);
+            // One that was skipped leaves what it would have gone on from.
+            match state.and_then(|state| state.standing.as_ref()) {
+                Some(Standing::Skipped) => {
+                    left.extend(flow.step(step).into_iter().flat_map(|step| &step.needs))
+                }
+                _ => last = last.into_iter().chain(state.and_then(|state| state.handed.as_ref())).max(),
+            }
+        }
+        last.map(|(_, visit)| visit.clone())
     }
 
     /// How a step of a graph stands.

@@ -105,7 +105,10 @@ pub(crate) fn has_failed_before(flow: &Flow, frame: &Frame, step: &StepId) -> bo
 fn failure<'a>(flow: &Flow, frame: &'a Frame, step: &StepId) -> Option<&'a RunEnded> {
     let Some(Standing::Failed(end)) = frame.standing(step) else { return None };
     let mut needed = dependents(flow, step).peekable();
-    let in_hand = needed.peek().is_some() && needed.all(|step| step.join != Join::All);
+    // One that was itself not done has nothing in hand.
+    let takes_it =
+        |step: &Step| step.join != Join::All && !matches!(frame.standing(&step.id), Some(Standing::Skipped));
+    let in_hand = needed.peek().is_some() && needed.all(takes_it);
     (!in_hand).then_some(end)
 }
 
@@ -143,11 +146,18 @@ pub(crate) fn losers<'f>(
     candidates.into_iter().map(|step| &step.id).filter(|id| lost.contains(id)).collect()
 }
 
-/// The failed steps, and what hangs on them, are to be done again.
+/// The failed steps, and what hangs on them, are to be done again; but not what went on without them, and succeeded.
 pub(crate) fn take_up_failed(flow: &Flow, frame: &mut Frame) {
     let failed =
         flow.steps.iter().filter(|step| matches!(frame.standing(&step.id), Some(Standing::Failed(_))));
-    let again: BTreeSet<&StepId> = failed.flat_map(|step| descendants(flow, &step.id)).collect();
+    let stands =
+        |step: &&Step| step.join != Join::All && matches!(frame.standing(&step.id), Some(Standing::Passed));
+    let mut again: BTreeSet<&StepId> = BTreeSet::new();
+    for step in failed {
+        again.extend(closure(Some(step), |step| {
+            dependents(flow, &step.id).filter(|step| !stands(step)).collect()
+        }));
+    }
     frame.reset(&again);
     // A person who was to say where a step leads is not asked any more.
     frame.steps.values_mut().for_each(|state| state.held = false);

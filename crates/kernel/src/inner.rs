@@ -108,7 +108,12 @@ pub(crate) fn failed(draft: &mut Draft<'_>, scope: &str, end: RunEnded) -> Resul
     if !by_hint {
         return conclude::conclude(draft, &visit, Conclusion::Ended(error, end));
     }
-    let decided = conclude::failed_within(&draft.at(&visit)?, &error, end);
+    let at = draft.at(&visit)?;
+    let decided = if at.step.continue_on_error {
+        conclude::passed_over(&at, &error)
+    } else {
+        conclude::failed_within(&at, &error, end)
+    };
     conclude::close(draft, &visit, decided, None)
 }
 

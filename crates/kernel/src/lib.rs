@@ -56,6 +56,6 @@ pub use event::{Event, Record};
 pub use flow::Flow;
 pub use fork::{Cut, Fork};
 pub use input::{Input, Refusal, Wants};
-pub use run::{ReplayError, Run};
+pub use run::{Progress, ReplayError, Run};
 pub use settle::MAX_RERUNS;
 pub use status::Status;

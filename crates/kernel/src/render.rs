@@ -38,6 +38,9 @@ fn members(control: &Control, scope: &str) -> Object {
             Some((id.to_string(), step_value(state.last.as_deref()?, &started.run_base)))
         })
         .collect();
+    // What was given up before it began is as good as skipped.
+    let passed_by = frame.passed_by.iter().map(|id| (id.to_string(), skipped()));
+    let steps: Object = steps.into_iter().chain(passed_by).collect();
     let flow = frame.flow.as_ref().unwrap_or(&started.flow);
     let run: Object = [
         ("id".to_owned(), Value::from(started.run.as_str())),
@@ -179,6 +182,15 @@ impl<'a> Values<'a> {
     }
 }
 
+fn skipped() -> Value {
+    Value::Object(Object::from([
+        ("status", Value::from("skipped")),
+        ("summary", Value::from("")),
+        ("artifacts", Value::Object(Object::default())),
+        ("data", Value::Null),
+    ]))
+}
+
 fn step_value(result: &StepResult, run_base: &str) -> Value {
     let mut members = Object::default();
     let status = match result.status {
@@ -201,7 +213,7 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
 
 /// Data too large to stand in the journal is a reference, and cannot be used in an expression.
 fn is_reference(data: &Value) -> bool {
-    data.get("$artifact").is_some()
+    data.get("$artifact").is_some() || data.get("$omitted").is_some()
 }
 
 /// What the next attempt of `visit` is started with.
@@ -217,6 +229,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     let (verifies, plan) = open.and_then(|open| verify::next(open, step)).unzip();
     let budget = verify::budget_of_next(open, step);
     let item = values.item().map(|(index, item)| variables_of(index, item)).unwrap_or_default();
+    item.iter().try_for_each(|(_, text)| check_size(text))?;
     let mut env = environment(&values, draft.flow.env.iter().chain(inherited(draft, at)).chain(&step.env))?;
     env.extend(item);
     let command = command(&values, plan.unwrap_or(own), &mut env)?;
@@ -252,7 +265,8 @@ fn variables_of(index: u64, item: &Value) -> Vec<(String, String)> {
 /// the step that runs it goes on from.
 fn last_handoff(draft: &Draft<'_>, at: &At<'_>) -> Option<VisitId> {
     let frame = draft.frame(at);
-    let last = if at.flow.graph { frame.last_of(&at.step.needs) } else { frame.last_handoff.clone() };
+    let last =
+        if at.flow.graph { frame.last_of(at.flow, &at.step.needs) } else { frame.last_handoff.clone() };
     let from_the_caller = || {
         let caller = frame.caller.as_ref().filter(|_| at.step.needs.is_empty())?;
         last_handoff(draft, &draft.at(caller).ok()?)

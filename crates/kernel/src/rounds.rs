@@ -126,7 +126,7 @@ pub(crate) fn mark(
     };
     let named = data.and_then(|data| data.get("goals_reached")).and_then(Value::as_array).unwrap_or_default();
     let named = named.iter().filter_map(Value::as_str).map(|goal| goal.trim().to_owned());
-    let own = if at.scope.is_empty() { at.step.marks.as_slice() } else { &[] };
+    let own = if at.scope.is_empty() && at.item.is_none() { at.step.marks.as_slice() } else { &[] };
     let mut reached: Vec<String> = Vec::new();
     let mut unknown: Vec<String> = Vec::new();
     for goal in own.iter().cloned().chain(named) {
@@ -144,7 +144,9 @@ pub(crate) fn mark(
 /// What follows at the end of a round: while goals are open, the run does not go on from it.
 pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
     let (Some(plan), Some(goals)) = (&draft.flow.goals, &draft.control.goals) else { return decided };
-    let ends = at.scope.is_empty() && *at.id() == plan.to && decided.end.is_none() && !decided.past_rounds;
+    // An item of the last step ends no round: the step does, when all its items are over.
+    let last = at.scope.is_empty() && at.item.is_none() && *at.id() == plan.to;
+    let ends = last && decided.end.is_none() && !decided.past_rounds;
     let open = goals.remaining();
     if !ends || open.is_empty() || decided.course != route::onward(at) {
         return decided;

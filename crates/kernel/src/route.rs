@@ -294,6 +294,6 @@ pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), String>
     loop_bound(draft).map_or(Ok(()), |reached| Err(reached.reason))
 }
 
-fn loop_bound(draft: &Draft<'_>) -> Option<bounds::Reached> {
+pub(crate) fn loop_bound(draft: &Draft<'_>) -> Option<bounds::Reached> {
     bounds::for_a_loop_back(&draft.flow.limits, &draft.control.raised, &draft.control.ledger)
 }

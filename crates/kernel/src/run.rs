@@ -34,6 +34,17 @@ pub struct Run {
     by_step: BTreeMap<String, Ledger>,
 }
 
+/// See [`Run::progress`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The values there are.
+    pub items: usize,
+    /// Those that are done or have failed, also what a visit that takes up another one keeps of it.
+    pub over: usize,
+    /// Those of them that have failed.
+    pub failed: usize,
+}
+
 /// A journal that is not this run's, or a snapshot that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
@@ -213,6 +224,13 @@ impl Run {
     pub fn attempt(&self, id: &AttemptId) -> Option<&Arc<AttemptStarted>> {
         let open = self.control.open.get(&id.visit).and_then(|visit| visit.plan.as_ref());
         open.filter(|plan| plan.attempt == *id).or_else(|| self.control.ending.get(id))
+    }
+
+    /// How far an open visit that is done for each of several values has come; `None` for any other.
+    #[must_use]
+    pub fn progress(&self, visit: &VisitId) -> Option<Progress> {
+        let fan = self.control.open.get(visit)?.fan.as_ref()?;
+        Some(Progress { items: fan.items.len(), over: fan.results.len(), failed: fan.failed().count() })
     }
 
     /// Questions that are open, oldest first.

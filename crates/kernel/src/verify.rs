@@ -120,6 +120,15 @@ pub(crate) fn follow(
     ask(draft, visit, &also, &settled.outcome, stderr)
 }
 
+/// The run went on before anybody had said what became of an attempt: that is asked again, before its step is done again.
+pub(crate) fn ask_again(draft: &mut Draft<'_>, visit: &VisitId, doubt: &Doubt) -> Result<(), Refusal> {
+    let question = format!(
+        "Attempt `{}` was started and nobody knows whether it finished. Run it again, or fail?",
+        doubt.attempt
+    );
+    conclude::raise(draft, visit, About::InDoubt, question, doubt.evidence.clone())
+}
+
 /// A verification that cannot even be started, because its templates cannot be filled in, says nothing either. False if the
 /// next attempt of `visit` is none.
 pub(crate) fn cannot_start(

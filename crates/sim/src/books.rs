@@ -30,6 +30,16 @@ pub(crate) struct Books {
     pub(crate) replayed: Run,
     pub(crate) started: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     settled: BTreeSet<AttemptId>,
+    live: BTreeSet<AttemptId>,
+    /// Attempts that were given up, and those of them that nobody has told to be over.
+    pub(crate) given_up: BTreeSet<AttemptId>,
+    ending: BTreeSet<AttemptId>,
+    /// By visit: how many items it has, and how many of them may be open at once.
+    fans: BTreeMap<VisitId, (usize, usize)>,
+    /// Items of which an attempt has begun and that have no hand-off, by their visit.
+    open_items: BTreeMap<VisitId, BTreeSet<u64>>,
+    pub(crate) items: u64,
+    pub(crate) inner: u64,
     handoffs: BTreeSet<VisitId>,
     llm_calls: u64,
     wall_time_ms: u64,
@@ -67,6 +77,13 @@ impl Books {
             replayed: Run::new(Arc::clone(flow)),
             started: BTreeMap::new(),
             settled: BTreeSet::new(),
+            live: BTreeSet::new(),
+            given_up: BTreeSet::new(),
+            ending: BTreeSet::new(),
+            fans: BTreeMap::new(),
+            open_items: BTreeMap::new(),
+            items: 0,
+            inner: 0,
             handoffs: BTreeSet::new(),
             llm_calls: 0,
             wall_time_ms: 0,
@@ -94,6 +111,7 @@ impl Books {
     pub(crate) fn enter(&mut self, records: &[Record]) -> Result<(), Violation> {
         for record in records {
             self.check(&record.event)?;
+            self.side_by_side(&record.event)?;
             self.question(record)?;
             self.replayed
                 .apply(record)
@@ -128,11 +146,68 @@ impl Books {
             }
             Event::RunEnded(_) => {
                 self.over = true;
-                self.asked.clear();
+                let left = self.asked.keys().next();
+                holds(left.is_none(), "a run that is over asks nothing", || {
+                    format!("{}: {left:?}", self.id)
+                })?;
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Nothing begins beside what was given up and is not over, and no more items than may be at once.
+    fn side_by_side(&mut self, event: &Event) -> Result<(), Violation> {
+        match event {
+            Event::AttemptStarted(started) => {
+                let beside = self.ending.first();
+                let id = &self.id;
+                holds(beside.is_none(), "nothing begins beside what was given up", || {
+                    format!("{id}: {} beside {beside:?}", started.attempt)
+                })?;
+                self.live.insert(started.attempt.clone());
+                self.item(&started.attempt.visit)?;
+            }
+            Event::AttemptSettled(settled) => {
+                let (live, ending) =
+                    (self.live.remove(&settled.attempt), self.ending.remove(&settled.attempt));
+                let told = (!settled.late, settled.given_up) == (live, ending);
+                holds(told, "a result is late unless its attempt is live", || settled.attempt.to_string())?;
+            }
+            Event::FlowEntered(_) => self.inner = self.inner.saturating_add(1),
+            Event::FannedOut(event) => {
+                self.fans.insert(event.visit.clone(), (event.items.len(), event.width));
+            }
+            Event::HandoffWritten(written) => {
+                let left = self.live.iter().find(|attempt| attempt.visit == written.visit).cloned();
+                if let Some(attempt) = left {
+                    self.live.remove(&attempt);
+                    self.ending.insert(attempt.clone());
+                    self.given_up.insert(attempt);
+                }
+                if let Some(item) = written.visit.item() {
+                    self.items = self.items.saturating_add(1);
+                    self.open_items.entry(written.visit.whole()).or_default().remove(&item);
+                }
+            }
+            Event::RunEnded(_) => {
+                let idle = self.live.is_empty() && self.ending.is_empty();
+                holds(idle, "nothing of a run that is over is live", || self.id.to_string())?;
+                self.open_items.clear();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, visit: &VisitId) -> Result<(), Violation> {
+        let Some(item) = visit.item() else { return Ok(()) };
+        let (items, width) = self.fans.get(&visit.whole()).copied().unwrap_or_default();
+        let open = self.open_items.entry(visit.whole()).or_default();
+        open.insert(item);
+        let known = usize::try_from(item).is_ok_and(|item| item < items);
+        let within = known && open.len() <= width;
+        holds(within, "no more items are open than may be", || format!("{visit}: {open:?} of {width}"))
     }
 
     /// Each question is put once and has one end; what counts came in time, and nobody counts twice.
@@ -218,7 +293,7 @@ impl Books {
             && below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms)
             && self.leaves_room(started.reserved.unwrap_or_default());
         holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))?;
-        let step = self.replayed.flow().step(&attempt.visit.step);
+        let step = self.replayed.step(&attempt.visit);
         let own = started.verifies.is_none();
         let budget = step.map(|step| step.budget).filter(|budget| own && *budget != Budget::default());
         holds(started.reserved == budget, "a budget is reserved before a start", || {
@@ -257,7 +332,7 @@ impl Books {
         holds(known, "an attempt settles once, after its start", || format!("{}: {attempt}", self.id))?;
         if matches!(settled.outcome, Outcome::InDoubt { .. }) {
             self.in_doubt = self.in_doubt.saturating_add(1);
-            let step = self.replayed.flow().step(&attempt.visit.step);
+            let step = self.replayed.step(&attempt.visit);
             let policy = step.map(|step| &step.on_in_doubt);
             let verifies = self.started.get(attempt).is_some_and(|started| started.verifies.is_some());
             if matches!(policy, Some(InDoubtPolicy::Verify(_))) && !verifies {
@@ -349,6 +424,7 @@ fn told(event: &Event) -> String {
         Event::InterruptRaised(raised) => format!("{name} {} {:?}", raised.visit, raised.about),
         Event::InterruptAnswered(answered) => format!("{name} {:?}", answered.choice),
         Event::RunReopened(reopened) => format!("{name} {}", reopened.step),
+        Event::RunForked(forked) => format!("{name} {} {}", forked.from, forked.step),
         Event::RunEnded(ended) => format!("{name} {:?} {}", ended.status, ended.terminal_reason),
         _ => name.to_owned(),
     }

@@ -3,14 +3,14 @@
 use crate::dice::Dice;
 use envoi_kernel::{
     Flow,
-    flow::{Budget, CommandPlan, InDoubtPolicy, Template},
+    flow::{Budget, CommandPlan, InDoubtPolicy, StepKind, Template},
     ledger::Cost,
 };
 
 /// Gives some steps a budget, at times too small for what their command uses, at times more than the run has; and lets the
 /// doubt about some be settled by a command, which ends like any other: saying yes, no, or nothing.
 pub(crate) fn into(flow: &mut Flow, dice: &mut Dice) {
-    for step in flow.steps.iter_mut().filter(|step| step.asks().is_none()) {
+    for step in flow.steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Run(_))) {
         if dice.permille(250) {
             let llm_calls = dice.permille(600).then(|| dice.below(5));
             let cost = dice.permille(600).then(|| format!("0.{}", dice.below(10)));

@@ -88,6 +88,6 @@ pub(crate) fn said(
 ) -> Option<Ask> {
     let raised = books.replayed.interrupts().next().filter(|_| planned.answered)?;
     let refused = refusals.get(&raised.interrupt).copied().unwrap_or(0);
-    let choice = plan.choice(&planned.id, raised, refused);
+    let choice = plan.choice(&planned.id, raised, books.replayed.step(&raised.visit), refused);
     Some(Ask::Answer(Box::new(questions::answer(&books.replayed, raised, choice, who))))
 }

@@ -74,6 +74,9 @@ pub(crate) struct Tally {
     pub(crate) votes: u64,
     pub(crate) expired: u64,
     pub(crate) snapshots: u64,
+    pub(crate) given_up: u64,
+    pub(crate) items: u64,
+    pub(crate) inner: u64,
 }
 
 /// How a world ended.
@@ -89,6 +92,7 @@ pub(crate) struct RunEnd {
     pub(crate) in_doubt: u64,
     pub(crate) timed: bool,
     pub(crate) cancelled: bool,
+    pub(crate) parallel: bool,
 }
 
 /// Something that can happen now.
@@ -468,8 +472,9 @@ impl<'p> Driver<'p> {
             Effect::Ensure(job) => self.ensure(instance, *job),
             Effect::Cancel(run, attempt) => {
                 self.note(format!("{run}: {attempt} is asked to end"));
-                let wanted = self.books.get(&run).is_some_and(|books| books.cancelled);
-                holds(wanted, "only a cancellation ends an attempt", || format!("{run}: {attempt}"))?;
+                let wanted = |books: &Books| books.cancelled || books.given_up.contains(&attempt);
+                let wanted = self.books.get(&run).is_some_and(wanted);
+                holds(wanted, "only what is cancelled or given up is ended", || format!("{run}: {attempt}"))?;
                 self.outside.cancel(&(run.clone(), attempt.clone()), self.now.get());
                 instance.cancelled.insert((run, attempt));
                 Ok(())

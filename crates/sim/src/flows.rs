@@ -5,6 +5,7 @@
 
 use crate::dice::Dice;
 use envoi_flow::Loaded;
+use std::collections::BTreeMap;
 
 /// Names of steps, in listed order.
 const STEPS: [&str; 6] = ["plan", "build", "critic", "review", "sign", "report"];
@@ -21,20 +22,84 @@ pub(crate) struct Sample {
 /// A flow of one to six steps; `None` if the reader took none of the texts that were tried.
 pub(crate) fn sample(dice: &mut Dice) -> Option<Sample> {
     let plain = "flow: plain\nsteps:\n  - id: plan\n    run: [work]\n".to_owned();
+    let parts = parts(dice);
     let mut texts = (0..TRIES).map(|_| text(dice)).chain([plain]);
     texts.find_map(|text| {
-        let loaded = envoi_flow::load("flow.yaml", &text).ok()?;
+        let loaded = envoi_flow::load_with("flow.yaml", &text, &parts).ok()?;
         Some(Sample { text, loaded })
     })
+}
+
+/// The flows that a sample may run as a part of itself: one of them runs the other.
+fn parts(dice: &mut Dice) -> BTreeMap<String, String> {
+    let mut part = |name: &str, middle: &str| {
+        let asks = dice.word(&["", "  - id: sure\n    ask: Go on?\n"]);
+        let needs = dice.word(&["", "    needs: first\n", "    needs: [first]\n    join: any\n"]);
+        let on_in_doubt = dice.word(&["ask", "rerun", "fail"]);
+        let text = format!(
+            "flow: {name}\nsteps:\n  - id: first\n    run: [work]\n    on_in_doubt: {on_in_doubt}\n{asks}{middle}\
+             \x20 - id: last\n    run: [work]\n{needs}",
+        );
+        (format!("{name}.yaml"), text)
+    };
+    [part("inner", ""), part("outer", "  - id: within\n    flow: ./inner.yaml\n")].into()
 }
 
 fn text(dice: &mut Dice) -> String {
     let count = dice.index(STEPS.len()).saturating_add(1);
     let mut text = format!("flow: sample-{}\n{}steps:\n", dice.below(1000), limits(dice));
+    if dice.permille(400) {
+        text.push_str(&graph(dice, count));
+        return text;
+    }
     for (place, id) in STEPS.iter().take(count).enumerate() {
         text.push_str(&step(dice, place, id, count));
     }
     text
+}
+
+/// The steps of a graph: what each of them needs is listed before it.
+fn graph(dice: &mut Dice, count: usize) -> String {
+    let mut all: Vec<Vec<&str>> = Vec::new();
+    for place in 0..count {
+        all.push(STEPS.iter().take(place).filter(|_| dice.permille(400)).copied().collect());
+    }
+    let mut text = String::new();
+    for (id, needs) in STEPS.iter().zip(&all) {
+        let mut lines = vec![format!("id: {id}"), work(dice)];
+        if !needs.is_empty() {
+            lines.push(format!("needs: [{}]", needs.join(", ")));
+            let joins = ["all", "all", "settled", "any", "any", "{ quorum: 1 }", "{ quorum: 2 }"];
+            lines.push(format!("join: {}", dice.word(&joins)));
+        }
+        if dice.permille(150) {
+            lines.push(format!("if: ${{{{ {} }}}}", dice.word(&["always()", "failure()", "success()"])));
+        }
+        let is_run = lines.iter().any(|line| line.starts_with("run"));
+        if let Some(back) = dice.pick(needs).filter(|_| is_run && dice.permille(250)) {
+            lines.push(format!(
+                "routing: {{ kind: microloop, loop_to: {back}, success_values: [VERIFIED], max_iterations: {}, \
+                 on_exhausted: {} }}",
+                dice.below(3),
+                dice.word(&["ask", "fail", "proceed"]),
+            ));
+        }
+        text.push_str(&format!("  - {}\n", lines.join("\n    ")));
+    }
+    text
+}
+
+/// What a step does: a command, once or for each of some items, or a flow.
+fn work(dice: &mut Dice) -> String {
+    let run = "run: [work]\n    on_in_doubt: ";
+    let policy = dice.word(&["ask", "rerun", "fail"]);
+    match dice.below(10) {
+        0 => "flow: ./inner.yaml".to_owned(),
+        1 => "flow: ./outer.yaml".to_owned(),
+        2 => format!("for_each: [a, b, c]\n    max_parallel: 2\n    {run}{policy}"),
+        3 => "for_each: [a, b]\n    flow: ./inner.yaml".to_owned(),
+        _ => format!("{run}{policy}"),
+    }
 }
 
 /// Attempts are always bounded, so that loops within loops end in a time that a test can wait for.
@@ -54,6 +119,10 @@ fn limits(dice: &mut Dice) -> String {
 
 fn step(dice: &mut Dice, place: usize, id: &str, count: usize) -> String {
     let mut lines = vec![format!("id: {id}")];
+    if dice.permille(120) {
+        let work = work(dice);
+        return format!("  - id: {id}\n    {work}\n");
+    }
     lines.push(dice.word(&["run: [work]", "run: work", "run: [work, '${{ run.id }}']"]).to_owned());
     if dice.permille(150) {
         lines.push(format!("skill: {id}-skill"));
@@ -128,13 +197,28 @@ mod tests {
         let mut seen = String::new();
         for _ in 0..300 {
             let text = text(&mut dice);
-            if envoi_flow::load("flow.yaml", &text).is_ok() {
+            if envoi_flow::load_with("flow.yaml", &text, &parts(&mut dice)).is_ok() {
                 accepted += 1;
                 seen.push_str(&text);
             }
         }
         assert!(accepted > 150, "{accepted} of 300");
-        for part in ["microloop", "branch", "next:", "skill:", "if:", "retry:", "cost_usd", "envelope"] {
+        let parts = [
+            "microloop",
+            "branch",
+            "next:",
+            "skill:",
+            "if:",
+            "retry:",
+            "cost_usd",
+            "envelope",
+            "needs:",
+            "join: any",
+            "quorum",
+            "for_each",
+            "outer.yaml",
+        ];
+        for part in parts {
             assert!(seen.contains(part), "{part}");
         }
     }

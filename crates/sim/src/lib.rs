@@ -53,6 +53,12 @@ pub struct Report {
     pub expired: u64,
     /// Runs that were loaded from a snapshot.
     pub snapshots: u64,
+    /// Attempts that were ended because the run does without them.
+    pub given_up: u64,
+    /// Hand-offs of items.
+    pub items: u64,
+    /// Flows that were entered as a part of a run.
+    pub inner: u64,
 }
 
 /// A broken promise, and how to see it again.
@@ -112,15 +118,24 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.votes = report.votes.saturating_add(end.tally.votes);
     report.expired = report.expired.saturating_add(end.tally.expired);
     report.snapshots = report.snapshots.saturating_add(end.tally.snapshots);
+    report.given_up = report.given_up.saturating_add(end.tally.given_up);
+    report.items = report.items.saturating_add(end.tally.items);
+    report.inner = report.inner.saturating_add(end.tally.inner);
     Ok(end)
 }
 
-/// A run that nobody cancelled, of which nothing was in doubt and no question could lapse, went the same way in both worlds, event by event.
+/// A run that nobody cancelled, of which nothing was in doubt or side by side and no question could lapse, went the same way in both worlds, event by event.
 fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
     for (id, run) in &end.runs {
         let Some(expected) = calm.runs.get(id) else { continue };
         // Who is faster, somebody who answers or the hour of the question, differs between worlds.
-        if run.in_doubt > 0 || run.timed || expected.timed || run.cancelled || expected.cancelled {
+        if run.parallel
+            || run.in_doubt > 0
+            || run.timed
+            || expected.timed
+            || run.cancelled
+            || expected.cancelled
+        {
             continue;
         }
         let differs = expected.story.iter().zip(&run.story).position(|(a, b)| a != b);

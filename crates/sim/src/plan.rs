@@ -11,6 +11,7 @@ use envoi_journal::PinnedFlow;
 use envoi_kernel::{
     Flow, Run,
     event::{About, Choice, InterruptRaised},
+    flow::Step,
     ids::{Principal, RunId},
     input::Start,
 };
@@ -51,7 +52,13 @@ impl Plan {
     }
 
     /// What a person says, after having been refused `refusals` times. Follows from the question, not from its time.
-    pub(crate) fn choice(&self, run: &RunId, raised: &InterruptRaised, refusals: usize) -> Choice {
+    pub(crate) fn choice(
+        &self,
+        run: &RunId,
+        raised: &InterruptRaised,
+        step: Option<&Step>,
+        refusals: usize,
+    ) -> Choice {
         let visit = raised.visit.to_string();
         let mut dice = Dice::of(self.seed, &["choice", run.as_str(), &visit]);
         match raised.about {
@@ -62,8 +69,7 @@ impl Plan {
             About::Ask => {
                 let clarifies = raised.kind() == InterruptKind::Clarification;
                 let yes = if clarifies { Choice::Respond } else { Choice::Approve };
-                let loops = self.run(run).and_then(|planned| planned.flow.step(&raised.visit.step));
-                let loops = loops.is_some_and(|step| step.routing.loop_to.is_some());
+                let loops = step.is_some_and(|step| step.routing.loop_to.is_some());
                 let picked = *dice.pick(&[yes, yes, yes, Choice::Again, Choice::Deny]).unwrap_or(&yes);
                 if picked == Choice::Again && (!loops || refusals > 0) { yes } else { picked }
             }
@@ -99,6 +105,12 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
 }
 
 impl Planned {
+    /// Whether several things of it may happen side by side: who is first then differs between worlds.
+    pub(crate) fn is_parallel(&self) -> bool {
+        let parallel = |flow: &Flow| flow.graph || flow.steps.iter().any(|step| step.for_each.is_some());
+        parallel(&self.flow) || self.flow.flows.values().any(|flow| parallel(flow))
+    }
+
     pub(crate) fn fresh(&self) -> Run {
         Run::new(Arc::clone(&self.flow))
     }

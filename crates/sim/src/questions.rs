@@ -25,15 +25,36 @@ pub(crate) fn into(flow: &mut Flow, dice: &mut Dice) {
     let ids: Vec<StepId> = flow.steps.iter().map(|step| step.id.clone()).collect();
     for place in 0..ids.len() {
         let asks = dice.permille(250);
-        if let Some(step) = flow.steps.get_mut(place).filter(|_| asks) {
-            ask(step, dice, &ids, place);
+        // In a graph all ways lead back, to what comes before.
+        let before = before(flow, place);
+        let (to, back) = match flow.graph {
+            true => (before.as_slice(), before.as_slice()),
+            false => (ids.as_slice(), ids.get(..=place).unwrap_or_default()),
+        };
+        let plain = |step: &&mut Step| matches!(step.kind, StepKind::Run(_)) && step.for_each.is_none();
+        if let Some(step) = flow.steps.get_mut(place).filter(|step| asks && plain(step)) {
+            ask(step, dice, to, back);
         }
     }
 }
 
-fn ask(step: &mut Step, dice: &mut Dice, ids: &[StepId], place: usize) {
+/// The steps that the one at this place waits for, at any distance; they are listed before it.
+fn before(flow: &Flow, place: usize) -> Vec<StepId> {
+    let mut found: Vec<StepId> = Vec::new();
+    let mut left: Vec<&StepId> = flow.steps.get(place).into_iter().flat_map(|step| &step.needs).collect();
+    while let Some(id) = left.pop() {
+        if !found.contains(id) {
+            found.push(id.clone());
+            left.extend(flow.step(id).into_iter().flat_map(|step| &step.needs));
+        }
+    }
+    found
+}
+
+/// Lets a step ask; a denial may lead `to` these, an answer `back` to those.
+fn ask(step: &mut Step, dice: &mut Dice, to: &[StepId], back: &[StepId]) {
     use InterruptKind::{AgentReview, Checkpoint, Clarification, Confirmation};
-    let any = |dice: &mut Dice| dice.pick(ids).cloned();
+    let any = |dice: &mut Dice| dice.pick(to).cloned();
     let on_deny = if dice.permille(400) { any(dice) } else { None };
     let on_expire = match dice.below(3) {
         0 => Overdue::Fail,
@@ -50,9 +71,8 @@ fn ask(step: &mut Step, dice: &mut Dice, ids: &[StepId], place: usize) {
         not_by_starter: dice.permille(300),
         quorum: u32::try_from(dice.between(1, 3)).unwrap_or(1),
     };
-    let earlier = ids.get(..=place).unwrap_or_default();
     step.routing = RoutingPlan {
-        loop_to: if dice.permille(400) { dice.pick(earlier).cloned() } else { None },
+        loop_to: if dice.permille(400) { dice.pick(back).cloned() } else { None },
         next: step.routing.next.take(),
         max_iterations: dice.below(3),
         ..RoutingPlan::default()

@@ -35,6 +35,9 @@ fn every_promise_holds_whatever_happens() {
         ("votes", sum(|report| report.votes)),
         ("expired", sum(|report| report.expired)),
         ("snapshots", sum(|report| report.snapshots)),
+        ("given up", sum(|report| report.given_up)),
+        ("items", sum(|report| report.items)),
+        ("inner flows", sum(|report| report.inner)),
     ];
     println!("{reached:?}");
     for (what, count) in reached {

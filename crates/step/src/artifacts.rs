@@ -56,6 +56,13 @@ pub(crate) struct PatternError {
     why: String,
 }
 
+/// Whether a path of the workspace is among those that a step with these patterns may hand over. A pattern that cannot be
+/// used matches nothing.
+#[must_use]
+pub fn is_artifact(patterns: &[String], path: &str) -> bool {
+    Watched::new(Path::new(""), patterns, &[]).is_ok_and(|watched| watched.globs.is_match(path))
+}
+
 impl<'a> Watched<'a> {
     /// `never` names folders in which nothing matches; one that is not there counts for nothing.
     pub(crate) fn new(
@@ -289,9 +296,23 @@ impl io::Read for Source {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoCopy, Watched, changes, copy};
+    use super::{NoCopy, Watched, changes, copy, is_artifact};
     use crate::{dir::AttemptDir, mask::Secrets};
     use std::fs;
+
+    #[test]
+    fn a_path_is_an_artifact_if_a_pattern_matches_it() {
+        for (patterns, path, expected) in [
+            (&["*.md"][..], "notes.md", true),
+            (&["*.md"], "sub/notes.md", false),
+            (&["a", "./sub/**"], "sub/deep/notes.md", true),
+            (&["../*"], "notes.md", false),
+            (&[], "notes.md", false),
+        ] {
+            let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+            assert_eq!(is_artifact(&patterns, path), expected, "{patterns:?} {path}");
+        }
+    }
 
     #[test]
     fn a_file_that_no_handoff_can_name_is_left_out_and_said_to_be() {

@@ -30,6 +30,7 @@ mod supervisor;
 mod text;
 
 pub use ansi::without_escapes;
+pub use artifacts::is_artifact;
 pub use cancel::{Cancelled, cancel};
 pub use dir::{AttemptDir, LockFile, wait_until_free};
 pub use launch::{Launcher, SpawnError, Supervisor};

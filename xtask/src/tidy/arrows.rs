@@ -17,6 +17,7 @@ const ALL: &[&str] = &[
     "envoi-step",
     "envoi-notify",
     "envoi-engine",
+    "envoi-server",
     "envoi-sim",
     "envoi",
 ];
@@ -32,6 +33,8 @@ const BELOW_SIM: &[&str] = &[
     "envoi-notify",
     "envoi-engine",
 ];
+const BELOW_SERVER: &[&str] =
+    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-engine"];
 const BELOW_CLI: &[&str] = &[
     "envoi-contract",
     "envoi-kernel",
@@ -40,6 +43,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-step",
     "envoi-notify",
     "envoi-engine",
+    "envoi-server",
     "envoi-sim",
 ];
 
@@ -53,13 +57,15 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
+    // Another way in; it and the simulation do not know each other.
+    Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },
     Row { name: "envoi-sim", uses: BELOW_SIM, tests_use: &[] },
     Row { name: "envoi", uses: BELOW_CLI, tests_use: &[] },
     Row { name: "envoi-testkit", uses: ALL, tests_use: &[] },
     // Measures the library as well as the binary; nothing depends on it.
     Row { name: "envoi-bench", uses: BELOW_CLI, tests_use: &[] },
-    // Writes the schemas; loads the flows that stand in the documentation.
-    Row { name: "xtask", uses: &["envoi-contract"], tests_use: &["envoi-flow"] },
+    // Writes the schemas and the OpenAPI document; loads the flows that stand in the documentation.
+    Row { name: "xtask", uses: &["envoi-contract", "envoi-server"], tests_use: &["envoi-flow"] },
 ];
 
 /// Outside crates with one home: only `homes` may use them.
@@ -79,11 +85,16 @@ const HOMES: &[Home] = &[
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
-    Home { dependency: "ureq", homes: &["envoi-notify"], why: "only `notify` knows HTTP" },
-    Home { dependency: "tokio", homes: &[], why: "nothing here is asynchronous yet" },
-    Home { dependency: "hyper", homes: &[], why: "only `notify` knows HTTP, and has a client" },
-    Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP, and has a client" },
-    Home { dependency: "axum", homes: &[], why: "nothing here answers HTTP yet" },
+    // The tests of the whole binary are clients of its server.
+    Home {
+        dependency: "ureq",
+        homes: &["envoi-notify", "envoi"],
+        why: "only `notify` knows HTTP as a client",
+    },
+    Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
+    Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
+    Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
+    Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP as a client, and has one" },
 ];
 
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
@@ -200,6 +211,8 @@ mod tests {
     #[test]
     fn sql_yaml_and_http_have_one_home() {
         assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` knows HTTP"));
+        assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
+        assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
         assert!(found("envoi-engine", &["rusqlite"], &[]).contains("only `journal` knows SQL"));
         assert!(found("envoi", &[], &["saphyr-parser"]).contains("only `flow` knows YAML"));

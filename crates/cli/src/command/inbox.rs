@@ -116,6 +116,7 @@ pub(crate) fn as_json(row: &InboxRow, now: Timestamp) -> serde_json::Value {
         "run": row.run.as_str(),
         "about": row.about,
         "kind": row.kind.word(),
+        "scope": row.visit.scope,
         "step": row.visit.step.as_str(),
         "visit": row.visit.visit,
         "question": row.question,

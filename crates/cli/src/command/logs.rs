@@ -7,7 +7,9 @@ use crate::{
     failure::Failure,
     home::Home,
     live::columns::{Charset, shown},
-    output, select,
+    output,
+    place::Place,
+    select,
 };
 use envoi_kernel::{Event, Record, ids::AttemptId};
 use std::{
@@ -17,15 +19,15 @@ use std::{
 };
 
 /// What is to be printed, and how.
-pub(crate) struct View<'a> {
-    /// Only this step.
-    pub(crate) step: Option<&'a str>,
+pub(crate) struct View {
+    /// Only what belongs there.
+    pub(crate) place: Option<Place>,
     /// Only stderr.
     pub(crate) stderr: bool,
     pub(crate) json: bool,
 }
 
-pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View<'_>, follow: bool) -> Result<u8, Failure> {
+pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View, follow: bool) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     if follow {
@@ -51,11 +53,11 @@ fn read(path: &Path) -> Result<String, Failure> {
     }
 }
 
-impl View<'_> {
+impl View {
     /// The attempt that began with this record, if its output is wanted.
     fn started<'r>(&self, record: &'r Record) -> Option<&'r AttemptId> {
         let Event::AttemptStarted(started) = &record.event else { return None };
-        let is_wanted = self.step.is_none_or(|step| step == started.attempt.visit.step.as_str());
+        let is_wanted = self.place.as_ref().is_none_or(|place| place.has_attempt(&started.attempt));
         is_wanted.then_some(&started.attempt)
     }
 

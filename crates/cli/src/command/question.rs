@@ -174,7 +174,12 @@ impl Asked {
             format!("{} different people have to approve (so far: {so_far})", plan.quorum)
         });
         let starter = self.run.started().filter(|_| plan.not_by_starter);
-        let other = starter.map(|started| format!("anybody but {}, who started the run", started.by.actor));
+        let forked = self.run.forked().map(|forked| &forked.by.actor);
+        let other = starter.map(|started| {
+            let forked = forked.filter(|by| **by != started.by.actor);
+            let forked = forked.map_or_else(String::new, |by| format!(", and {by}, who forked it"));
+            format!("anybody but {}, who started the run{forked}", started.by.actor)
+        });
         match (several, other) {
             (Some(several), Some(other)) => Some(format!("{several}; {other}")),
             (several, other) => several.or(other),
@@ -309,7 +314,11 @@ impl Asked {
         if let Some(leads) = preview::silence(&self.run, raised) {
             writeln!(text, "{:<10} {leads}", "no answer")?;
         }
-        writeln!(text, "\nanswer: {}", crate::narrate::how_to_answer(&self.row.run, raised))
+        writeln!(
+            text,
+            "\nanswer: {}",
+            crate::narrate::how_to_answer(&self.row.run, raised, self.run.interrupts().count() == 1)
+        )
     }
 
     fn json(&self, reader: &Reader) -> Result<String, Failure> {

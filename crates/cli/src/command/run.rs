@@ -31,15 +31,15 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     })?;
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
     let store = home.open()?;
-    let run = RunId::new(home::random_id("run_")?).map_err(Failure::store)?;
+    let run = new_id()?;
     let request = Request::Start(Box::new(StartRequest {
         run: run.clone(),
         flow_name: path.to_string_lossy().into_owned(),
         flow_text: text,
         flow_parts: loaded.parts.clone(),
         inputs: given,
-        workspace: workspace_use(args),
-        yes_to: yes_to(args)?,
+        workspace: workspace_use(args.copy, args.share_workspace),
+        yes_to: yes_to(&args.yes_to)?,
         by: home::principal(),
         caller: home::caller(&loaded.flow, &flow_dir),
     }));
@@ -113,16 +113,21 @@ fn inputs_file(path: &Path) -> Result<Object, Failure> {
 }
 
 /// Whether the flow has such steps, and whether they can be said yes to, is the engine's to check.
-fn yes_to(args: &RunArgs) -> Result<Vec<StepId>, Failure> {
-    let named = args.yes_to.iter().map(|name| StepId::new(name.as_str()));
+pub(crate) fn yes_to(names: &[String]) -> Result<Vec<StepId>, Failure> {
+    let named = names.iter().map(|name| StepId::new(name.as_str()));
     named.collect::<Result<_, _>>().map_err(|error| {
         Failure::new(BAD_INPUT, "YES_TO_INVALID", error.to_string())
             .hint("`--yes-to` takes the id of a step that asks")
     })
 }
 
-fn workspace_use(args: &RunArgs) -> WorkspaceUse {
-    match (args.copy, args.share_workspace) {
+/// An id for a new run.
+pub(crate) fn new_id() -> Result<RunId, Failure> {
+    RunId::new(home::random_id("run_")?).map_err(Failure::store)
+}
+
+pub(crate) fn workspace_use(copy: bool, share: bool) -> WorkspaceUse {
+    match (copy, share) {
         (true, _) => WorkspaceUse::Copy,
         (_, true) => WorkspaceUse::Shared,
         _ => WorkspaceUse::Alone,

@@ -20,14 +20,19 @@ pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Fail
 }
 
 fn as_cells(row: &RunRow) -> Vec<String> {
+    let others = match row.live_attempts {
+        0 | 1 => String::new(),
+        several => format!(", {several} attempts"),
+    };
     let in_doubt = if row.in_doubt > 0 { " (in doubt)" } else { "" };
     vec![
         row.run.to_string(),
         row.flow.to_string(),
         format!("{}{in_doubt}", row.status().word()),
-        row.step.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         row.started_at.to_string(),
-        row.actor.clone(),
+        row.actor.clone()
+            + &row.forked_from.as_ref().map_or_else(String::new, |from| format!(" (fork of {from})")),
     ]
 }
 
@@ -48,6 +53,8 @@ fn as_json(row: &RunRow) -> serde_json::Value {
         "live_attempts": row.live_attempts,
         "open_interrupts": row.open_interrupts,
         "terminal_reason": row.ended.as_ref().map(|ended| ended.terminal_reason.clone()),
+        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
+        "root": row.root.as_ref().map(ToString::to_string),
         "reason": row.ended.as_ref().map(|ended| ended.reason.clone()),
     })
 }

@@ -2,20 +2,27 @@
 
 mod accounts;
 mod notices;
+mod visits;
 
 use super::question;
 use crate::{
+    conversation::open,
     diff,
     failure::{BAD_INPUT, Failure},
     home::Home,
     narrate::{head, how_to_answer, plain, seconds},
-    output, select,
+    output,
+    place::Place,
+    select,
 };
 use envoi_engine::load_run;
 use envoi_journal::{Found, Reader};
-use envoi_kernel::{Event, Record, Run, Status, ids::RunId, ids::StepId};
+use envoi_kernel::{
+    Event, Record, Run, Status,
+    ids::{RunId, VisitId},
+};
 use serde_json::json;
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 /// What is to be shown.
 pub(crate) enum View {
@@ -64,12 +71,48 @@ fn events(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     lines.collect::<Result<_, _>>().map_err(Failure::store)
 }
 
-fn handoff(reader: &Reader, id: &RunId, step: &str) -> Result<String, Failure> {
-    let none =
-        |why: String| Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", why).hint("`envoi show` lists the steps");
-    let step = StepId::new(step).map_err(|error| none(error.to_string()))?;
-    let bytes = reader.handoff(id, &step, None).map_err(|error| none(error.to_string()))?;
-    String::from_utf8(bytes).map_err(Failure::store)
+/// The newest hand-off there. A step stands for itself, not for its items, and one of the run's own flow before those of
+/// inner flows; of several places otherwise, one has to be named.
+fn handoff(reader: &Reader, id: &RunId, place: &str) -> Result<String, Failure> {
+    let hint = |failure: Failure| failure.hint("`envoi show` lists the visits");
+    let named = Place::new(place);
+    let rows = reader.handoffs(id).map_err(Failure::store)?;
+    let mut found: Vec<VisitId> =
+        rows.into_iter().map(|row| row.visit).filter(|visit| named.names(visit)).collect();
+    let all: BTreeSet<VisitId> = found.iter().cloned().collect();
+    found.retain(|visit| visit.item().is_none() || !all.contains(&visit.whole()));
+    if found.iter().any(|visit| visit.scope.is_empty()) {
+        found.retain(|visit| visit.scope.is_empty());
+    }
+    let places: BTreeSet<String> = found.iter().map(place_of).collect();
+    match found.pop() {
+        Some(_) if places.len() > 1 => {
+            let places = places.into_iter().collect::<Vec<_>>().join(", ");
+            let message = format!("`{place}` stands for several: {places}");
+            Err(hint(Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message)))
+        }
+        Some(visit) => {
+            let bytes = reader.handoff_of(id, &visit).map_err(Failure::store)?;
+            String::from_utf8(bytes).map_err(Failure::store)
+        }
+        None => {
+            let message = format!("there is no hand-off of `{place}`");
+            Err(hint(Failure::new(BAD_INPUT, "HANDOFF_NOT_FOUND", message)))
+        }
+    }
+}
+
+/// Where a visit is, whichever time it is: the visits of inner flows are left out, the items are not.
+fn place_of(visit: &VisitId) -> String {
+    let mut place = String::new();
+    let mut segments = visit.scope.split('.').filter(|segment| !segment.is_empty());
+    while let Some(segment) = segments.next() {
+        place = place + segment + ".";
+        if segment.parse::<u64>().is_err() {
+            segments.next();
+        }
+    }
+    place + visit.step.as_str()
 }
 
 fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
@@ -88,20 +131,31 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     for reopening in crate::reopening::all(&records(reader, id)?) {
         say(format_args!("reopened   {}", reopening.told()))?;
     }
+    if let Some(forked) = run.forked() {
+        say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
+    }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
+    for (name, attempt) in
+        ["running  "].into_iter().chain(core::iter::repeat("         ")).zip(run.wants().attempts)
+    {
+        say(format_args!("{name}  {attempt}"))?;
+    }
     text.push('\n');
     text.push_str(&accounts::tables(&run));
+    text.push_str(&accounts::of_family(&run));
     text.push('\n');
-    text.push_str(&output::table(&step_rows(&records(reader, id)?)));
-    for record in &records(reader, id)? {
+    let records = records(reader, id)?;
+    text.push_str(&visits::table(&run, &records));
+    for record in &records {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         for warning in &settled.warnings {
             writeln!(text, "\nwarning: {}: {warning}", settled.attempt).map_err(Failure::store)?;
         }
     }
-    for raised in run.interrupts() {
-        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised))
+    let is_alone = run.interrupts().count() == 1;
+    for raised in open(&run) {
+        write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised, is_alone))
             .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
             let told = head(&plain(value));
@@ -142,41 +196,6 @@ pub(crate) fn used(run: &Run) -> String {
     )
 }
 
-/// One row a visit that has a hand-off, and one for what is live.
-fn step_rows(records: &[Record]) -> Vec<Vec<String>> {
-    let header = ["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec();
-    let mut rows = vec![header];
-    let mut attempts: std::collections::BTreeMap<String, (u32, bool)> = std::collections::BTreeMap::new();
-    for record in records {
-        match &record.event {
-            Event::AttemptStarted(started) => {
-                attempts.insert(started.attempt.visit.to_string(), (started.attempt.attempt, true));
-            }
-            Event::HandoffWritten(written) => {
-                let visit = written.visit.to_string();
-                let (count, _) = attempts.remove(&visit).unwrap_or_default();
-                let handoff = &written.handoff;
-                let summary = handoff.error.as_deref().unwrap_or(&handoff.summary);
-                rows.push(vec![
-                    visit,
-                    handoff.status.word().to_owned(),
-                    count.to_string(),
-                    seconds(handoff.duration_ms),
-                    handoff.routing_signal.decision.orchestrator_word().to_owned(),
-                    head(summary),
-                ]);
-            }
-            _ => {}
-        }
-    }
-    for (visit, (count, _)) in attempts {
-        rows.push(
-            [visit, "open".to_owned(), count.to_string(), "-".into(), "-".into(), String::new()].to_vec(),
-        );
-    }
-    rows
-}
-
 fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let run = load_run(reader, id)?;
     let all = records(reader, id)?;
@@ -184,6 +203,7 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
     let deliveries = reader.deliveries(id).map_err(Failure::store)?;
+    let is_alone = run.interrupts().count() == 1;
     let mut value = json!({
         "run": id.as_str(),
         "flow": row.flow.as_str(),
@@ -193,19 +213,23 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
         "terminal_reason": ended.map(|ended| ended.terminal_reason.clone()),
         "reason": ended.map(|ended| ended.reason.clone()),
         "workspace": row.workspace,
+        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
+        "root": row.root.as_ref().map(ToString::to_string),
         "started_at": row.started_at.to_string(),
         "reopened": crate::reopening::all(&all).map(|reopening| json!({
             "at": reopening.record.at.to_string(), "by": reopening.event.by.actor, "steps": reopening.steps,
         })).collect::<Vec<_>>(),
         "updated_at": row.updated_at.to_string(),
         "handoffs": handoffs.iter().map(|row| json!({
-            "step": row.visit.step.as_str(), "visit": row.visit.visit, "status": row.status, "at": row.at.to_string(),
+            "id": row.visit.to_string(), "scope": row.visit.scope, "step": row.visit.step.as_str(), "visit": row.visit.visit,
+            "status": row.status, "at": row.at.to_string(),
             "summary": row.summary,
         })).collect::<Vec<_>>(),
+        "running": run.wants().attempts.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "notices": notices::as_json(&deliveries),
-        "questions": run.interrupts().map(|raised| json!({
+        "questions": open(&run).into_iter().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
-            "question": raised.question, "answer": how_to_answer(id, raised),
+            "question": raised.question, "answer": how_to_answer(id, raised, is_alone),
             "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });

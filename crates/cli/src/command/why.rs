@@ -1,11 +1,19 @@
 //! `envoi why`: the decisions of a run, one after the other, with the rows of the table that did not fire.
 
-use crate::{diff, failure::Failure, home::Home, narrate::plain, output, select};
+use crate::{
+    diff,
+    failure::Failure,
+    home::Home,
+    narrate::{flow_of, goals, items, plain, stopping},
+    output,
+    place::Place,
+    select,
+};
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Event, Record,
-    event::{Course, Done, InterruptAnswered, Routed},
-    ids::StepId,
+    event::{Course, Done, InterruptAnswered, Routed, StepsGivenUp},
+    ids::{StepId, VisitId},
 };
 use serde_json::json;
 use std::fmt::Write as _;
@@ -14,7 +22,9 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
     let records = reader.records(&id, 0, None).map_err(Failure::store)?;
-    let told: Vec<&Record> = records.iter().filter(|record| concerns(&record.event, step)).collect();
+    let place = step.map(Place::new);
+    let told: Vec<&Record> =
+        records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
     let text = if home.json {
         let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
@@ -24,15 +34,24 @@ pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<
     output::data(&text).map(|()| 0)
 }
 
-fn concerns(event: &Event, step: Option<&str>) -> bool {
-    let Some(step) = step else { return true };
-    let is = |id: &StepId| id.as_str() == step;
+fn concerns(event: &Event, place: Option<&Place>) -> bool {
+    let Some(place) = place else { return true };
+    let of_step = |scope: &str, step: &StepId| {
+        place.names(&VisitId { scope: scope.to_owned(), step: step.clone(), visit: 1 })
+    };
     match event {
-        Event::Routed(routed) => is(&routed.visit.step),
-        Event::AttemptSettled(settled) => is(&settled.attempt.visit.step),
-        Event::TimerSet(timer) => is(&timer.visit.step),
-        Event::InterruptRaised(raised) => is(&raised.visit.step),
-        Event::RunReopened(reopened) => is(&reopened.step),
+        Event::Routed(routed) => place.has_visit(&routed.visit),
+        Event::AttemptSettled(settled) => place.has_attempt(&settled.attempt),
+        Event::TimerSet(timer) => place.has_visit(&timer.visit),
+        Event::InterruptRaised(raised) => place.has_visit(&raised.visit),
+        Event::FannedOut(fanned) => place.has_visit(&fanned.visit),
+        Event::FlowEntered(entered) => place.has_visit(&entered.visit),
+        Event::GoalsReached(reached) => place.has_visit(&reached.visit),
+        Event::StepsGivenUp(given) => {
+            given.steps.iter().chain([&given.by]).any(|step| of_step(&given.scope, step))
+        }
+        Event::RunReopened(reopened) => of_step("", &reopened.step),
+        Event::RunForked(forked) => of_step("", &forked.step),
         _ => false,
     }
 }
@@ -41,6 +60,14 @@ fn concerns(event: &Event, step: Option<&str>) -> bool {
 fn as_text(record: &Record, records: &[Record]) -> String {
     match &record.event {
         Event::Routed(routed) => decision(routed),
+        Event::StepsGivenUp(given) => format!("{}\n", without(given)),
+        Event::FannedOut(fanned) => format!("{}  {}\n", fanned.visit, items(fanned)),
+        Event::FlowEntered(entered) => format!("{}  {}\n", entered.visit, flow_of(entered)),
+        Event::RunStopping(end) => format!("{}\n", stopping(end)),
+        Event::GoalsReached(reached) => format!("{}  {}\n", reached.visit, goals(&reached.goals)),
+        Event::AttemptSettled(settled) if settled.given_up => {
+            format!("{}  ended: it had been given up\n", settled.attempt)
+        }
         Event::AttemptSettled(settled) if !settled.ok => {
             let error = settled.error.as_ref();
             let why = error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
@@ -65,11 +92,22 @@ fn as_text(record: &Record, records: &[Record]) -> String {
                 .unwrap_or_default();
             format!("reopened {told} at {}{why}\n", record.at)
         }
+        Event::RunForked(forked) => {
+            let why = forked.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            let by = &forked.by.actor;
+            format!("forked from {} at {} by {by} at {}{why}\n", forked.from, forked.step, record.at)
+        }
         Event::RunEnded(ended) => {
             format!("{} ({}): {}\n", ended.status.word(), ended.terminal_reason, ended.reason)
         }
         _ => String::new(),
     }
+}
+
+fn without(given: &StepsGivenUp) -> String {
+    let steps = given.steps.iter().map(StepId::as_str).collect::<Vec<_>>().join(", ");
+    let dot = if given.scope.is_empty() { "" } else { "." };
+    format!("{}{dot}{}  goes on without {steps}", given.scope, given.by)
 }
 
 fn decision(routed: &Routed) -> String {
@@ -102,7 +140,7 @@ fn course(course: &Course) -> String {
         Course::Done(Done::Passed) => "done".to_owned(),
         Course::Done(Done::Skipped) => "not to be done".to_owned(),
         Course::Done(Done::Failed) => "failed".to_owned(),
-        Course::Gathered => "one item of several".to_owned(),
+        Course::Gathered => "one of several items".to_owned(),
         Course::Complete => "the end".to_owned(),
         Course::Hold => "waits for a person".to_owned(),
         Course::Stop => "stops".to_owned(),
@@ -121,6 +159,25 @@ fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
         Event::RunEnded(ended) => json!({
             "event": "run_ended", "at": record.at.to_string(), "status": ended.status.word(),
             "terminal_reason": ended.terminal_reason, "reason": ended.reason,
+        }),
+        Event::StepsGivenUp(given) => json!({
+            "event": "steps_given_up", "at": record.at.to_string(), "scope": given.scope, "by": given.by.as_str(),
+            "steps": given.steps.iter().map(StepId::as_str).collect::<Vec<_>>(),
+        }),
+        Event::FannedOut(fanned) => json!({
+            "event": "fanned_out", "at": record.at.to_string(), "visit": fanned.visit.to_string(),
+            "items": fanned.items.len(), "max_parallel": fanned.width,
+        }),
+        Event::FlowEntered(entered) => json!({
+            "event": "flow_entered", "at": record.at.to_string(), "visit": entered.visit.to_string(),
+            "flow": entered.flow.as_str(), "resumes": entered.resumes,
+        }),
+        Event::RunStopping(end) => json!({
+            "event": "run_stopping", "at": record.at.to_string(), "status": end.status.word(),
+            "terminal_reason": end.terminal_reason, "reason": end.reason,
+        }),
+        Event::AttemptSettled(settled) if settled.given_up => json!({
+            "event": "attempt_given_up", "at": record.at.to_string(), "attempt": settled.attempt.to_string(),
         }),
         Event::AttemptSettled(settled) if !settled.ok => json!({
             "event": "attempt_failed", "at": record.at.to_string(), "attempt": settled.attempt.to_string(),
@@ -143,6 +200,10 @@ fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
         Event::RunReopened(reopened) => json!({
             "event": "reopened", "at": record.at.to_string(), "step": reopened.step.as_str(), "by": reopened.by.actor,
             "why": reopened.why, "steps": crate::reopening::of(records, record.seq).map(|reopening| reopening.steps),
+        }),
+        Event::RunForked(forked) => json!({
+            "event": "forked", "at": record.at.to_string(), "from": forked.from.as_str(), "step": forked.step.as_str(),
+            "by": forked.by.actor, "why": forked.why,
         }),
         _ => return None,
     })

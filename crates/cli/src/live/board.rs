@@ -3,11 +3,17 @@
 //! Pure: time comes in with each look ([`super::frame`]), the last line of output is given from outside. What the run has
 //! used, what it asks and how it stands is the kernel's own [`Run`], lived through with the same records.
 
-use super::rounds::Rounds;
+use super::level::{Level, Parts};
+pub(crate) use super::level::{State, StepView};
+use super::shape;
+use crate::conversation;
 use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Record, Run, Status,
-    event::{About, AttemptSettled, Change, Course, HandoffWritten, InterruptRaised, Outcome, Routed},
+    event::{
+        About, AttemptSettled, Change, Course, Done, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
+        Routed, StepsGivenUp,
+    },
     ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -15,90 +21,28 @@ use std::{collections::BTreeMap, sync::Arc};
 /// See the module.
 pub(crate) struct Board {
     run: Run,
-    pub(crate) steps: Vec<StepView>,
-    pub(crate) rounds: Rounds,
+    /// The steps of the run's own flow, with all that is part of them.
+    pub(crate) level: Level,
     /// Files that the run's steps handed over, with what was done to them last.
     pub(crate) files: BTreeMap<String, Change>,
     /// The visit that closed last, and what it said.
     pub(crate) last: Option<(VisitId, String)>,
     began: Option<Timestamp>,
     cancelling: bool,
+    stopping: bool,
     next: Seq,
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StepView {
-    pub(crate) id: StepId,
-    pub(crate) state: State,
-    /// The newest visit; 0 before the first.
-    pub(crate) visit: u32,
-    /// Its newest attempt; 0 before the first.
-    pub(crate) attempt: u32,
-    /// Tries that a visit may have.
-    pub(crate) tries: u32,
-    /// When the newest attempt began.
-    pub(crate) began: Timestamp,
-    /// How long the newest visit, or its failed attempt, took.
-    pub(crate) took_ms: u64,
-    /// The summary of the newest visit, or why its attempt failed.
-    pub(crate) told: String,
-    /// The last line of output of a live attempt.
-    pub(crate) output: String,
-    /// The open question about it.
-    pub(crate) question: Option<(InterruptId, String)>,
-}
-
-/// Where a step stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// The run has not come to it.
-    Waiting,
-    /// Its turn has come; it waits for a free slot.
-    Ready,
-    Running,
-    /// Its last attempt failed; the next one begins then.
-    Retry {
-        due: Timestamp,
-    },
-    /// A person has to say how it goes on.
-    Asked,
-    /// Nobody knows how its last attempt ended.
-    InDoubt,
-    Done,
-    Failed,
-    Skipped,
-}
-
-impl State {
-    /// Whether it should stay in view when not all can.
-    pub(crate) fn matters(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Done | Self::Skipped)
-    }
 }
 
 impl Board {
     pub(crate) fn new(flow: &Arc<Flow>) -> Self {
-        let step = |step: &envoi_kernel::flow::Step| StepView {
-            id: step.id.clone(),
-            state: State::Waiting,
-            visit: 0,
-            attempt: 0,
-            tries: step.retry.attempts,
-            began: Timestamp::from_millis(0),
-            took_ms: 0,
-            told: String::new(),
-            output: String::new(),
-            question: None,
-        };
         Self {
             run: Run::new(Arc::clone(flow)),
-            steps: flow.steps.iter().map(step).collect(),
-            rounds: Rounds::of(flow),
+            level: Level::of(flow, ""),
             files: BTreeMap::new(),
             last: None,
             began: None,
             cancelling: false,
+            stopping: false,
             next: 0,
         }
     }
@@ -120,6 +64,7 @@ impl Board {
     pub(crate) fn status(&self) -> &'static str {
         match self.run.status() {
             Status::Running if self.cancelling => "cancelling",
+            Status::Running if self.stopping => "stopping",
             status => status.word(),
         }
     }
@@ -136,13 +81,13 @@ impl Board {
     }
 
     /// Questions to a person, oldest first.
-    pub(crate) fn questions(&self) -> impl Iterator<Item = &InterruptRaised> {
-        self.run.interrupts()
+    pub(crate) fn questions(&self) -> Vec<&InterruptRaised> {
+        conversation::open(&self.run)
     }
 
     /// `line` is what `attempt` wrote last.
     pub(crate) fn output(&mut self, attempt: &AttemptId, line: String) {
-        if let Some(step) = self.step(&attempt.visit) {
+        if let Some(step) = self.level.find(&attempt.visit) {
             step.output = line;
         }
     }
@@ -156,45 +101,87 @@ impl Board {
         self.next = record.seq.saturating_add(1);
         self.began = self.began.or(Some(record.at));
         self.take(record);
-        for visit in self.run.wants().ready {
-            if let Some(step) = self.step(&visit) {
+        let wants = self.run.wants();
+        for visit in &wants.ready {
+            if let Some(step) = self.level.find(visit) {
                 step.state = State::Ready;
                 step.attempt = if step.visit == visit.visit { step.attempt } else { 0 };
                 step.visit = visit.visit;
             }
         }
+        self.level.ending(&wants.ending);
     }
 
     fn take(&mut self, record: &Record) {
         match &record.event {
+            Event::StepsGivenUp(given) => self.given_up(given),
+            Event::FannedOut(fanned) => {
+                if let Some(step) = self.level.find(&fanned.visit) {
+                    step.begin(&fanned.visit, record.at, Parts::Items(BTreeMap::new()));
+                }
+            }
+            Event::FlowEntered(entered) => self.flow_entered(entered, record.at),
+            // What follows from it closes the visit, but for one whose hand-off stands already.
+            Event::FlowReturned(returned) => {
+                if let Some(step) = self.level.find(&returned.visit) {
+                    step.state = State::Done;
+                }
+            }
             Event::AttemptStarted(started) => {
                 self.started(&started.attempt, record.at, started.iteration);
             }
             Event::AttemptSettled(settled) if !settled.late => self.settled(settled),
             Event::TimerSet(timer) => {
-                if let Some(step) = self.step(&timer.visit) {
+                if let Some(step) = self.level.find(&timer.visit) {
                     step.state = State::Retry { due: timer.due };
                 }
             }
             Event::Routed(routed) => self.routed(routed),
-            Event::HandoffWritten(written) => self.handed_over(written),
+            Event::HandoffWritten(written) => self.handed_over(written, record.at),
             Event::InterruptRaised(raised) => self.asked(raised),
             Event::InterruptAnswered(answered) => self.closed(&answered.interrupt),
             Event::InterruptCancelled(cancelled) => self.closed(&cancelled.interrupt),
             Event::CancelRequested(_) => self.cancelling = true,
+            Event::RunStopping(_) => self.stopping = true,
+            Event::RunForked(_) => (self.began, self.cancelling) = (Some(record.at), false),
             _ => {}
         }
     }
 
-    fn step(&mut self, visit: &VisitId) -> Option<&mut StepView> {
-        self.steps.iter_mut().find(|step| step.id == visit.step)
+    /// Steps that nobody waits for any more; those that were under way get a hand-off as well.
+    fn given_up(&mut self, given: &StepsGivenUp) {
+        let Some(level) = self.level.within(&given.scope) else { return };
+        let steps = level.steps.iter_mut().filter(|step| given.steps.contains(&step.id));
+        steps.filter(|step| step.state == State::Waiting).for_each(|step| step.state = State::Skipped);
+    }
+
+    fn flow_entered(&mut self, entered: &FlowEntered, at: Timestamp) {
+        let Some(flow) = self.run.flow().flows.get(&entered.flow).cloned() else { return };
+        let scope = entered.visit.inside();
+        let Some(step) = self.level.find(&entered.visit) else { return };
+        let before = core::mem::take(&mut step.parts);
+        let mut level = Level::of(&flow, &scope);
+        // What the visit before had finished is not done again.
+        if let (true, Parts::Flow(before)) = (entered.resumes, before) {
+            let kept = before.steps.into_iter().map(|step| (step.id.clone(), step));
+            let mut kept: BTreeMap<StepId, StepView> =
+                kept.filter(|(_, step)| step.state == State::Done).collect();
+            for step in &mut level.steps {
+                if let Some(before) = kept.remove(&step.id) {
+                    *step = StepView { scope: scope.clone(), ..before };
+                }
+            }
+        }
+        step.begin(&entered.visit, at, Parts::Flow(Box::new(level)));
     }
 
     fn started(&mut self, attempt: &AttemptId, at: Timestamp, iteration: u64) {
-        if let Some(place) = self.flow().position(&attempt.visit.step) {
-            self.rounds.started(place, iteration);
+        if let Some(level) = self.level.within(attempt.visit.frame())
+            && let Some(place) = level.flow.position(&attempt.visit.step)
+        {
+            level.rounds.started(place, iteration);
         }
-        let Some(step) = self.step(&attempt.visit) else { return };
+        let Some(step) = self.level.find(&attempt.visit) else { return };
         step.state = State::Running;
         step.visit = attempt.visit.visit;
         step.attempt = attempt.attempt;
@@ -209,7 +196,7 @@ impl Board {
         for file in &settled.files {
             self.files.insert(file.path.clone(), file.change);
         }
-        let Some(step) = self.step(&settled.attempt.visit) else { return };
+        let Some(step) = self.level.find(&settled.attempt.visit) else { return };
         step.took_ms = settled.duration_ms;
         step.output.clear();
         step.state = match settled.outcome {
@@ -223,27 +210,47 @@ impl Board {
     }
 
     fn routed(&mut self, routed: &Routed) {
-        let from = self.flow().position(&routed.visit.step);
+        self.failed_by_hint(routed);
+        let Some(level) = self.level.within(routed.visit.frame()) else { return };
+        let from = level.flow.position(&routed.visit.step);
         let (to, back) = match &routed.course {
-            Course::Enter(step) => (self.flow().position(step), false),
-            Course::LoopBack(step) => (self.flow().position(step), true),
+            Course::Enter(step) => (level.flow.position(step), false),
+            Course::LoopBack(step) | Course::Round(step) => (level.flow.position(step), true),
             _ => return,
         };
         let (Some(from), Some(to)) = (from, to) else { return };
         if back {
-            self.rounds.go_back(from, to);
-            let body = self.steps.iter_mut().take(from.saturating_add(1)).skip(to);
-            body.for_each(|step| step.state = State::Waiting);
+            let repeated = shape::repeated(&level.flow, from, to);
+            match routed.course {
+                Course::Round(_) => level.rounds.begin(&repeated),
+                _ => level.rounds.go_back(from, to),
+            }
+            let body = level.steps.iter_mut().enumerate().filter(|(at, _)| repeated.contains(at));
+            body.for_each(|(_, step)| step.reset());
         } else {
-            self.rounds.enter(from, to);
+            level.rounds.enter(from, to);
         }
     }
 
-    fn handed_over(&mut self, written: &HandoffWritten) {
+    /// A visit whose hand-off stands already, and whose text led into a flow that failed, gets no other.
+    fn failed_by_hint(&mut self, routed: &Routed) {
+        let is_failure = matches!(routed.course, Course::Stop | Course::Done(Done::Failed));
+        let step = self.level.find(&routed.visit).filter(|step| is_failure && step.state == State::Running);
+        if let Some(step) = step {
+            step.state = State::Failed;
+        }
+    }
+
+    fn handed_over(&mut self, written: &HandoffWritten, at: Timestamp) {
         let handoff = &written.handoff;
-        let told = handoff.error.as_ref().unwrap_or(&handoff.summary).clone();
-        self.last = Some((written.visit.clone(), told.clone()));
-        let Some(step) = self.step(&written.visit) else { return };
+        let told = match handoff.status {
+            HandoffStatus::Skipped => handoff.routing_signal.reason.clone(),
+            _ => handoff.error.as_ref().unwrap_or(&handoff.summary).clone(),
+        };
+        if written.visit.scope.is_empty() {
+            self.last = Some((written.visit.clone(), told.clone()));
+        }
+        let Some(step) = self.level.find(&written.visit) else { return };
         step.told = told;
         // What is routed back stands there as waiting already.
         if step.state != State::Waiting || handoff.status == HandoffStatus::Skipped {
@@ -254,24 +261,29 @@ impl Board {
             };
         }
         step.visit = written.visit.visit;
-        step.took_ms = handoff.duration_ms;
+        step.took_ms = match step.parts {
+            Parts::None => handoff.duration_ms,
+            // It had no attempt of its own.
+            Parts::Items(_) | Parts::Flow(_) => since(step.began, at),
+        };
     }
 
     fn asked(&mut self, raised: &InterruptRaised) {
         let state = if raised.about == About::InDoubt { State::InDoubt } else { State::Asked };
-        if let Some(step) = self.step(&raised.visit) {
+        if let Some(step) = self.level.find(&raised.visit) {
             step.state = state;
             step.question = Some((raised.interrupt.clone(), raised.question.clone()));
         }
     }
 
     fn closed(&mut self, interrupt: &InterruptId) {
-        let about = |step: &&mut StepView| step.question.as_ref().is_some_and(|(id, _)| id == interrupt);
-        if let Some(step) = self.steps.iter_mut().find(about) {
-            step.question = None;
-            // What the answer leads to follows; the visit that was asked about has its hand-off, or gets one.
-            step.state = if step.state == State::Asked { State::Done } else { step.state };
-        }
+        self.level.each(&mut |step| {
+            if step.question.as_ref().is_some_and(|(id, _)| id == interrupt) {
+                step.question = None;
+                // What the answer leads to follows; the visit that was asked about has its hand-off, or gets one.
+                step.state = if step.state == State::Asked { State::Done } else { step.state };
+            }
+        });
     }
 }
 

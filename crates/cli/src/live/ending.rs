@@ -27,8 +27,9 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
     if let Some(reason) = reason {
         say(Role::Bad, reason);
     }
+    let is_alone = board.questions().len() == 1;
     for raised in board.questions() {
-        question(&started.run, raised).iter().for_each(|line| say(Role::Warn, line));
+        question(&started.run, raised, is_alone).iter().for_each(|line| say(Role::Warn, line));
     }
     if let (Some((visit, told)), None) = (&board.last, reason) {
         let mut told = told.lines().map(str::trim_end).filter(|line| !line.is_empty());
@@ -59,7 +60,7 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
 }
 
 /// A question with what is known, and how it is answered.
-pub(crate) fn question(run: &RunId, raised: &InterruptRaised) -> Vec<String> {
+pub(crate) fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> Vec<String> {
     let mut lines: Vec<String> = raised.question.lines().map(str::to_owned).collect();
     for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
         let told = crate::narrate::head(&plain(value));
@@ -67,7 +68,7 @@ pub(crate) fn question(run: &RunId, raised: &InterruptRaised) -> Vec<String> {
             lines.push(format!("  {name}: {told}"));
         }
     }
-    lines.push(format!("  answer: {}", how_to_answer(run, raised)));
+    lines.push(format!("  answer: {}", how_to_answer(run, raised, is_alone)));
     lines
 }
 

@@ -5,18 +5,20 @@
 
 mod facts;
 mod fit;
+mod places;
 
 use super::{
     board::{Board, State, StepView},
     columns::{Charset, clip, shown, width},
+    level::Level,
     line::{Line, Role},
-    tree::{Node, Of, has_row, tree},
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::Status;
-use facts::{facts, mark};
+use facts::{facts, items, mark};
 pub(crate) use facts::{passing, took, used};
 use fit::{Row, fit};
+use places::{Place, Subject, places};
 
 /// What a picture is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +74,7 @@ pub(crate) fn head(board: &Board, now: Timestamp, look: Look) -> Line {
     let role = match status {
         "running" => Role::Busy,
         "succeeded" => Role::Good,
-        "waiting" | "cancelling" => Role::Warn,
+        "waiting" | "cancelling" | "stopping" => Role::Warn,
         _ => Role::Bad,
     };
     let title = board.flow().title.as_deref().unwrap_or_default();
@@ -85,25 +87,24 @@ pub(crate) fn head(board: &Board, now: Timestamp, look: Look) -> Line {
 }
 
 fn rows(board: &Board, now: Timestamp, look: Look) -> Vec<Row> {
-    let nodes = tree(board.steps.len(), &board.rounds.loops, look.charset, look.width < NARROW);
-    let name = name_width(board, &nodes, look.width);
-    let layout = Layout { board, now, look, name, nodes: &nodes };
-    nodes.iter().flat_map(|node| layout.rows_of(node)).collect()
+    let places = places(&board.level, "", look);
+    let name = name_width(&places, look.width);
+    let layout = Layout { board, now, look, name };
+    places.iter().flat_map(|place| layout.rows_of(place)).collect()
 }
 
 /// Columns up to the end of the names: as many as the longest needs, at most half of the line; of a short line, all but
 /// the duration.
-fn name_width(board: &Board, nodes: &[Node], columns: usize) -> usize {
-    let needed = |node: &Node| match node.of {
-        Of::Step(at) => {
-            let name = board.steps.get(at).map_or(0, |step| width(step.id.as_str()));
-            width(&node.branch).saturating_add(name).saturating_add(2)
+fn name_width(places: &[Place<'_>], columns: usize) -> usize {
+    let needed = |place: &Place<'_>| match &place.of {
+        Subject::Step { step, .. } => {
+            width(&place.branch).saturating_add(width(&step.name())).saturating_add(2)
         }
-        Of::Loop(_) => 0,
+        Subject::Loop { .. } => 0,
     };
     let most =
         if columns < NARROW { columns.saturating_sub(DURATION).saturating_sub(1) } else { columns / 2 };
-    nodes.iter().map(needed).max().unwrap_or(0).min(most)
+    places.iter().map(needed).max().unwrap_or(0).min(most)
 }
 
 struct Layout<'a> {
@@ -111,28 +112,25 @@ struct Layout<'a> {
     now: Timestamp,
     look: Look,
     name: usize,
-    nodes: &'a [Node],
 }
 
 impl Layout<'_> {
-    fn rows_of(&self, node: &Node) -> Vec<Row> {
-        match node.of {
-            Of::Loop(at) => self.loop_row(node, at).into_iter().collect(),
-            Of::Step(at) => {
-                self.board.steps.get(at).map(|step| self.step_rows(node, at, step)).unwrap_or_default()
-            }
+    fn rows_of(&self, place: &Place<'_>) -> Vec<Row> {
+        match &place.of {
+            Subject::Loop { level, at } => self.loop_row(place, level, *at).into_iter().collect(),
+            Subject::Step { step, round } => self.step_rows(place, step, round.clone()),
         }
     }
 
-    fn loop_row(&self, node: &Node, at: usize) -> Option<Row> {
-        let found = self.board.rounds.loops.get(at)?;
-        let closing = self.board.flow().steps.get(found.last)?;
+    fn loop_row(&self, place: &Place<'_>, level: &Level, at: usize) -> Option<Row> {
+        let found = level.rounds.loops.get(at)?;
+        let closing = level.flow.steps.get(found.last)?;
         let until = closing.routing.success_values.join("|");
         let sign = if self.look.charset == Charset::Unicode { "↺ " } else { "@ " };
-        let body = self.board.steps.iter().take(found.last.saturating_add(1)).skip(found.first);
-        let matters = body.clone().any(|step| step.state.matters());
+        let body = level.steps.iter().take(found.last.saturating_add(1)).skip(found.first);
+        let matters = body.clone().any(|step| step.stands().matters());
         let begun = body.clone().any(|step| step.visit > 0);
-        let mut line = Line::default().with(Role::Faint, node.branch.clone()).with(Role::Plain, sign);
+        let mut line = Line::default().with(Role::Faint, place.branch.clone()).with(Role::Plain, sign);
         line = line.with(if begun { Role::Plain } else { Role::Faint }, found.told());
         if !until.is_empty() {
             let until = shown(&format!("  until {} says {until}", closing.id), self.look.charset);
@@ -141,30 +139,41 @@ impl Layout<'_> {
         Some(Row { line, step: None, explains: matters })
     }
 
-    fn step_rows(&self, node: &Node, at: usize, step: &StepView) -> Vec<Row> {
+    fn step_rows(&self, place: &Place<'_>, step: &StepView, round: Option<String>) -> Vec<Row> {
         let charset = self.look.charset;
-        let (sign, role) = mark(step.state, charset);
-        let before = width(&node.branch).saturating_add(2);
+        let stands = step.stands();
+        let (sign, role) = mark(stands, charset);
+        let before = width(&place.branch).saturating_add(2);
         let room = self.name.saturating_sub(before).max(MIN_NAME);
-        let name_role = if step.state == State::Waiting { Role::Faint } else { Role::Plain };
+        let name_role = if stands == State::Waiting { Role::Faint } else { Role::Plain };
         let mut line = Line::default()
-            .with(Role::Faint, node.branch.clone())
+            .with(Role::Faint, place.branch.clone())
             .with(role, format!("{sign} "))
-            .with(name_role, clip(step.id.as_str(), room, charset))
+            .with(name_role, clip(&step.name(), room, charset))
             .filled_to(self.name)
             .with(Role::Plain, format!(" {:>DURATION$}", self.duration(step)));
-        for (role, fact) in facts(step, self.now, self.own_loop(at)) {
+        let progress = self.board.run().progress(&step.visit_id()).filter(|_| step.state == State::Running);
+        for part in progress.map(|progress| items(progress, step)).unwrap_or_default() {
+            let before = line.width();
+            line = line.with_room(Role::Plain, &part, usize::MAX, self.look.width);
+            if line.width() == before {
+                break;
+            }
+        }
+        for (role, fact) in facts(step, self.now, round) {
             line = line.with_room(role, &format!("  {fact}"), usize::MAX, self.look.width);
         }
-        let role = if step.state == State::Failed { Role::Bad } else { Role::Faint };
+        let role = if stands == State::Failed { Role::Bad } else { Role::Faint };
         line = line.with_room(role, &self.text(step), MIN_TEXT, self.look.width);
-        let mut rows = vec![Row { line, step: Some(step.state), explains: false }];
-        rows.extend(self.below(node, step));
+        // An item is part of what the row of its step says already.
+        let mut rows =
+            vec![Row { line, step: (!place.is_of_item).then_some(stands), explains: place.is_of_item }];
+        rows.extend(self.below(place, step));
         rows
     }
 
     /// What is written in a line of its own below a step: what it says just now, or what it asks.
-    fn below(&self, node: &Node, step: &StepView) -> Option<Row> {
+    fn below(&self, place: &Place<'_>, step: &StepView) -> Option<Row> {
         let (role, text) = match (&step.question, step.state) {
             (Some((_, question)), _) => (Role::Warn, question.as_str()),
             (None, State::Running) => (Role::Faint, step.output.as_str()),
@@ -175,13 +184,13 @@ impl Layout<'_> {
             return None;
         }
         let line =
-            Line::default().with(Role::Faint, node.stem.clone()).with(Role::Plain, "  ").with(role, text);
+            Line::default().with(Role::Faint, place.stem.clone()).with(Role::Plain, "  ").with(role, text);
         Some(Row { line, step: None, explains: true })
     }
 
     fn text(&self, step: &StepView) -> String {
-        let told = match step.state {
-            State::Running | State::Ready | State::Waiting => "",
+        let told = match step.stands() {
+            State::Running | State::Ready | State::Waiting | State::Ending => "",
             _ if step.question.is_some() => "",
             _ => step.told.as_str(),
         };
@@ -190,19 +199,12 @@ impl Layout<'_> {
     }
 
     fn duration(&self, step: &StepView) -> String {
-        match step.state {
-            State::Running => passing(super::board::since(step.began, self.now)),
+        match step.stands() {
             State::Waiting | State::Ready | State::Skipped => String::new(),
+            _ if step.state == State::Running => passing(super::board::since(step.began, self.now)),
+            State::Ending => passing(super::board::since(step.began, self.now)),
             _ => took(step.took_ms),
         }
-    }
-
-    /// The round of a loop that has no row of its own, told where it closes.
-    fn own_loop(&self, step: usize) -> Option<String> {
-        let mut loops = self.board.rounds.loops.iter().enumerate();
-        let (at, found) = loops.find(|(_, found)| found.last == step)?;
-        let begun = self.board.steps.get(step).is_some_and(|step| step.visit > 0);
-        (begun && !has_row(self.nodes, at)).then(|| found.told())
     }
 }
 

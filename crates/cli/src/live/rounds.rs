@@ -1,9 +1,11 @@
 //! The loops of a flow as a person sees them: which steps each one spans, and in which round it is.
 //!
-//! A loop spans the listed steps from the earliest one it can go back to, up to the step that closes it. The rule is the
-//! kernel's; what the journal says of an attempt's iteration overrules what is counted here.
+//! A loop spans the listed steps from the earliest one it can go back to, up to the step that closes it; in a graph, what
+//! lies between them. The rule is the kernel's; what the journal says of an attempt's iteration overrules what is counted here.
 
+use super::shape;
 use envoi_kernel::{Flow, flow::Step};
+use std::collections::BTreeSet;
 
 /// One loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub(crate) struct Loop {
     pub(crate) first: usize,
     /// Place of the step that closes it.
     pub(crate) last: usize,
+    /// Places of all its steps.
+    pub(crate) steps: BTreeSet<usize>,
     /// How often it has gone back since it was entered.
     pub(crate) iteration: u64,
     /// How often it may.
@@ -20,7 +24,7 @@ pub(crate) struct Loop {
 
 impl Loop {
     pub(crate) fn contains(&self, step: usize) -> bool {
-        (self.first..=self.last).contains(&step)
+        self.steps.contains(&step)
     }
 
     /// `loop 2 of 4`: this round, of all that may be.
@@ -33,15 +37,17 @@ impl Loop {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rounds {
     pub(crate) loops: Vec<Loop>,
+    graph: bool,
 }
 
 impl Rounds {
     pub(crate) fn of(flow: &Flow) -> Self {
         let closed_by = |(last, step): (usize, &Step)| {
-            let first = first_of(flow, step, last)?;
-            Some(Loop { first, last, iteration: 0, max_iterations: step.routing.max_iterations })
+            let steps = body(flow, step, last)?;
+            let first = *steps.first()?;
+            Some(Loop { first, last, steps, iteration: 0, max_iterations: step.routing.max_iterations })
         };
-        Self { loops: flow.steps.iter().enumerate().filter_map(closed_by).collect() }
+        Self { loops: flow.steps.iter().enumerate().filter_map(closed_by).collect(), graph: flow.graph }
     }
 
     /// The run went on from one step to another.
@@ -54,31 +60,44 @@ impl Rounds {
     pub(crate) fn go_back(&mut self, from: usize, to: usize) {
         let Some(outer) = self.loops.iter().find(|found| found.last == from).cloned() else { return };
         for found in &mut self.loops {
-            let nested = outer.contains(found.first) && outer.contains(found.last);
+            let nested = found.steps.is_subset(&outer.steps);
             if found.last == from {
                 found.iteration = found.iteration.saturating_add(1);
-            } else if nested && !found.contains(from) && found.last >= to {
+            } else if nested && !found.contains(from) && (self.graph || found.last >= to) {
                 found.iteration = 0;
             }
         }
     }
 
+    /// All of these steps are done anew, for goals that are open: so are the loops that they are part of.
+    pub(crate) fn begin(&mut self, steps: &BTreeSet<usize>) {
+        self.loops
+            .iter_mut()
+            .filter(|found| !found.steps.is_disjoint(steps))
+            .for_each(|found| found.iteration = 0);
+    }
+
     /// An attempt of this step was started in this iteration of its innermost loop.
     pub(crate) fn started(&mut self, step: usize, iteration: u64) {
         let around = self.loops.iter_mut().filter(|found| found.contains(step));
-        if let Some(innermost) = around.min_by_key(|found| found.last.saturating_sub(found.first)) {
+        if let Some(innermost) = around.min_by_key(|found| found.steps.len()) {
             innermost.iteration = iteration;
         }
     }
 }
 
-/// The earliest step that the text of `step`, the one at `last`, can send the run back to.
-fn first_of(flow: &Flow, step: &Step, last: usize) -> Option<usize> {
+/// The steps between those that the text of `step`, the one at `last`, can send the run back to, and itself.
+fn body(flow: &Flow, step: &Step, last: usize) -> Option<BTreeSet<usize>> {
     let routing = &step.routing;
     let waits = routing.declared && !routing.success_values.is_empty();
     let back = waits.then(|| routing.loop_to.as_ref().unwrap_or(&step.id));
     let targets = back.into_iter().chain(&routing.branches).filter_map(|target| flow.position(target));
-    targets.filter(|target| *target <= last).min()
+    let before = shape::ancestors(flow, last);
+    let bodies =
+        targets.filter(|target| before.contains(target)).map(|target| shape::repeated(flow, last, target));
+    bodies
+        .reduce(|all, more| all.union(&more).copied().collect())
+        .map(|all| all.intersection(&before).copied().collect())
 }
 
 #[cfg(test)]
@@ -91,9 +110,10 @@ mod tests {
             first: *first,
             last: *last,
             iteration: *iteration,
+            steps: (*first..=*last).collect(),
             max_iterations: 3,
         };
-        Rounds { loops: loops.iter().map(loop_of).collect() }
+        Rounds { loops: loops.iter().map(loop_of).collect(), graph: false }
     }
 
     fn iterations(rounds: &Rounds) -> Vec<u64> {
@@ -113,6 +133,13 @@ mod tests {
         assert_eq!(iterations(&rounds), [3, 2], "the journal knows better");
         rounds.enter(0, 1);
         assert_eq!(iterations(&rounds), [0, 2]);
+    }
+
+    #[test]
+    fn a_round_for_goals_begins_the_loops_within_it_anew() {
+        let mut rounds = rounds(&[(1, 2, 3), (2, 5, 1), (5, 5, 1)]);
+        rounds.begin(&(0..=4).collect());
+        assert_eq!(iterations(&rounds), [0, 0, 1]);
     }
 
     #[test]

@@ -1,26 +1,28 @@
 //! Runs to look at, for tests: a flow, played through the kernel itself, with a board that hears every record.
 
 use super::{
-    board::Board,
+    board::{Board, State},
     columns::Charset,
     frame::{Look, frame},
 };
+use crate::place;
 use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
 use envoi_kernel::{
-    Input, Run,
+    Input, Record, Run,
     event::{Change, FileChange, Outcome},
-    ids::{AttemptId, InterruptId, Principal, RunId, TimerId},
+    ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
 };
-use std::{fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 /// See the module.
 pub(crate) struct Play {
     run: Run,
     pub(crate) board: Board,
+    pub(crate) records: Vec<Record>,
     now: i64,
 }
 
@@ -35,8 +37,20 @@ fn by() -> Principal {
 impl Play {
     /// Its first attempt has just begun.
     pub(crate) fn of(flow: &str) -> Self {
-        let flow = Arc::new(envoi_flow::load("flow.yaml", flow).unwrap().flow);
-        let mut play = Self { run: Run::new(Arc::clone(&flow)), board: Board::new(&flow), now: 1_000_000 };
+        Self::of_parts(flow, &[])
+    }
+
+    /// A flow that names others.
+    pub(crate) fn of_parts(flow: &str, parts: &[(&str, &str)]) -> Self {
+        let parts: BTreeMap<String, String> =
+            parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let flow = Arc::new(envoi_flow::load_with("flow.yaml", flow, &parts).unwrap().flow);
+        let mut play = Self {
+            run: Run::new(Arc::clone(&flow)),
+            board: Board::new(&flow),
+            records: Vec::new(),
+            now: 1_000_000,
+        };
         play.decide(Input::Start(Box::new(Start {
             run: RunId::new("run_01m80gf6h0fmgtayzvm0vd1k9a").unwrap(),
             inputs: Object::default(),
@@ -67,7 +81,32 @@ impl Play {
             self.run.apply(record).unwrap();
             self.board.record(record);
         }
+        self.assert_in_view();
+        self.records.extend(records);
         self
+    }
+
+    /// Everything that is live, being ended or asked has a row that says so, and nothing else asks.
+    fn assert_in_view(&mut self) {
+        let wants = self.run.wants();
+        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
+        for attempt in &wants.attempts {
+            assert_eq!(stands(&attempt.visit), Some(State::Running), "{attempt}");
+        }
+        for attempt in &wants.ending {
+            let shown = core::iter::successors(Some(attempt.visit.clone()), place::whole);
+            assert_eq!(shown.last().and_then(|visit| stands(&visit)), Some(State::Ending), "{attempt}");
+        }
+        let open: Vec<InterruptId> = wants.interrupts;
+        self.board.level.each(&mut |step| {
+            let asks = step.question.as_ref();
+            assert!(asks.is_none_or(|(id, _)| open.contains(id)), "{} asks what is closed", step.name());
+        });
+        let mut stands = |visit: &VisitId| self.board.level.find(visit).map(|step| step.stands());
+        for raised in self.run.interrupts() {
+            let stands = stands(&raised.visit);
+            assert!(matches!(stands, Some(State::Asked | State::InDoubt)), "{}: {stands:?}", raised.visit);
+        }
     }
 
     pub(crate) fn attempt(&self) -> AttemptId {
@@ -76,6 +115,22 @@ impl Play {
 
     /// The live attempt ends after so long; the first file is one that it made.
     pub(crate) fn ends(&mut self, ms: u64, code: i32, text: &str, files: &[&str]) -> &mut Self {
+        self.end(self.attempt(), (ms, Outcome::Exited { code }), text, files)
+    }
+
+    /// This attempt has ended just now, so long after its start.
+    pub(crate) fn ended(&mut self, attempt: &str, ms: u64, code: i32, text: &str) -> &mut Self {
+        self.now -= i64::try_from(ms).unwrap();
+        self.end(AttemptId::parse(attempt).unwrap(), (ms, Outcome::Exited { code }), text, &[])
+    }
+
+    fn end(
+        &mut self,
+        attempt: AttemptId,
+        (ms, outcome): (u64, Outcome),
+        text: &str,
+        files: &[&str],
+    ) -> &mut Self {
         let started_at = self.now();
         self.wait(i64::try_from(ms).unwrap());
         let file = |path: &&str| FileChange {
@@ -85,8 +140,8 @@ impl Play {
             before: None,
         };
         let result = Box::new(AttemptResult {
-            attempt: self.attempt(),
-            outcome: Outcome::Exited { code },
+            attempt,
+            outcome,
             started_at,
             duration_ms: ms,
             text: text.to_owned(),
@@ -123,6 +178,26 @@ impl Play {
     pub(crate) fn writes(&mut self, line: &str) -> &mut Self {
         let attempt = self.attempt();
         self.board.output(&attempt, line.to_owned());
+        self
+    }
+
+    /// This attempt has written a line.
+    pub(crate) fn wrote(&mut self, attempt: &str, line: &str) -> &mut Self {
+        self.board.output(&AttemptId::parse(attempt).unwrap(), line.to_owned());
+        self
+    }
+
+    /// This attempt is in doubt.
+    pub(crate) fn doubts(&mut self, attempt: &str) -> &mut Self {
+        let attempt = AttemptId::parse(attempt).unwrap();
+        self.decide(Input::InDoubt { attempt, evidence: Value::Null, slot: slot() })
+    }
+
+    /// There is room for everything.
+    pub(crate) fn fills(&mut self) -> &mut Self {
+        while !self.run.wants().ready.is_empty() {
+            self.decide(Input::SlotFree(slot().unwrap()));
+        }
         self
     }
 

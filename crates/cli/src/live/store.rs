@@ -1,7 +1,7 @@
 //! All unfinished runs of a store in one picture. Only reads: it polls the journal, and never takes the engine's lock.
 
 use super::{
-    board::{Board, State},
+    board::{Board, State, StepView},
     columns::shown,
     frame::{Look, body, head, passing, took},
     line::{Line, Role},
@@ -136,16 +136,19 @@ impl StoreView {
 
 /// The step that matters most just now, for a run that has one line.
 fn now_doing(board: &Board, now: Timestamp, look: Look) -> Line {
-    let step = board.steps.iter().rev().find(|step| step.state.matters());
-    let Some(step) = step else { return Line::default() };
-    let told = match step.state {
+    let busy: Vec<&StepView> =
+        board.level.leaves().into_iter().rev().filter(|step| step.stands().matters()).collect();
+    let Some((step, others)) = busy.split_first() else { return Line::default() };
+    let told = match step.stands() {
         State::Running => format!("{} {}", step.id, passing(super::board::since(step.began, now))),
         State::Retry { due } => format!("{} next try in {}", step.id, passing(super::board::since(now, due))),
         State::Asked => format!("{} asks", step.id),
         State::InDoubt => format!("{} is in doubt", step.id),
         _ => step.id.to_string(),
     };
-    Line::plain(format!("  {told}")).with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
+    let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    Line::plain(format!("  {told}{others}"))
+        .with(Role::Faint, format!("  {}", shown(&step.output, look.charset)))
 }
 
 /// What is said of a run that has come to its end.

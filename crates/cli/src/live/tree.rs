@@ -22,16 +22,21 @@ pub(crate) enum Of {
 /// The tree of `steps` steps. Of loops that cross, the one that begins first is a branch. A narrow one spares columns.
 pub(crate) fn tree(steps: usize, loops: &[Loop], charset: Charset, is_narrow: bool) -> Vec<Node> {
     let mut nodes = Vec::new();
-    let signs = match (charset, is_narrow) {
-        (Charset::Unicode, false) => ["├─ ", "└─ ", "│  ", "   "],
-        (Charset::Unicode, true) => ["├ ", "└ ", "│ ", "  "],
-        (Charset::Ascii, false) => ["|- ", "`- ", "|  ", "   "],
-        (Charset::Ascii, true) => ["| ", "` ", "| ", "  "],
-    };
+    let signs = signs(charset, is_narrow);
     if let Some(last) = steps.checked_sub(1) {
         Grower { loops, signs, nodes: &mut nodes }.grow(0, last, None, "");
     }
     nodes
+}
+
+/// A fork, the last one, and what stands below each of them.
+pub(crate) fn signs(charset: Charset, is_narrow: bool) -> [&'static str; 4] {
+    match (charset, is_narrow) {
+        (Charset::Unicode, false) => ["├─ ", "└─ ", "│  ", "   "],
+        (Charset::Unicode, true) => ["├ ", "└ ", "│ ", "  "],
+        (Charset::Ascii, false) => ["|- ", "`- ", "|  ", "   "],
+        (Charset::Ascii, true) => ["| ", "` ", "| ", "  "],
+    }
 }
 
 struct Grower<'a> {
@@ -83,7 +88,13 @@ mod tests {
     fn drawn(steps: usize, loops: &[(usize, usize)]) -> Vec<String> {
         let loops: Vec<_> = loops
             .iter()
-            .map(|(first, last)| Loop { first: *first, last: *last, iteration: 0, max_iterations: 3 })
+            .map(|(first, last)| Loop {
+                first: *first,
+                last: *last,
+                steps: (*first..=*last).collect(),
+                iteration: 0,
+                max_iterations: 3,
+            })
             .collect();
         let named = |node: Node| match node.of {
             Of::Step(at) => format!("{}{at}", node.branch),

@@ -303,6 +303,25 @@ fn assert_handoffs(stage: &Stage, run: &str, events: &[Value]) {
     }
 }
 
+/// Engine and supervisors die in the midst of a fan of three, two at a time. Returns the run.
+fn fan_in_doubt(stage: &Stage) -> String {
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("two items", || stage.lines("ledger").len() == 2);
+    let supervisors = ["0.look.1.1", "1.look.1.1"].map(|attempt| stage.supervisor(attempt).unwrap());
+    engine.kill();
+    for supervisor in supervisors {
+        signal(supervisor, Signal::KILL);
+        wait_until("the supervisor's end", || !lives(supervisor));
+    }
+    stage.write("go", "");
+    stage.run_id()
+}
+
+/// What was done since then.
+fn done_since(stage: &Stage) -> Vec<String> {
+    stage.lines("ledger").split_off(2)
+}
+
 /// A fan of three, two at a time, that hangs until `go` exists.
 const FAN: &str = "
 flow: fan
@@ -317,16 +336,7 @@ steps:
 #[test]
 fn of_items_in_doubt_each_is_asked_about_and_nothing_else_is_done_again() {
     let stage = Stage::with_flow(FAN);
-    let engine = stage.start(&["run", "flow.yaml"]);
-    wait_until("two items", || stage.lines("ledger").len() == 2);
-    let supervisors = ["0.look.1.1", "1.look.1.1"].map(|attempt| stage.supervisor(attempt).unwrap());
-    engine.kill();
-    for supervisor in supervisors {
-        signal(supervisor, Signal::KILL);
-        wait_until("the supervisor's end", || !lives(supervisor));
-    }
-    let run = stage.run_id();
-    stage.write("go", "");
+    let run = fan_in_doubt(&stage);
     stage.expect(5, &["resume", &run]);
     stage.assert_nothing_left();
     assert_eq!(stage.lines("ledger").len(), 2, "nothing is repeated in silence");
@@ -343,10 +353,42 @@ fn of_items_in_doubt_each_is_asked_about_and_nothing_else_is_done_again() {
     assert_eq!(asked(&stage).keys().collect::<Vec<_>>(), ["1.look.1"]);
     let failed = stage.expect(1, &["answer", &questions["1.look.1"], "--choice", "fail"]);
     assert!(failed.err.contains("1 of 3 items failed: 1"), "{failed:?}");
-    let done = |stage: &Stage| stage.lines("ledger").split_off(2);
-    assert_eq!(done(&stage), ["0.look.1.2", "2.look.1.1"]);
+    assert_eq!(done_since(&stage), ["0.look.1.2", "2.look.1.1"]);
     // What has succeeded is kept.
     stage.expect(0, &["resume", &run]);
-    assert_eq!(done(&stage), ["0.look.1.2", "2.look.1.1", "1.look.2.1", "tell.1.1"]);
+    assert_eq!(done_since(&stage), ["0.look.1.2", "2.look.1.1", "1.look.2.1", "tell.1.1"]);
     stage.assert_nothing_left();
+}
+
+/// A loser that does not care about being asked to end.
+const LOSER: &str = "
+flow: loser
+steps:
+  - { id: quick, run: 'until [ -e at-it ]; do sleep 0.01; done' }
+  - { id: slow, run: \"trap '' TERM; touch at-it; while :; do sleep 0.1; done\" }
+  - { id: first, needs: [quick, slow], join: any, run: 'echo $ENVOI_ATTEMPT >> ledger' }
+";
+
+#[test]
+fn a_loser_that_nobody_can_know_about_any_more_is_ended_and_asked_about_by_nobody() {
+    let stage = Stage::with_flow(LOSER);
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the run", || stage.path("at-it").exists());
+    let run = stage.run_id();
+    let given_up = |stage: &Stage| stage.events(&run).iter().any(|event| event["type"] == "steps_given_up");
+    wait_until("the winner", || given_up(&stage));
+    let supervisor = stage.supervisor("slow.1.1").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    assert_eq!(stage.lines("ledger"), Vec::<String>::new(), "nothing begins before the loser has ended");
+    let done = stage.expect(0, &["resume", &run]);
+    stage.assert_nothing_left();
+    assert_eq!(stage.lines("ledger"), ["first.1.1"]);
+    let events = stage.events(&run);
+    let slow: Vec<_> = events.iter().filter(|event| event["attempt"] == "slow.1.1").collect();
+    let kinds: Vec<_> = slow.iter().map(|event| text(&event["type"])).collect();
+    assert_eq!(kinds, ["attempt_started", "attempt_settled"], "{done:?}");
+    assert_eq!((&slow[1]["given_up"], &slow[1]["late"]), (&Value::from(true), &Value::from(true)));
+    assert!(!events.iter().any(|event| event["type"] == "interrupt_raised"));
 }

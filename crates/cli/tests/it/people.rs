@@ -402,6 +402,107 @@ steps:
     }
 }
 
+/// As above, in one run: its branches each wait for their own answer.
+#[test]
+fn three_questions_of_one_run_take_their_answers_in_any_order() {
+    let branch = |name: &str| {
+        format!(
+            "  - {{ id: ask_{name}, needs: [start], ask: {{ kind: clarification, message: 'What is {name}?' }} }}\n  \
+             - {{ id: say_{name}, needs: [ask_{name}], run: [sh, -c, 'echo $0=$1 >> said.txt', {name}, '${{{{ steps.ask_{name}.summary }}}}'] }}\n"
+        )
+    };
+    let branches = ["a", "b", "c"].map(branch).concat();
+    let flow = format!(
+        "flow: three\nsteps:\n  - {{ id: start, run: 'true' }}\n{branches}  \
+         - {{ id: finish, needs: [say_a, say_b, say_c], run: 'echo end >> said.txt' }}\n"
+    );
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let stage = asked(&flow);
+        let (run, questions) = (stage.run_id(), open(&stage));
+        let ids: Vec<String> = questions.iter().map(|row| text(&row["interrupt"])).collect();
+        let steps: Vec<String> = questions.iter().map(|row| text(&row["step"])).collect();
+        assert_eq!(steps, ["ask_a", "ask_b", "ask_c"]);
+        for arguments in [
+            &["--json", "answer", "--text", "to whom?"][..],
+            &["--json", "approve"],
+            &["--json", "deny", &run],
+        ] {
+            let ambiguous = stage.expect(6, arguments);
+            assert_eq!(refused(&ambiguous), "AMBIGUOUS_ID");
+            assert!(ids.iter().all(|id| ambiguous.err.contains(id)), "{ambiguous:?}");
+        }
+        for (nth, place) in order.into_iter().enumerate() {
+            let left = 2 - nth;
+            let code = if left == 0 { 0 } else { 3 };
+            let done = stage.expect(code, &["answer", &ids[place], "--text", &place.to_string()]);
+            assert_eq!(open(&stage).len(), left, "{order:?}");
+            let counted = format!("{left} questions are open: envoi inbox {run}");
+            assert_eq!(done.err.contains(&counted), left > 1, "{done:?}");
+            assert_eq!(stage.lines("said.txt").len(), nth + if left == 0 { 2 } else { 1 });
+            let again = stage.expect(6, &["--json", "answer", &ids[place], "--text", "again"]);
+            assert!(["QUESTION_CLOSED", "RUN_OVER"].contains(&refused(&again).as_str()), "{again:?}");
+        }
+        let mut said = stage.lines("said.txt");
+        assert_eq!(said.pop().as_deref(), Some("end"));
+        said.sort();
+        assert_eq!(said, ["a=0", "b=1", "c=2"], "{order:?}");
+    }
+}
+
+/// The first answer of several may make the others needless: that is no refusal of what was decided.
+#[test]
+fn a_review_of_all_that_waits_is_done_when_the_first_yes_is_enough() {
+    let judge = |name: &str| {
+        format!(
+            "  - {{ id: {name}, needs: [start], run: \"echo 'Status: POOR'\", \
+             routing: {{ kind: microloop, success_values: [GOOD], max_iterations: 0 }} }}\n"
+        )
+    };
+    let judges = ["a", "b"].map(judge).concat();
+    let stage = asked(&format!(
+        "flow: enough\nsteps:\n  - {{ id: start, run: 'true' }}\n{judges}  \
+         - {{ id: first, needs: [a, b], join: any, run: 'echo first > did.txt' }}\n"
+    ));
+    let run = stage.run_id();
+    assert_eq!(open(&stage).len(), 2);
+    let done = stage.expect(0, &["resume", &run, "--review", "proceed"]);
+    assert!(!done.err.contains("closed"), "{done:?}");
+    assert_eq!(stage.lines("did.txt"), ["first"]);
+    assert_eq!(count(&stage, &run, "interrupt_answered"), 1);
+    assert_eq!(count(&stage, &run, "interrupt_cancelled"), 1);
+}
+
+/// While another branch writes a file that it will hand over, that file makes no question out of date; any other one does.
+#[test]
+fn what_a_live_step_is_writing_does_not_put_a_question_again() {
+    let stage = Stage::with_flow(
+        "
+flow: beside
+steps:
+  - { id: draft, run: 'echo words > notes.md; echo x > other.txt', artifacts: ['*.md', '*.txt'] }
+  - { id: polish, needs: [draft], run: 'echo half > notes.md; touch at-it; until [ -e go ]; do sleep 0.01; done', artifacts: ['*.md'] }
+  - { id: approve, needs: [draft], ask: 'Publish it?' }
+  - { id: sure, needs: [draft], ask: 'Sure?' }
+  - { id: publish, needs: [approve, sure], run: echo publish >> did.txt }
+",
+    );
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the other branch", || stage.path("at-it").exists());
+    let ids: Vec<String> = wait_for("both questions", || {
+        let rows = open(&stage);
+        (rows.len() == 2).then(|| rows.iter().map(|row| text(&row["interrupt"])).collect())
+    });
+    stage.expect(0, &["approve", &ids[0], "--no-resume"]);
+    stage.write("other.txt", "changed by somebody");
+    let done = stage.expect(6, &["--json", "approve", &ids[1], "--no-resume"]);
+    assert_eq!(refused(&done), "SUBJECT_CHANGED");
+    assert!(done.err.contains("other.txt") && !done.err.contains("notes.md"), "{done:?}");
+    stage.expect(0, &["approve", "--no-resume"]);
+    stage.write("go", "");
+    assert_eq!(engine.done().code, Some(0));
+    assert_eq!(stage.lines("did.txt"), ["publish"]);
+}
+
 /// Whatever is killed between the question, the answer and the next step: the question is there, one answer counts, and
 /// each step runs once.
 #[test]

@@ -228,6 +228,17 @@ impl Process {
         signal(self.pid(), what);
     }
 
+    /// The next line that it prints, as soon as it is whole.
+    pub(crate) fn line(&mut self) -> String {
+        let out = self.child.stdout.as_mut().unwrap();
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while out.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.extend(byte);
+        }
+        lossy(&line)
+    }
+
     /// `kill -9`, and its end.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -2,7 +2,8 @@
 //!
 //! Owns two checks. A response has to fit the schema of its question. And what was shown has to be what is there: where an
 //! artifact lies otherwise in the workspace than it was handed over, whoever says yes has not seen what would be used; the
-//! question is put again, about what is there now.
+//! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
+//! otherwise all the time, and is handed over when the attempt is over.
 
 use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
@@ -16,6 +17,7 @@ use envoi_kernel::{
     ids::{InterruptId, RunId},
     input::Answer,
 };
+use envoi_step::is_artifact;
 use std::{
     path::Path,
     sync::mpsc::{self, Sender},
@@ -57,7 +59,8 @@ impl Desk {
         })?;
         tell(client, Response::Accepted { run: id.clone() });
         match follow {
-            true => heard.into_iter().for_each(|response| tell(client, response)),
+            // A client that has gone away leaves the run to itself.
+            true => drop(heard.into_iter().try_for_each(|response| client.send(response))),
             false => tell(client, Response::Rest { standing: Standing::answered() }),
         }
         Ok(())
@@ -108,7 +111,7 @@ impl Desk {
         raised: &InterruptRaised,
         caller: &CallerWire,
     ) -> Option<Refused> {
-        let found = changed(run, raised);
+        let found = self.changed(run, raised);
         let started = run.started().filter(|_| !found.is_empty())?;
         for file in &found {
             // So that it can be shown; what cannot be stored is told of by its path alone.
@@ -120,6 +123,22 @@ impl Desk {
             }
         }
         Some(self.put_again(&started.run, raised, found, caller))
+    }
+
+    /// Artifacts that lie otherwise in the workspace than they were shown. Nothing of the run has begun or ended while they
+    /// were looked at: another branch that did makes another look necessary.
+    fn changed(&self, run: &Run, raised: &InterruptRaised) -> Vec<FoundFile> {
+        let mut found = changed(run, raised);
+        let mut before = run.next_seq();
+        while let (false, Some(started)) = (found.is_empty(), run.started()) {
+            // A run that cannot be loaded now is refused by whoever goes on with it.
+            let Ok(now) = self.load(&started.run) else { break };
+            if now.next_seq() == before {
+                break;
+            }
+            (found, before) = (changed(&now, raised), now.next_seq());
+        }
+        found
     }
 
     /// The same question anew; says so, and how the new one is called.
@@ -194,7 +213,14 @@ pub(super) fn says_yes(choice: Choice, raised: &InterruptRaised) -> bool {
     yes && matches!(raised.about, About::Ask | About::Review | About::Blocked | About::Exhausted)
 }
 
-/// Artifacts that lie otherwise in the workspace than they were shown.
+/// Whether an attempt that is live, or is being ended, may change this file and hand it over.
+fn is_being_made(run: &Run, path: &str) -> bool {
+    let wants = run.wants();
+    let mut steps = wants.attempts.iter().chain(&wants.ending).filter_map(|attempt| run.step(&attempt.visit));
+    steps.any(|step| is_artifact(&step.artifacts, path))
+}
+
+/// Artifacts that lie otherwise in the workspace than they were shown, but for those that are being made.
 fn changed(run: &Run, raised: &InterruptRaised) -> Vec<FoundFile> {
     let Some(started) = run.started() else { return Vec::new() };
     let workspace = Path::new(&started.workspace);
@@ -202,7 +228,7 @@ fn changed(run: &Run, raised: &InterruptRaised) -> Vec<FoundFile> {
     shown.extend(raised.found.iter().map(|file| (file.path.clone(), file.digest)));
     let now =
         shown.into_iter().map(|(path, digest)| (files::digest_of(&workspace.join(&path)), path, digest));
-    let differing = now.filter(|(now, _, shown)| now != shown);
+    let differing = now.filter(|(now, path, shown)| now != shown && !is_being_made(run, path));
     let mut all: Vec<FoundFile> = differing.map(|(digest, path, _)| FoundFile { path, digest }).collect();
     if !all.is_empty() {
         // What had been found before is still to be compared with, the next time.

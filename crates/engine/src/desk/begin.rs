@@ -26,8 +26,7 @@ impl Desk {
         if self.has_begun(&request.run)? {
             // The engine that began it went away before it could say so.
             let StartRequest { run, by, caller, .. } = request;
-            let again = ResumeRequest::follow(run, by, caller);
-            return self.resume(again, client);
+            return self.resume(ResumeRequest::follow(run, by, caller), client);
         }
         let StartRequest { flow_name, flow_text, flow_parts, .. } = &request;
         let loaded = envoi_flow::load_with(flow_name, flow_text, flow_parts).map_err(|report| {
@@ -39,7 +38,8 @@ impl Desk {
         })?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
-        let workspace = self.workspace(&request, &flow)?;
+        let named = request.caller.flow_dir.join(&flow.workspace);
+        let workspace = self.workspace(&named, request.workspace, &request.run)?;
         check_yes_to(&flow, &request.yes_to)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, &flow, &request.caller);
@@ -74,7 +74,7 @@ impl Desk {
         Ok(())
     }
 
-    fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
+    pub(super) fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         match reader.run(run) {
             Ok(_) => Ok(true),
@@ -83,13 +83,18 @@ impl Desk {
         }
     }
 
-    fn workspace(&self, request: &StartRequest, flow: &Flow) -> Result<PathBuf, Refused> {
-        let named = request.caller.flow_dir.join(&flow.workspace);
+    /// Where the commands of a new run go to work.
+    pub(super) fn workspace(
+        &self,
+        named: &Path,
+        used: WorkspaceUse,
+        run: &RunId,
+    ) -> Result<PathBuf, Refused> {
         let missing = |error: io::Error| {
             let message = format!("the workspace `{}` cannot be used: {error}", named.display());
             Refused::bad_input("WORKSPACE_MISSING", message, Some("`workspace` is relative to the flow file"))
         };
-        let found = fs::canonicalize(&named).map_err(missing)?;
+        let found = fs::canonicalize(named).map_err(missing)?;
         if !found.is_dir() {
             return Err(missing(io::Error::from(io::ErrorKind::NotADirectory)));
         }
@@ -101,14 +106,14 @@ impl Desk {
                 Some("use folders whose names are UTF-8"),
             ));
         }
-        match request.workspace {
+        match used {
             WorkspaceUse::Shared => Ok(found),
             WorkspaceUse::Alone => {
-                self.check_free(&found.to_string_lossy(), &request.run, |_| false)?;
+                self.check_free(&found.to_string_lossy(), run, |_| false)?;
                 Ok(found)
             }
             WorkspaceUse::Copy => {
-                let copy = self.layout.run(&request.run).join("workspace");
+                let copy = self.layout.run(run).join("workspace");
                 let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
                 copy_tree(&found, &copy, &store).map_err(|error| {
                     // Half a copy is of no use; what cannot be removed is only in the way of nobody.
@@ -142,7 +147,7 @@ impl Desk {
 }
 
 /// A yes in advance is for questions that a plain yes answers, and that whoever starts the run may answer.
-fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused> {
+pub(super) fn check_yes_to(flow: &Flow, yes_to: &[StepId]) -> Result<(), Refused> {
     let refuse = |message: String| {
         Err(Refused::bad_input(
             "YES_TO_INVALID",

@@ -30,7 +30,10 @@ impl Desk {
         // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
         let follower = self.followers.add_held(&request.run, client.clone());
         let run = self.load(&request.run)?;
-        let asked = !asks(&run, &request)?.is_empty();
+        // Until it is durable that it goes on, no other run of its family does.
+        let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
+        let wanted = |run: &Run| asks(run, &request, || self.elsewhere(run));
+        let asked = !wanted(&run)?.is_empty();
         if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
         {
             tell(client, Response::Accepted { run: request.run.clone() });
@@ -43,7 +46,17 @@ impl Desk {
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
             self.check_free(&started.workspace, &request.run, |other| other)?;
         }
-        let run = self.adopt(&request.run, &request.caller, Purpose::GoOn, |run| asks(run, &request))?;
+        let run = match self.adopt(&request.run, &request.caller, Purpose::GoOn, wanted) {
+            // What was decided first made the rest needless.
+            Err(refused)
+                if matches!(refused.code.as_str(), "QUESTION_CLOSED" | "RUN_OVER")
+                    && self.was_done(&request.run, request.request.as_deref())? =>
+            {
+                self.load(&request.run)?
+            }
+            adopted => adopted?,
+        };
+        drop(alone);
         tell(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
         let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
@@ -130,20 +143,20 @@ fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> 
 }
 
 /// What is to be decided first, checked against how the run stands.
-fn asks(run: &Run, request: &ResumeRequest) -> Result<Vec<Ask>, Refused> {
+fn asks(
+    run: &Run,
+    request: &ResumeRequest,
+    elsewhere: impl FnOnce() -> Result<Share, Refused>,
+) -> Result<Vec<Ask>, Refused> {
     let by = &request.by;
     if let Some(more) = request.raise.clone() {
         let (why, request) = (request.why.clone(), request.request.clone());
-        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: Share::default() }]);
+        return Ok(vec![Ask::Raise { more, by: by.clone(), why, request, elsewhere: elsewhere()? }]);
     }
     let stopped = matches!(run.status(), Status::Ended(ended) if ended.status != EndStatus::Succeeded);
     // One that has succeeded may have come to its end just as its engine was killed: that is then what there is to tell.
     if stopped && request.choice.is_none() && request.reopen {
-        return Ok(vec![Ask::Reopen {
-            by: by.clone(),
-            why: request.why.clone(),
-            elsewhere: Share::default(),
-        }]);
+        return Ok(vec![Ask::Reopen { by: by.clone(), why: request.why.clone(), elsewhere: elsewhere()? }]);
     }
     let Some(choice) = request.choice else { return Ok(Vec::new()) };
     let in_doubt = matches!(choice, Choice::Rerun | Choice::Fail);

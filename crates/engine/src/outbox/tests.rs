@@ -91,3 +91,24 @@ fn a_row_says_where_a_token_is_and_stays_readable() {
     let posting: Posting = serde_json::from_str(command).unwrap();
     assert_eq!(serde_json::to_string(&posting).unwrap(), command);
 }
+
+#[test]
+fn what_a_fork_has_lived_as_another_run_is_not_told_again() {
+    let (run, mut records) = records(&flow("notify: { command: ends, on: [end] }"));
+    let forked = envoi_kernel::event::RunForked {
+        from: RunId::new("run_0").unwrap(),
+        root: RunId::new("run_0").unwrap(),
+        step: envoi_kernel::ids::StepId::new("a").unwrap(),
+        at: 7,
+        by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
+        why: None,
+        family: envoi_kernel::family::Share::default(),
+    };
+    let ended = records.last().unwrap().clone();
+    records.push(Record { seq: 8, at: ended.at, event: Event::RunForked(Box::new(forked)) });
+    assert_eq!(Outbox::default().deliveries(&run, &id(), &records), []);
+    records.push(Record { seq: 9, ..ended });
+    let rows = Outbox::default().deliveries(&run, &id(), &records);
+    assert_eq!(rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [9]);
+    assert_eq!(told(&rows)[0].3.folder, "/project/flows");
+}

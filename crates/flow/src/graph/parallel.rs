@@ -47,6 +47,9 @@ impl Graph<'_> {
             && problems.count() == before
             && !steps.iter().any(|step| step.targets.unclear);
         self.returns = self.find_returns();
+        if let Some(order) = &self.order {
+            self.check_repeated(order, &needs, problems);
+        }
     }
 
     fn check_needs(&self, place: usize, step: &DraftStep, problems: &mut Problems) -> Vec<usize> {

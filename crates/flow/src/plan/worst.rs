@@ -142,9 +142,7 @@ impl Ways {
     pub(super) fn round_of(&self, back: &Back, weights: &[u128]) -> Vec<usize> {
         match &self.form {
             Form::Listed(onward) => heaviest_way(onward, back, weights),
-            Form::Graph(graph) => {
-                graph.order.iter().copied().filter(|place| back.repeats.has(*place)).collect()
-            }
+            Form::Graph(_) => back.repeats.iter().collect(),
         }
     }
 }

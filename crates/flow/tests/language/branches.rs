@@ -29,12 +29,21 @@ fn a_hint_may_lead_into_a_flow_that_the_file_names() {
 #[test]
 fn a_branch_that_leads_into_no_flow_is_told() {
     let needy = REPAIR.replace("{ default: 1 }", "{ type: integer }");
+    let graph = REPAIR.replace("id: fix, run: x", "id: fix, run: x, needs: [look]");
     for (flows, branches, repair, words) in [
         ("flows: [repair.yaml]", "repiar/fix", REPAIR, "did you mean `repair`?"),
         ("flows: [repair.yaml]", "other/fix", REPAIR, "names no flow `other`"),
         ("flows: [repair.yaml]", "repair/fxi", REPAIR, "did you mean `fix`?"),
         ("flows: [repair.yaml]", "repair/fix, repair/fix", REPAIR, "`repair/fix` is named twice"),
         ("flows: [repair.yaml]", "repair/fix", needy.as_str(), "needs the input `n`, and a hint gives none"),
+        (
+            "flows: [repair.yaml]",
+            "repair/fix",
+            graph.as_str(),
+            "a graph, which cannot be entered in its middle",
+        ),
+        // Nor at one of its beginnings: the others would never begin.
+        ("flows: [repair.yaml]", "repair/look", graph.as_str(), "name a flow in listed order"),
         ("", "repair/fix", REPAIR, "`flows: [./that.yaml]`"),
         ("flows: []", "b", REPAIR, "`flows` names no file"),
         ("flows: repair.yaml", "b", REPAIR, "`flows`: expected a list of flow files"),

@@ -1,6 +1,6 @@
 //! `goals` of a flow and `marks` of its steps.
 
-use crate::told::{each_is_told, loaded, step};
+use crate::told::{each_is_told, loaded, step, steps};
 
 /// Four steps, of which `b` and `c` are the round; `goals` stands on line 2, `b` on line 5.
 fn with(goals: &str, b: &str, others: &str) -> String {
@@ -84,4 +84,95 @@ fn marks_that_reach_nothing_are_told() {
         ),
         (with(ROUND, ", if: goals.rounds > 1", ""), 5, "goals.rounds", "did you mean `round`?"),
     ]);
+}
+
+/// Six steps, `a` on line 4, of which `b`, `c` and `d` are the round; some of them have other keys than `run: x`.
+fn round(changed: &[(&str, String)]) -> String {
+    let lines = ["a", "b", "c", "d", "e", "f"].map(|id| {
+        let keys = changed.iter().find(|(of, _)| *of == id).map_or("run: x", |(_, keys)| keys.as_str());
+        format!("id: {id}, {keys}")
+    });
+    let goals = "flow: f\ngoals: { list: [first], from: b, to: d }\n";
+    steps(&lines.each_ref().map(String::as_str)).replacen("flow: f\n", goals, 1)
+}
+
+/// Keys of a step that may lead to these.
+fn hint(to: &str) -> String {
+    format!("run: x, routing: {{ kind: branch, branches: [{to}] }}")
+}
+
+const AFTER_D: &str = "run: x, routing: { next: f }";
+const DENIED_TO_C: &str = "ask: { message: m, on_deny: c }, routing: { next: d }";
+const DENIED_TO_E: &str = "ask: { message: m, on_deny: e }";
+const OVERDUE_TO_E: &str = "ask: { message: m, expires_in: 1h, on_expire: e }, routing: { next: f }";
+
+#[test]
+fn ways_within_a_round_and_outside_of_it_are_free() {
+    for changed in [
+        [("a", hint("c, e"))].as_slice(),
+        &[("a", DENIED_TO_E.to_owned()), ("d", AFTER_D.to_owned())],
+        &[("e", hint("b, f"))],
+        &[("b", hint("a, c, d"))],
+        &[("d", hint("a, b"))],
+        &[("b", "ask: { message: m, expires_in: 1h, on_deny: a, on_expire: fail }".to_owned())],
+        // What follows the last step is entered when no goal is open.
+        &[("d", AFTER_D.to_owned()), ("a", hint("e"))],
+        &[("d", "ask: { message: m, on_deny: c }, routing: { next: f }".to_owned()), ("a", hint("e"))],
+        // A denial in a round may lead on in it, or end the run as denied.
+        &[("b", DENIED_TO_C.to_owned())],
+        &[("b", DENIED_TO_C.to_owned()), ("c", "run: x, routing: { next: d }".to_owned())],
+        // A denial ends the run at the end of the round as well; a yes goes on to the next one.
+        &[
+            ("c", "ask: { message: m, on_deny: d }, routing: { next: d }".to_owned()),
+            ("d", "run: x, routing: { next: e }".to_owned()),
+        ],
+    ] {
+        loaded(&round(changed));
+    }
+}
+
+#[test]
+fn a_round_is_left_at_its_end_alone() {
+    const OUT: &str = "leads out of a round, whatever goals are open";
+    let next = |to: &str| format!("run: x, routing: {{ next: {to} }}");
+    let denied = |to: &str| format!("ask: {{ message: m, on_deny: {to} }}");
+    each_is_told(vec![
+        (
+            round(&[("b", hint("c, e"))]),
+            5,
+            "e] }",
+            "`branches: e` leads out of a round, whatever goals are open",
+        ),
+        (round(&[("d", hint("e"))]), 7, "e] }", OUT),
+        (round(&[("b", next("f")), ("a", hint("c"))]), 5, "f }", "only `d`, its last step, ends a round"),
+        (
+            round(&[("c", next("end")), ("b", hint("d"))]),
+            6,
+            "end }",
+            "`next: end` ends the run, whatever goals",
+        ),
+        (round(&[("c", denied("e")), ("d", next("f"))]), 6, "e }", "`on_deny: e` leads out of a round"),
+        (round(&[("d", OVERDUE_TO_E.to_owned())]), 7, "e }", "`on_expire: e` leads out of a round"),
+        // A step before the round, to which one of the round goes back.
+        (round(&[("a", hint("c, e")), ("c", hint("a"))]), 4, "e] }", OUT),
+        // A last resort ends the run as denied, unless something else leads there as well.
+        (
+            round(&[("a", hint("d")), ("b", denied("c") + ", routing: { next: c }")]),
+            6,
+            "c, run",
+            "the run ends at `c`, whatever goals are open",
+        ),
+    ]);
+}
+
+#[test]
+fn a_round_does_not_end_where_only_a_denial_leads() {
+    const OTHER: &str = "id: b, run: x, routing: { next: end }";
+    let flow = steps(&["id: a, ask: { message: m, on_deny: c }", OTHER, "id: c, run: x"]);
+    let goals = "flow: f\ngoals: { list: [first], from: a, to: c }\n";
+    let flow = flow.replacen("flow: f\n", goals, 1);
+    // A yes leads there as well, and to the next round.
+    let both = flow.replace("on_deny: c }", "on_deny: c }, routing: { next: c }");
+    loaded(&both.replace(&format!("  - {{ {OTHER} }}\n"), ""));
+    each_is_told(vec![(flow, 2, "c }", "only a denial or an expiry leads to `c`")]);
 }

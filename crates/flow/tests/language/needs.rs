@@ -40,9 +40,10 @@ fn needs_make_a_graph_of_a_flow_in_whatever_order_it_is_listed() {
 #[test]
 fn a_question_waits_for_what_it_needs() {
     let flow = loaded(&steps(&[
-        "id: ask, ask: Go on?, needs: [a, b], join: any, routing: { loop_to: a }",
-        "id: a, run: x",
-        "id: b, run: x",
+        "id: ask, ask: Go on?, needs: [a, b], join: any, routing: { loop_to: first }",
+        "id: a, run: x, needs: [first]",
+        "id: b, run: x, needs: [first]",
+        "id: first, run: x",
     ]));
     assert_eq!((step(&flow, "ask").needs.len(), step(&flow, "ask").join), (2, Join::Any));
 }
@@ -134,6 +135,70 @@ fn what_leads_on_in_a_list_leads_nowhere_in_a_graph() {
         (chain("ask: m, routing: { loop_to: b }"), 5, "b }", "leads to the question itself"),
         (chain("ask: m, routing: { loop_to: d }"), 5, "d }", "does not lead back"),
         (chain("ask: m, routing: { max_iterations: 2 }"), 5, "max_iterations:", "no answer leads back"),
+    ]);
+}
+
+/// `build`, then `test` and `lint`, then `judge`, then `report`; beside them `other`. `judge` stands on line 7, `report` on
+/// line 8.
+fn looped(judge: &str, report: &str) -> String {
+    steps(&[
+        "id: other, run: x",
+        "id: build, run: x, needs: [first]",
+        "id: test, run: x, needs: [build]",
+        "id: lint, run: x, needs: [build]",
+        &format!("id: judge, {judge}"),
+        &format!("id: report, {report}"),
+        "id: first, run: x",
+    ])
+}
+
+#[test]
+fn a_loop_is_not_closed_by_a_step_that_does_not_wait_for_it() {
+    const BACK: &str = "run: x, routing: { kind: microloop, loop_to: build, success_values: [OK] }";
+    let judge = |keys: &str| looped(&format!("{BACK}, {keys}"), "run: x, needs: [judge]");
+    let between = |keys: &str| looped(&format!("run: x, {keys}"), &format!("{BACK}, needs: [judge, other]"));
+    let own = "run: x, needs: [test, other], join: any, routing: { kind: microloop, success_values: [OK] }";
+    for text in [
+        judge("needs: [test, other]"),
+        judge("needs: [test, other], join: settled"),
+        judge("needs: [test, lint, build], join: any"),
+        // One of the repeated ones has to succeed as well.
+        judge("needs: [test, lint, other], join: { quorum: 2 }"),
+        between("needs: [test, lint], join: any"),
+        // It is entered by the loop itself, and by nothing else.
+        looped(own, "run: x, needs: [judge]"),
+        looped(
+            "run: x, needs: [test, other], join: any",
+            &format!("{}, needs: [judge]", BACK.replace("build", "judge")),
+        ),
+        // After the loop, or before it.
+        looped(&format!("{BACK}, needs: [test]"), "run: x, needs: [judge, other], join: any"),
+    ] {
+        loaded(&text);
+    }
+    let other = |action: &str| looped(&format!("{action}, needs: [other, lint], join: any"), "run: x");
+    each_is_told(vec![
+        (
+            judge("needs: [test, other], join: any"),
+            7,
+            "build",
+            "going back to `build` would enter `judge` at once: its `join` is content with what is not repeated, `other`",
+        ),
+        (
+            judge("needs: [first, test, other], join: { quorum: 2 }"),
+            7,
+            "build",
+            "not repeated, `first`, `other`",
+        ),
+        (between("needs: [test, other], join: any"), 8, "build", "let `judge` join by `all` or `settled`"),
+        (
+            other("run: x, routing: { kind: branch, branches: [build] }"),
+            7,
+            "build]",
+            "would enter `judge` at once",
+        ),
+        (other("ask: { message: m, on_deny: build }"), 7, "build }", "would enter `judge` at once"),
+        (other("ask: m, routing: { loop_to: build }"), 7, "build }", "would enter `judge` at once"),
     ]);
 }
 

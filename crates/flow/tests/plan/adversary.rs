@@ -30,8 +30,10 @@ pub(crate) struct Tally {
     pub(crate) rounds: u64,
     pub(crate) time_ms: u64,
     pub(crate) waits_ms: u64,
-    /// From the start to the end, without what people were waited for.
+    /// From the start to the end, without what people were waited for while nothing else was under way.
     pub(crate) elapsed_ms: u64,
+    /// Whether questions were answered at once.
+    pub(crate) prompt: bool,
     pub(crate) calls: u64,
     /// Attempts that a person had run again after doubt.
     pub(crate) reruns: u64,
@@ -120,6 +122,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         waited_ms: 0,
         tally: Tally::default(),
     };
+    world.tally.prompt = world.dice.percent(50);
     world.feed(Input::Start(Box::new(Start {
         run: RunId::new("run_0demo").unwrap(),
         inputs: Object::default(),
@@ -224,7 +227,7 @@ impl World<'_> {
         let timer = wants.timers.iter().map(|(timer, due)| (*due, timer.clone())).min();
         let asked: Vec<InterruptRaised> = self.run.interrupts().cloned().collect();
         let idle = next.is_none() && timer.is_none();
-        if !asked.is_empty() && (idle || self.dice.percent(40)) {
+        if !asked.is_empty() && (idle || self.tally.prompt || self.dice.percent(40)) {
             let raised = self.dice.pick(&asked);
             self.answers(&raised, idle);
             return;

@@ -214,6 +214,12 @@ fn rows() -> Vec<Row> {
             (7, 0, 7),
         ),
         row(
+            "items at the end of a round",
+            format!("{goals}{}", steps(&[run("a", "", ""), run("b", "", &each(2, ""))])),
+            &[3, 3],
+            (9, 0, 6),
+        ),
+        row(
             "a loop in each round of goals",
             format!("{goals}{}", steps(&[run("a", "", ""), critic("b", "", "a", 1)])),
             &[6, 6],

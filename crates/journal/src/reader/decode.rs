@@ -26,6 +26,8 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
         pending_timers: row.get("pending_timers")?,
         step: read_optional(row, "step")?,
         ended: ended(row)?,
+        forked_from: read_optional(row, "forked_from")?,
+        root: read_optional(row, "root")?,
     })
 }
 
@@ -129,7 +131,7 @@ fn visit(row: &Row<'_>) -> Result<VisitId> {
     Ok(VisitId { scope: row.get("scope")?, step: read(row, "step")?, visit: row.get("visit")? })
 }
 
-fn read_digest(row: &Row<'_>, column: &str) -> Result<Digest> {
+pub(super) fn read_digest(row: &Row<'_>, column: &str) -> Result<Digest> {
     let text: String = row.get(column)?;
     Digest::parse(&text).ok_or_else(|| damaged(format!("`{text}` is no digest").into()))
 }

@@ -86,8 +86,8 @@ fn damaged_rows_are_rebuilt_from_events() {
     let expected = [
         "places 1 fix other: stood for nothing",
         "handoffs 1  repair 1: was missing",
-        "inbox int_x: was different",
-        "inbox int_y: was different",
+        "inbox 2 int_x: was different",
+        "inbox 2 int_y: was different",
         "places 1 fix big: was missing",
         "runs 1: was different",
         "runs 2: was missing",

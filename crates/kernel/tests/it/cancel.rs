@@ -136,7 +136,10 @@ fn an_open_question_becomes_void() {
          a.1.1 late
          = nothing [cancelled 130]
          > reopen
-         reopened at a, a.2.1 begins
+         reopened at a, asks InDoubt of a.2
+         = question [waiting 5]
+         > answer rerun
+         answered rerun, a.2.1 begins
          = a.2.1 live
          ",
     );

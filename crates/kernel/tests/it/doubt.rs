@@ -1,8 +1,9 @@
 //! Attempts of which nobody knows how they ended.
 
 use crate::{
+    driver::Driver,
     flows::{With, bounded, flow, limits, step},
-    story::{ends, plays},
+    story::{ends, feed, plays},
 };
 use envoi_kernel::flow::InDoubtPolicy;
 
@@ -151,4 +152,29 @@ fn a_rerun_by_policy_ends_with_a_person_after_three() {
     let doubts = ["start", "a.1.1 doubt", "a.1.2 doubt", "a.1.3 doubt", "a.1.4 doubt"];
     assert_eq!(ends(&flow, &doubts[..4]), "a.1.3 IN_DOUBT, a.1.4 begins = a.1.4 live");
     assert_eq!(ends(&flow, &doubts), "a.1.4 IN_DOUBT, asks InDoubt of a.1 = question [waiting 5]");
+}
+
+#[test]
+fn a_doubt_that_nobody_settled_is_asked_about_again_before_the_step_is_done_again() {
+    let tight =
+        crate::flows::bounded_graph(limits(&[("agent_hops", "2")]), [step("a"), step("b"), step("c")]);
+    let mut driver = Driver::started(&tight);
+    feed(&mut driver, "slot");
+    feed(&mut driver, "a.1.1 doubt");
+    let over = feed(&mut driver, "b.1.1 exit 0");
+    assert!(over.contains("max_agent_hops_exceeded"), "{over}");
+    let went = feed(&mut driver, "more agent_hops 10");
+    assert!(went.contains("asks InDoubt of a.2") && !went.contains("a.2.1 begins"), "{went}");
+    assert!(driver.question().question.contains("`a.1.1`"));
+    feed(&mut driver, "fail");
+    feed(&mut driver, "c.1.1 exit 0");
+    assert_eq!(driver.run.status().exit_code(), Some(1));
+    assert!(feed(&mut driver, "reopen").contains("a.3.1 begins"), "somebody has said that it failed");
+}
+
+#[test]
+fn where_the_policy_decides_nobody_is_asked_again() {
+    let steps = [step("a").in_doubt(InDoubtPolicy::Fail)];
+    let went = ends(&flow(steps), &["start", "a.1.1 doubt", "reopen"]);
+    assert_eq!(went, "reopened at a, a.2.1 begins = a.2.1 live");
 }

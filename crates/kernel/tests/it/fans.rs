@@ -170,3 +170,51 @@ fn an_item_in_doubt_asks_and_the_others_go_on() {
     let went = "1.work.1.1 ok, 1.work.1 is an item, 1.work.1 succeeded = question [waiting 5]";
     assert_eq!(ends(&flow(steps), &inputs), went);
 }
+
+#[test]
+fn items_do_not_go_on_from_one_another() {
+    let flow = flow([step("a"), each(step("work"), "[1, 2]", Some(1))]);
+    let mut driver = Driver::started(&flow);
+    feed(&mut driver, "a.1.1 exit 0");
+    feed(&mut driver, "0.work.1.1 exit 0");
+    let shown = driver.begun("1.work.1.1").handoff.as_ref().map(ToString::to_string);
+    assert_eq!(shown.as_deref(), Some("a.1"));
+}
+
+#[test]
+fn data_that_is_too_much_together_is_left_out_and_said_so() {
+    let items: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let list = format!("[{}]", items.join(","));
+    let mut driver = Driver::started(&flow([each(step("work"), &list, Some(1)).skill(), step("z")]));
+    let data = "x".repeat(4_000);
+    for item in 0..40 {
+        feed(&mut driver, &format!(r#"{item}.work.1.1 reports "data":"{data}""#));
+    }
+    let output =
+        driver.run.envelope().outputs.get("work").and_then(|output| output.get("data")).cloned().unwrap();
+    assert!(output.get("$omitted").is_some() && output.compact().len() < 300, "{}", output.compact());
+    assert_eq!(driver.run.wants().attempts.len(), 1, "the run goes on");
+}
+
+#[test]
+fn an_item_that_cannot_be_handed_over_fails_before_it_starts() {
+    let list = format!("['{}']", "x".repeat(900)).replace('x', "\\u0000");
+    let driver = Driver::started(&flow([each(step("work"), &list, None)]));
+    assert!(driver.nth_begun(0).is_none());
+    assert_eq!(driver.run.status().exit_code(), Some(1));
+}
+
+#[test]
+fn items_that_are_under_way_when_the_run_ends_stay_items() {
+    let two = || each(step("work"), "[1, 2, 3]", Some(1));
+    let went = ends(&flow([two().tries(2)]), &["start", "0.work.1.1 exit 1", "cancel"]);
+    let expected = "cancel by bob, 0.work.1 is an item, 0.work.1 failed, work.1 stops, work.1 failed, \
+                    over: user_cancelled at work = nothing [cancelled 130]";
+    assert_eq!(went, expected);
+    let limits = limits(&[("agent_hops", "1"), ("on_reached", "ask")]);
+    let bounded = crate::flows::bounded(limits, [two()]);
+    let went = ends(&bounded, &["start", "0.work.1.1 exit 0", "stop"]);
+    let expected = "answered stop, stopping: max_agent_hops_exceeded, work.1 stops, work.1 failed, \
+                    over: max_agent_hops_exceeded at work = nothing [exhausted 4]";
+    assert_eq!(went, expected);
+}

@@ -6,7 +6,7 @@ use crate::{
     rules,
     story::{event, feed, stand},
 };
-use envoi_contract::{digest::Digest, json::Value};
+use envoi_contract::{digest::Digest, envelope::RecordStatus, json::Value};
 use envoi_kernel::{
     Event, Flow, Fork, Input, Record, Refusal, Run, Status,
     event::{Choice, EndStatus},
@@ -268,8 +268,10 @@ fn an_attempt_in_doubt_is_not_verified_but_done_anew() {
     let doubtful = step("b").in_doubt(InDoubtPolicy::Ask);
     for doubtful in [doubtful, step("b").verified_by("check")] {
         let flow = graph([doubtful, step("a"), after(step("z"), &["a"])]);
-        let mut source =
-            lived(&flow, &["start", "slot", "a.1.1 exit 0", "b.1.1 doubt", "slot", "z.1.1 exit 1"]);
+        let mut source = lived(
+            &flow,
+            &["start", "slot", "b.1.1 doubt without a slot", "a.1.1 exit 0", "slot", "z.1.1 exit 1"],
+        );
         source.ok(Input::Cancel { by: person("bob") });
         drive(&mut source);
         let forked = fork(&source, Some("z"));
@@ -300,9 +302,11 @@ fn what_is_open_at_the_end_or_succeeded_needs_a_step() {
 #[test]
 fn the_fork_is_a_run_of_its_own_and_the_old_one_stays_as_it_is() {
     let not_by_starter = ask("ok").asking(|plan| plan.not_by_starter = true);
-    let mut source =
-        lived(&flow([step("a"), step("b"), not_by_starter]), &["start", "a.1.1 exit 0", "b.1.1 exit 1"]);
+    let mut source = Driver::new(&flow([step("a"), step("b"), not_by_starter]));
     source.yes_to = vec![step_id("ok")];
+    for input in ["start", "a.1.1 exit 0", "b.1.1 exit 1"] {
+        feed(&mut source, input);
+    }
     let before = source.run.clone();
     let mut forked = fork(&source, None);
     assert_eq!(source.run, before);
@@ -342,8 +346,15 @@ fn what_was_live_where_it_was_cut_is_not_shown_as_running() {
     let forked = fork(&source, None);
     let history = &forked.run.envelope().processing_history;
     let shown: Vec<_> =
-        history.iter().map(|record| (record.agent.as_str(), record.error.is_some())).collect();
-    assert_eq!(shown, [("a", false), ("b", true), ("b", false)]);
+        history.iter().map(|record| (record.agent.as_str(), record.error.is_some(), record.status)).collect();
+    assert_eq!(
+        shown,
+        [
+            ("a", false, RecordStatus::Success),
+            ("b", true, RecordStatus::Error),
+            ("b", false, RecordStatus::Running)
+        ]
+    );
 }
 
 fn used(hops: u64, calls: u64) -> Ledger {
@@ -396,6 +407,8 @@ fn the_bounds_are_those_of_the_whole_family() {
     assert_eq!(stand(&forked.run), "= nothing [exhausted 4]", "five of five");
     assert_eq!(forked.run.limits().agent_hops, Some(5));
     assert!(forked.run.own_share().raised == Ledger::default());
+    let before_that = fork(&root, Some("a"));
+    assert_eq!(before_that.run.limits().agent_hops, Some(5), "also for what is cut before it was raised");
 }
 
 #[test]
@@ -410,6 +423,7 @@ fn budgets_of_attempts_that_the_old_run_had_live_are_not_set_aside() {
     let mut source = lived(&flow, &["start", "slot", "a.1.1 exit 0", "slot", "z.1.1 exit 1"]);
     source.ok(settled(reported("b.1.1", r#""metrics":{"cost_usd":"0.40"}"#)));
     let forked = fork(&source, None);
+    assert_eq!(stand(&forked.run), "= b.1.2 live, z.1 ready");
     assert_eq!(forked.run.reserved().cost, Cost::parse("1.50").unwrap(), "that of b.1.2 alone");
     assert_eq!(forked.run.ledger().cost, Cost::parse("0.40").unwrap());
 }

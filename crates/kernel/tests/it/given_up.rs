@@ -56,6 +56,8 @@ fn no_item_takes_the_place_of_one_that_was_given_up() {
     let fan = step("fan").with(|step| {
         step.for_each = Some(ForEach { items: Expression("[1, 2, 3]".to_owned()), max_parallel: Some(1) });
     });
+    let given_up = ends(&graph(either(fan.clone(), step("x"))), &["start", "slot", "x.1.1 exit 0"]);
+    assert!(given_up.contains("0.fan.1 is an item, 0.fan.1 skipped, fan.1 is skipped"), "{given_up}");
     let inputs = ["start", "slot", "x.1.1 exit 0", "0.fan.1.1 cancelled"];
     assert_eq!(ends(&graph(either(fan, step("x"))), &inputs), "0.fan.1.1 late, j.1.1 begins = j.1.1 live");
 }

@@ -8,7 +8,7 @@ use crate::{
 use envoi_contract::json::Value;
 use envoi_kernel::{
     Flow,
-    flow::{Expression, GoalsPlan, Limits, Step},
+    flow::{Expression, ForEach, GoalsPlan, Limits, Step},
 };
 use std::sync::Arc;
 
@@ -197,4 +197,26 @@ fn a_cancel_at_the_end_of_a_round_begins_no_other() {
     let flow = going_for([step("a"), step("b")]);
     let went = ends(&flow, &["start", "a.1.1 exit 0", "cancel", "b.1.1 exit 0"]);
     assert!(went.ends_with("over: user_cancelled at b = nothing [cancelled 130]"), "{went}");
+}
+
+#[test]
+fn an_item_of_the_last_step_ends_no_round_and_reaches_nothing_that_the_step_does_not() {
+    let each = ForEach { items: Expression("[1, 2]".to_owned()), max_parallel: Some(1) };
+    let last = marks(step("b"), &["x", "y"]).with(|step| step.for_each = Some(each));
+    let flow = going_for([step("a"), last.with(|step| step.continue_on_error = true), step("z")]);
+    plays(
+        &flow,
+        "> start
+         started, goals x y, a.1.1 begins
+         = a.1.1 live
+         > a.1.1 exit 0
+         a.1.1 ok, a.1 -> b, a.1 succeeded, b.1 has 2 items, 0.b.1.1 begins
+         = 0.b.1.1 live
+         > 0.b.1.1 exit 0
+         0.b.1.1 ok, 0.b.1 is an item, 0.b.1 succeeded, 1.b.1.1 begins
+         = 1.b.1.1 live
+         > 1.b.1.1 exit 2
+         1.b.1.1 TOOL_EXIT_NON_ZERO, 1.b.1 is an item, 1.b.1 failed, b.1 next round at a, b.1 failed, a.2.1 begins
+         = a.2.1 live",
+    );
 }

@@ -358,7 +358,10 @@ impl Graph {
     fn has_failed(&self, of: &Flow, step: &Step) -> bool {
         let by: Vec<&Step> = of.steps.iter().filter(|other| other.needs.contains(&step.id)).collect();
         let failed = self.steps.get(&step.id) == Some(&Stands::Over(Done::Failed));
-        failed && (by.is_empty() || by.iter().any(|step| step.join == Join::All))
+        let takes = |step: &&Step| {
+            step.join != Join::All && self.steps.get(&step.id) != Some(&Stands::Over(Done::Skipped))
+        };
+        failed && (by.is_empty() || !by.iter().all(takes))
     }
 
     /// Whether `other` is not over, and on every way on from it comes a step that waits no more.
@@ -402,9 +405,20 @@ impl Graph {
     /// The failed steps, and what hangs on them, are to be done again; what was under way, too.
     fn take_up(&mut self, of: &Flow) {
         let failed = |stands: &Stands| *stands == Stands::Over(Done::Failed);
-        let failed: Vec<StepId> =
+        let mut all: Vec<StepId> =
             self.steps.iter().filter(|(_, stands)| failed(stands)).map(|(id, _)| id.clone()).collect();
-        let again = |id: &StepId| failed.iter().any(|failed| hangs_on(of, id, failed));
+        // What went on without a failed step, and succeeded, stays.
+        let stays = |step: &Step| {
+            step.join != Join::All && self.steps.get(&step.id) == Some(&Stands::Over(Done::Passed))
+        };
+        loop {
+            let hangs = |step: &&Step| {
+                !all.contains(&step.id) && !stays(step) && step.needs.iter().any(|need| all.contains(need))
+            };
+            let Some(next) = of.steps.iter().find(hangs) else { break };
+            all.push(next.id.clone());
+        }
+        let again = |id: &StepId| all.contains(id);
         self.steps.retain(|id, stands| matches!(stands, Stands::Over(_)) && !again(id));
         self.given_up.retain(|id| !again(id));
     }

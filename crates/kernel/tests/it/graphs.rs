@@ -442,3 +442,233 @@ fn a_step_goes_on_from_the_last_of_what_it_needs() {
     assert_eq!(driver.begun("j.1.1").handoff.as_ref().map(ToString::to_string).as_deref(), Some("a.1"));
     assert_eq!(driver.begun("x.1.1").handoff, None);
 }
+
+#[test]
+fn a_step_that_is_not_done_has_no_failure_in_hand() {
+    let settled = joining(after(step("s"), &["a"]), Join::Settled);
+    let flow = graph([step("a"), settled.when("false"), step("b")]);
+    let went = ends(&flow, &["start", "slot", "a.1.1 exit 1", "b.1.1 exit 0"]);
+    assert!(went.ends_with("over: tool_failed_fatally at a = nothing [failed 1]"), "{went}");
+}
+
+#[test]
+fn a_reopened_run_leaves_what_went_on_without_the_failed_step() {
+    let flow = graph([
+        step("a"),
+        step("c"),
+        joining(after(step("e"), &["a", "c"]), Join::Any),
+        after(step("f"), &["a"]),
+    ]);
+    let inputs = ["start", "slot", "c.1.1 exit 0", "a.1.1 exit 1", "e.1.1 exit 0", "reopen", "a.2.1 exit 0"];
+    let went = ends(&flow, &inputs);
+    assert_eq!(went, "a.2.1 ok, a.2 is passed, a.2 succeeded, f entered, f.2.1 begins = f.2.1 live");
+}
+
+#[test]
+fn what_was_given_up_before_it_began_is_skipped_to_expressions() {
+    let join = joining(after(step("j"), &["a", "b"]), Join::Any).exec(&["${{ steps.b.status }}"]);
+    let flow = graph([step("a"), step("u"), after(step("b"), &["u"]), join]);
+    let mut driver = Driver::started(&flow);
+    for words in ["slot", "a.1.1 exit 0", "u.1.1 cancelled"] {
+        feed(&mut driver, words);
+    }
+    assert!(format!("{:?}", driver.begun("j.1.1").command).contains("skipped"));
+}
+
+#[test]
+fn a_skipped_step_leaves_what_it_would_have_gone_on_from() {
+    let flow = graph([step("a"), after(step("b").when("false"), &["a"]), after(step("c"), &["b"])]);
+    let mut driver = Driver::started(&flow);
+    feed(&mut driver, "a.1.1 exit 0");
+    assert_eq!(driver.begun("c.1.1").handoff.as_ref().map(ToString::to_string).as_deref(), Some("a.1"));
+}
+
+#[test]
+fn a_bound_that_is_raised_while_the_run_stops_lets_it_go_on() {
+    let limits = crate::flows::limits(&[("agent_hops", "1")]);
+    let flow = crate::flows::bounded_graph(limits, [step("a"), step("b")]);
+    let inputs = ["start", "slot", "more agent_hops 5"];
+    let went = ends(&flow, &inputs);
+    assert_eq!(went, "limits raised, b.1.1 begins = a.1.1 live, b.1.1 live");
+}
+
+#[test]
+fn one_raise_answers_every_question_about_its_bound() {
+    let limits = crate::flows::limits(&[("iterations", "1"), ("on_reached", "ask")]);
+    let flow = crate::flows::bounded_graph(limits, [critic("a", "a", 3), critic("b", "b", 3)]);
+    let mut driver = Driver::started(&flow);
+    for words in ["slot", "a.1.1 exit 1", "b.1.1 exit 1", "a.2.1 exit 1"] {
+        feed(&mut driver, words);
+    }
+    assert_eq!(driver.run.wants().interrupts.len(), 2);
+    let went = feed(&mut driver, "more iterations 5");
+    assert!(driver.run.wants().interrupts.is_empty(), "{went}");
+    assert!(went.contains("a.3.1 begins") || went.contains("b.2.1 begins"), "{went}");
+}
+
+/// Plays all inputs, and gives what the last of them came to.
+fn last(flow: &std::sync::Arc<envoi_kernel::Flow>, inputs: &str) -> String {
+    ends(flow, &inputs.split(", ").collect::<Vec<_>>())
+}
+
+#[test]
+fn what_was_skipped_is_content_enough_when_nothing_else_is_left() {
+    let skipped = step("s").when("false");
+    let flow = graph([step("a"), skipped, joining(after(step("j"), &["a", "s"]), Join::Any)]);
+    assert!(last(&flow, "start, a.1.1 exit 1").ends_with("j entered, j.1.1 begins = j.1.1 live"));
+}
+
+#[test]
+fn a_settled_join_waits_for_all_and_minds_no_failure() {
+    let flow = graph([
+        step("a"),
+        step("b"),
+        joining(after(step("j"), &["a", "b"]), Join::Settled),
+        after(step("k"), &["a"]),
+    ]);
+    let went = last(&flow, "start, slot, a.1.1 exit 1");
+    assert!(went.ends_with("k entered, k.1 is skipped, k.1 skipped = b.1.1 live"), "{went}");
+    let went = last(&flow, "start, slot, a.1.1 exit 1, b.1.1 exit 0");
+    assert!(went.ends_with("j entered, j.1.1 begins = j.1.1 live"), "{went}");
+}
+
+#[test]
+fn what_is_given_up_and_not_yet_entered_waits_for_nothing() {
+    let flow = graph([
+        step("a"),
+        after(step("b"), &["a"]),
+        step("x"),
+        step("y"),
+        joining(after(step("j"), &["b", "x"]), Join::Any),
+        joining(after(step("k"), &["a", "y"]), Join::Any),
+    ]);
+    let went = last(&flow, "start, slot, slot, x.1.1 exit 0");
+    assert!(went.contains("j does without b, j.1.1 begins = a.1.1 live"), "{went}");
+    let went = last(&flow, "start, slot, slot, x.1.1 exit 0, y.1.1 exit 0");
+    assert!(went.contains("k does without a, a.1 is skipped"), "{went}");
+}
+
+#[test]
+fn a_loser_between_its_tries_waits_no_longer() {
+    let flow = graph([step("a").tries(2), step("x"), joining(after(step("j"), &["a", "x"]), Join::Any)]);
+    let went = last(&flow, "start, slot, a.1.1 exit 1, x.1.1 exit 0");
+    assert!(
+        went.contains("j does without a, timer fires, a.1 is skipped, a.1 skipped, j.1.1 begins"),
+        "{went}"
+    );
+}
+
+#[test]
+fn a_cancel_among_what_is_done_all_the_same_leads_to_nothing_further() {
+    let steps = [step("a"), when(step("tidy"), "always()"), when(step("tell"), "always()")];
+    let went = last(&flow(steps), "start, a.1.1 exit 1, cancel, tidy.1.1 cancelled");
+    assert!(went.contains("tidy.1 stops, tidy.1 failed, over: user_cancelled"), "{went}");
+}
+
+#[test]
+fn a_bound_of_the_run_is_no_failure_of_the_step_that_reached_it() {
+    let limits = || crate::flows::limits(&[("iterations", "0")]);
+    let flow = crate::flows::bounded_graph(limits(), [critic("c", "c", 3)]);
+    let went = last(&flow, "start, c.1.1 exit 1");
+    assert!(went.contains("c.1 stops, c.1 succeeded, over: max_iterations_exceeded at c"), "{went}");
+    // It waits for what is being ended.
+    let join = joining(after(step("j"), &["a", "x"]), Join::Any);
+    let flow = crate::flows::bounded_graph(limits(), [step("a"), critic("c", "c", 3), step("x"), join]);
+    let went = last(&flow, "start, slot, slot, x.1.1 exit 0, c.1.1 exit 1");
+    assert!(went.ends_with("stopping: max_iterations_exceeded = a.1.1 ending"), "{went}");
+    let went = last(&flow, "start, slot, slot, x.1.1 exit 0, c.1.1 exit 1, a.1.1 cancelled");
+    assert!(went.ends_with("over: max_iterations_exceeded at c = nothing [exhausted 4]"), "{went}");
+}
+
+#[test]
+fn a_cancel_waits_for_what_is_being_ended() {
+    let flow = graph([step("a"), step("x"), joining(after(step("j"), &["a", "x"]), Join::Any), ask("q")]);
+    assert!(!last(&flow, "start, slot, x.1.1 exit 0").contains("waiting"));
+    assert_eq!(
+        last(&flow, "start, slot, x.1.1 exit 0, cancel"),
+        "cancel by bob, question void = a.1.1 ending, cancelling"
+    );
+    let went = last(&flow, "start, slot, x.1.1 exit 0, cancel, a.1.1 cancelled");
+    assert!(went.contains("a.1.1 late, over: user_cancelled"), "{went}");
+}
+
+#[test]
+fn a_step_that_waits_for_a_slot_keeps_no_question_back() {
+    let went = last(&graph([step("a"), step("b"), ask("q")]), "start");
+    assert_eq!(
+        went,
+        "started, a entered, b entered, q entered, a.1.1 begins, asks Ask of q.1 = a.1.1 live, b.1 ready, question"
+    );
+}
+
+#[test]
+fn a_graph_is_not_over_while_a_person_has_to_lead_a_step_on() {
+    let held = || crate::flows::branch("triage", &["z"]);
+    let flow = graph([held(), after(step("z"), &["triage"])]);
+    let went = last(&flow, "start, triage.1.1 says Go to step 'nowhere'");
+    assert!(went.ends_with("asks Review of triage.1 = question [waiting 3]"), "{went}");
+    // A loop that repeats it asks it anew.
+    let flow = graph([
+        step("a"),
+        after(critic("judge", "a", 2), &["a"]),
+        after(held(), &["a"]),
+        after(step("z"), &["triage"]),
+    ]);
+    let inputs = "start, a.1.1 exit 0, slot, triage.1.1 says Go to step 'nowhere', judge.1.1 exit 1";
+    let went = last(&flow, inputs);
+    assert!(went.contains("question void, judge.1 back to a"), "{went}");
+    let went = last(&flow, &format!("{inputs}, a.2.1 exit 0"));
+    assert!(went.contains("judge entered, triage entered"), "{went}");
+}
+
+#[test]
+fn another_round_may_take_another_branch() {
+    let both = joining(after(critic("judge", "triage", 2), &["fix", "close"]), Join::All);
+    let flow = graph([
+        crate::flows::branch("triage", &["fix", "close"]),
+        after(step("fix"), &["triage"]),
+        after(step("close"), &["triage"]),
+        both,
+    ]);
+    let inputs = "start, triage.1.1 says Go to step 'fix', fix.1.1 exit 0, judge.1.1 exit 1, \
+                  triage.2.1 says Go to step 'close'";
+    let went = last(&flow, inputs);
+    assert!(went.contains("triage does without fix") && went.contains("close.2.1 begins"), "{went}");
+}
+
+#[test]
+fn a_loop_within_a_loop_counts_anew_wherever_its_steps_are_listed() {
+    let steps = || {
+        [
+            step("a"),
+            after(step("b"), &["a"]),
+            after(critic("inner", "b", 1), &["b"]),
+            after(critic("outer", "a", 1), &["inner"]),
+        ]
+    };
+    let mut reversed = steps();
+    reversed.reverse();
+    for flow in [graph(steps()), graph(reversed)] {
+        let round = "start, a.1.1 exit 0, b.1.1 exit 0, inner.1.1 exit 1";
+        assert!(
+            last(&flow, round).ends_with("b.2.1 begins (round 1) = b.2.1 live"),
+            "{}",
+            last(&flow, round)
+        );
+        let round = format!("{round}, b.2.1 exit 0, inner.2.1 exit 0, outer.1.1 exit 1, a.2.1 exit 0");
+        assert!(last(&flow, &round).ends_with("b.3.1 begins = b.3.1 live"), "{}", last(&flow, &round));
+        let round = format!("{round}, b.3.1 exit 0, inner.3.1 exit 1");
+        assert!(
+            last(&flow, &round).ends_with("b.4.1 begins (round 1) = b.4.1 live"),
+            "{}",
+            last(&flow, &round)
+        );
+    }
+}
+
+#[test]
+fn loops_beside_each_other_do_not_start_each_other_over() {
+    let flow = graph([critic("c", "c", 1), critic("d", "d", 1)]);
+    let went = last(&flow, "start, slot, c.1.1 exit 1, d.1.1 exit 1, c.2.1 exit 1");
+    assert!(went.contains("asks Exhausted of c.2"), "{went}");
+}

@@ -300,3 +300,98 @@ fn a_run_that_ends_while_a_flow_of_an_item_waits_numbers_its_visits_on() {
     let went = ends(&outer, &inputs);
     assert!(went.starts_with("reopened at b, b.2 has 2 items, 0.b.2 runs build"), "{went}");
 }
+
+#[test]
+fn a_yes_that_was_given_at_the_start_is_for_the_runs_own_steps() {
+    let build = named("build", flow([ask("sure")]));
+    let outer = with(flow([runs("b", "build"), ask("sure")]), [build]);
+    let mut driver = Driver::new(&outer);
+    driver.yes_to = vec![step_id("sure")];
+    driver.feed(driver.start(crate::driver::slot())).unwrap();
+    assert_eq!(driver.question().visit.to_string(), "b.1.sure.1");
+}
+
+#[test]
+fn a_flow_that_a_hint_led_into_may_fail_where_the_step_says_so() {
+    let build = named("build", flow([step("compile"), step("link")]));
+    let lenient = triage().with(|step| step.continue_on_error = true);
+    let outer = with(flow([lenient, step("z")]), [build]);
+    let inputs = ["start", "triage.1.1 says Go to flow 'build' step 'link'", "triage.1.link.1.1 exit 1"];
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("triage.1 -> z, z.1.1 begins = z.1.1 live"), "{went}");
+}
+
+#[test]
+fn a_visit_inside_is_over_before_the_one_that_holds_it() {
+    let outer = with(flow([runs("b", "build")]), [named("build", flow([step("c").tries(2)]))]);
+    let went = ends(&outer, &["start", "b.1.c.1.1 exit 1", "cancel"]);
+    assert!(
+        went.contains("b.1.c.1 stops, b.1.c.1 failed, b.1 stops, b.1 failed, over: user_cancelled"),
+        "{went}"
+    );
+}
+
+#[test]
+fn a_flow_that_a_hint_leads_into_has_its_usual_inputs() {
+    let build = named("build", flow([step("link").exec(&["link", "${{ inputs.y }}"])]));
+    let usual = Some(envoi_contract::json::Value::from("usual"));
+    let input = InputDecl { name: "y".to_owned(), schema: envoi_contract::json::Value::Null, default: usual };
+    let build = Arc::new(Flow { inputs: vec![input], ..Flow::clone(&build) });
+    let mut driver = Driver::started(&with(flow([triage(), step("z")]), [build]));
+    feed(&mut driver, "triage.1.1 says Go to flow 'build' step 'link'");
+    assert!(format!("{:?}", driver.begun("triage.1.link.1.1").command).contains("usual"));
+}
+
+#[test]
+fn outputs_that_are_too_large_fail_the_step() {
+    let input = InputDecl { name: "x".to_owned(), schema: envoi_contract::json::Value::Null, default: None };
+    let build = named("build", flow([step("c").when("false")]));
+    let build = Arc::new(Flow { inputs: vec![input], ..Flow::clone(&build) });
+    let expression = |text: &str| Expression(text.to_owned());
+    let calls = plan(runs("b", "build"), |plan| {
+        plan.inputs = vec![("x".to_owned(), InnerInput::Expression(expression("inputs.top")))];
+        plan.outputs = vec![("x".to_owned(), expression("inputs.x"))];
+    });
+    let outer = with(flow([calls]), [build]);
+    for (bytes, code) in [(60_000, Some(0)), (70_000, Some(1))] {
+        let driver = Driver::started_with(&outer, &format!(r#"{{"top": "{}"}}"#, "x".repeat(bytes)));
+        assert_eq!(driver.run.status().exit_code(), code, "{bytes}");
+    }
+}
+
+#[test]
+fn results_of_a_flow_that_is_done_with_may_come_one_by_one() {
+    let outer = with(flow([runs("b", "build"), step("z")]), [named("build", flow([step("c"), step("d")]))]);
+    let mut inputs = vec!["start", "b.1.c.1.1 doubt", "rerun", "b.1.c.1.2 exit 0"];
+    inputs.extend(["b.1.d.1.1 doubt", "rerun", "b.1.d.1.2 exit 0", "b.1.c.1.1 exit 0", "b.1.d.1.1 exit 0"]);
+    assert_eq!(ends(&outer, &inputs), "b.1.d.1.1 late = z.1.1 live");
+}
+
+#[test]
+fn another_round_of_a_graph_takes_up_no_flow_that_failed() {
+    let after = |step: Step, need: &str| step.with(|step| step.needs = vec![step_id(need)]);
+    let fails = after(runs("b", "build"), "a").with(|step| step.continue_on_error = true);
+    let steps = [step("a"), fails, after(critic("judge", "a", 2), "b")];
+    let outer = with(graph(steps), [named("build", flow([step("c")]))]);
+    let inputs = ["start", "a.1.1 exit 0", "b.1.c.1.1 exit 1", "judge.1.1 exit 1", "a.2.1 exit 0"];
+    let went = ends(&outer, &inputs);
+    assert!(went.ends_with("b entered, b.2 runs build, b.2.c.1.1 begins = b.2.c.1.1 live"), "{went}");
+}
+
+#[test]
+fn a_flow_that_is_taken_up_leaves_where_a_hint_had_led() {
+    let pack = step("pack").with(|step| step.needs = vec![step_id("link")]);
+    let build = named("build", graph([step("link"), pack]));
+    let outer = with(flow([runs("b", "middle")]), [named("middle", flow([triage()])), build]);
+    let hint = "b.1.triage.1.1 says Go to flow 'build' step 'link'";
+    let inputs = [
+        "start",
+        hint,
+        "b.1.triage.1.link.1.1 exit 0",
+        "cancel",
+        "b.1.triage.1.pack.1.1 cancelled",
+        "reopen",
+    ];
+    let went = ends(&outer, &inputs);
+    assert_eq!(went, "reopened at b, b.2 takes up middle, b.2.triage.2.1 begins = b.2.triage.2.1 live");
+}

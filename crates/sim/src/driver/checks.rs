@@ -3,6 +3,7 @@
 use super::{Driver, End, RunEnd};
 use crate::{
     books::Books,
+    plan::Planned,
     violation::{Violation, holds},
 };
 use envoi_journal::Journal;
@@ -51,9 +52,11 @@ impl Driver<'_> {
         let ending = |attempt| instance.cancelled.contains(&(id.clone(), attempt));
         let ended = !run.wants().cancelling || run.wants().attempts.into_iter().all(ending);
         holds(ended, "attempts of a cancelled run are asked to end", || id.to_string())?;
+        let ended = run.wants().ending.into_iter().all(ending);
+        holds(ended, "what is given up is asked to end", || id.to_string())?;
         let asked =
             |attempt| instance.ensured.get(&(id.clone(), attempt)).is_some_and(|ensured| !ensured.told);
-        let known = run.wants().attempts.into_iter().all(asked);
+        let known = run.wants().attempts.into_iter().chain(run.wants().ending).all(asked);
         holds(known, "every wanted attempt has been asked for", || id.to_string())?;
         let wants = run.wants();
         let timers = wants.timers.iter().map(|(_, due)| *due);
@@ -73,6 +76,10 @@ impl Driver<'_> {
         for (id, books) in &self.books {
             self.at_rest(id, books)?;
             self.whole(id, books)?;
+            let given_up = u64::try_from(books.given_up.len()).unwrap_or(0);
+            end.tally.given_up = end.tally.given_up.saturating_add(given_up);
+            end.tally.items = end.tally.items.saturating_add(books.items);
+            end.tally.inner = end.tally.inner.saturating_add(books.inner);
             end.tally.votes = end.tally.votes.saturating_add(books.votes);
             end.tally.expired = end.tally.expired.saturating_add(books.expired);
             end.tally.in_doubt = end.tally.in_doubt.saturating_add(books.in_doubt);
@@ -82,6 +89,7 @@ impl Driver<'_> {
                 in_doubt: books.in_doubt,
                 timed: books.timed,
                 cancelled: books.cancelled,
+                parallel: self.plan.run(id).is_some_and(Planned::is_parallel),
             };
             end.runs.insert(id.clone(), rest);
         }

@@ -46,6 +46,8 @@ fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
         pending_timers: 0,
         step: None,
         ended: None,
+        forked_from: None,
+        root: None,
     }
 }
 
@@ -70,6 +72,11 @@ fn fold(row: &mut RunRow, event: &Event) {
         Event::RunReopened(reopened) => {
             enter(&reopened.step);
             row.ended = None;
+        }
+        Event::RunForked(forked) => {
+            enter(&forked.step);
+            (row.live_attempts, row.pending_timers) = (0, 0);
+            (row.forked_from, row.root) = (Some(forked.from.clone()), Some(forked.root.clone()));
         }
         Event::RunEnded(ended) => {
             (row.live_attempts, row.pending_timers) = (0, 0);

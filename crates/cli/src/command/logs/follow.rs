@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Most bytes of a file that are read before the next file gets its turn; a longer line is broken there.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-pub(super) fn follow(reader: &Reader, layout: &Layout, run: &RunId, view: &View<'_>) -> Result<u8, Failure> {
+pub(super) fn follow(reader: &Reader, layout: &Layout, run: &RunId, view: &View) -> Result<u8, Failure> {
     let mut next = 0;
     let mut live: BTreeMap<AttemptId, Vec<Stream>> = BTreeMap::new();
     loop {
@@ -86,7 +86,7 @@ impl Stream {
     }
 
     /// Prints the lines that have become whole; says whether there may be more.
-    fn print(&mut self, attempt: &AttemptId, view: &View<'_>) -> Result<bool, Failure> {
+    fn print(&mut self, attempt: &AttemptId, view: &View) -> Result<bool, Failure> {
         let length = self.read().map_err(|error| Failure::machine(self.path.display(), error))?;
         let newline = self.open.iter().rposition(|byte| *byte == b'\n').map(|at| at.saturating_add(1));
         let is_full = self.open.len() as u64 >= PIECE_BYTES;
@@ -98,7 +98,7 @@ impl Stream {
     }
 
     /// Prints all that is left.
-    fn finish(mut self, attempt: &AttemptId, view: &View<'_>) -> Result<(), Failure> {
+    fn finish(mut self, attempt: &AttemptId, view: &View) -> Result<(), Failure> {
         while self.print(attempt, view)? {}
         let rest = core::mem::take(&mut self.open);
         self.say(attempt, view, &rest)
@@ -118,7 +118,7 @@ impl Stream {
         Ok(length)
     }
 
-    fn say(&self, attempt: &AttemptId, view: &View<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    fn say(&self, attempt: &AttemptId, view: &View, bytes: &[u8]) -> Result<(), Failure> {
         if bytes.is_empty() {
             return Ok(());
         }

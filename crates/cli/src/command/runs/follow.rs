@@ -67,7 +67,7 @@ fn told(run: &RunId, narrator: &mut Narrator, record: &Record, json: bool) -> St
     if json {
         return format!("{}\n", json!({"run": run.as_str(), "record": record}));
     }
-    let mut lines = narrator.told(&record.event);
+    let mut lines = narrator.told(record);
     if let Event::RunEnded(ended) = &record.event {
         lines.push(format!("{}: {}", ended.status.word(), ended.reason));
     }

@@ -69,6 +69,18 @@ pub(super) fn tables(run: &Run) -> String {
     if several { format!("{bounds}\n{}", fitted(&steps, columns)) } else { bounds }
 }
 
+/// What of the first table the run has not used itself.
+pub(super) fn of_family(run: &Run) -> String {
+    let others = run.known_share().beyond(&run.own_share());
+    let told = COUNTERS.iter().filter(|counter| (counter.of)(&others.used) > 0);
+    let told: Vec<String> =
+        told.map(|counter| format!("{} {}", (counter.told)(&others.used), counter.name)).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("other runs of its family used of these: {}\n", told.join(", "))
+}
+
 fn bounds(run: &Run) -> Vec<Vec<String>> {
     let (used, reserved, raised) = (run.ledger(), run.reserved(), run.raised());
     let limits = limits(run);
@@ -128,7 +140,7 @@ fn in_order(run: &Run) -> Vec<(&str, &Ledger)> {
 }
 
 /// A table as it is where it has room, else a sentence a row, which breaks where it has to.
-fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
+pub(super) fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
     let table = output::table(rows);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let Some((header, rows)) = rows.split_first().filter(|_| columns.is_some_and(|most| widest > most))
@@ -136,7 +148,7 @@ fn fitted(rows: &[Vec<String>], columns: Option<usize>) -> String {
         return table;
     };
     let row = |row: &Vec<String>| -> String {
-        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| *cell != "-");
+        let told = header.iter().zip(row).skip(1).filter(|(_, cell)| !matches!(cell.as_str(), "-" | ""));
         let told: Vec<String> = told.map(|(name, cell)| format!("{} {cell}", name.to_lowercase())).collect();
         format!("{}: {}\n", row.first().map_or("", String::as_str), told.join(", "))
     };
@@ -149,6 +161,7 @@ pub(super) fn as_json(run: &Run) -> Vec<(&'static str, Value)> {
     let by_step = run.ledger_by_step().iter().map(|(step, used)| (step.clone(), ledger(used)));
     vec![
         ("used", ledger(run.ledger())),
+        ("own_used", ledger(&run.own_share().used)),
         ("reserved", ledger(&run.reserved())),
         (
             "limits",

@@ -5,11 +5,11 @@ use crate::live::stage::Play;
 use envoi_kernel::event::Choice;
 
 fn states(board: &Board) -> Vec<(&str, State, u32, u32)> {
-    board.steps.iter().map(|step| (step.id.as_str(), step.state, step.visit, step.attempt)).collect()
+    board.level.steps.iter().map(|step| (step.id.as_str(), step.state, step.visit, step.attempt)).collect()
 }
 
 fn rounds(board: &Board) -> Vec<String> {
-    board.rounds.loops.iter().map(super::super::rounds::Loop::told).collect()
+    board.level.rounds.loops.iter().map(super::super::rounds::Loop::told).collect()
 }
 
 const LOOP: &str = "flow: f\nsteps:\n  - id: a\n    run: x\n  - id: b\n    run: x\n    retry: { attempts: 2 }\n  \
@@ -32,9 +32,11 @@ fn going_back_begins_the_steps_of_the_loop_anew() {
     );
     assert_eq!(rounds(&play.board), ["loop 2 of 2"]);
     play.ends(1, 0, "a", &[]).ends(1, 7, "oh", &[]);
-    let State::Retry { due } = play.board.steps[1].state else { panic!("{:?}", play.board.steps[1]) };
+    let State::Retry { due } = play.board.level.steps[1].state else {
+        panic!("{:?}", play.board.level.steps[1])
+    };
     assert!(due > play.now());
-    assert!(play.board.steps[1].told.contains("oh"), "why it is tried again");
+    assert!(play.board.level.steps[1].told.contains("oh"), "why it is tried again");
     play.timer_is_due();
     assert_eq!(states(&play.board)[1], ("b", State::Running, 2, 2));
     play.ends(1, 0, "b", &[]).ends(1, 1, "c", &[]);
@@ -50,13 +52,27 @@ fn doubt_is_neither_success_nor_failure() {
     let mut play = Play::of("flow: f\nsteps:\n  - id: a\n    run: x\n");
     play.doubt("{}");
     assert_eq!(states(&play.board), [("a", State::InDoubt, 1, 1)]);
-    assert!(play.board.steps[0].question.is_some());
+    assert!(play.board.level.steps[0].question.is_some());
     play.answer(Choice::Rerun);
     assert_eq!(states(&play.board), [("a", State::Running, 1, 2)]);
-    assert!(play.board.steps[0].question.is_none());
+    assert!(play.board.level.steps[0].question.is_none());
     play.doubt("{}").answer(Choice::Fail);
     assert_eq!(states(&play.board), [("a", State::Failed, 1, 2)]);
     assert_eq!(play.board.status(), "failed");
+}
+
+#[test]
+fn an_item_in_doubt_is_asked_about_and_goes_on_while_its_step_says_how_it_stands() {
+    let mut play = Play::of("flow: f\nsteps:\n  - { id: look, for_each: [a, b], run: x }\n");
+    play.fills().doubts("0.look.1.1");
+    assert_eq!(play.board.level.steps[0].stands(), State::Running, "the other item moves");
+    play.ended("1.look.1.1", 1, 0, "b");
+    assert_eq!(play.board.level.steps[0].stands(), State::InDoubt);
+    play.answer(Choice::Rerun).fills();
+    assert_eq!(play.board.level.steps[0].stands(), State::Running);
+    play.ended("0.look.1.2", 1, 0, "a");
+    assert_eq!(states(&play.board), [("look", State::Done, 1, 0)]);
+    assert_eq!(play.board.status(), "succeeded");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::live::{
     line::Role,
 };
 use envoi_contract::time::Timestamp;
+use envoi_kernel::Progress;
 
 /// The sign before a step.
 pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
@@ -15,6 +16,7 @@ pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
         State::Running => ("●", "*", Role::Busy),
         State::Retry { .. } => ("↻", "~", Role::Warn),
         State::Asked | State::InDoubt => ("?", "?", Role::Warn),
+        State::Ending => ("●", "*", Role::Warn),
         State::Done => ("✓", "+", Role::Good),
         State::Failed => ("✗", "x", Role::Bad),
         State::Skipped => ("–", "-", Role::Faint),
@@ -25,14 +27,16 @@ pub(super) fn mark(state: State, charset: Charset) -> (&'static str, Role) {
 /// What is said of a step after its duration, most important first.
 pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> Vec<(Role, String)> {
     let mut facts = Vec::new();
-    if step.state == State::Waiting {
+    let stands = step.stands();
+    if stands == State::Waiting {
         // What an earlier round of a loop was like says nothing of the next one.
         return facts;
     }
     let mut say = |role, fact: String| facts.push((role, fact));
-    match step.state {
+    match stands {
         State::Retry { due } => say(Role::Warn, format!("next try in {}", passing(since(now, due)))),
         State::Asked => say(Role::Warn, "asks".to_owned()),
+        State::Ending => say(Role::Warn, "being ended".to_owned()),
         State::InDoubt => say(Role::Warn, "in doubt".to_owned()),
         State::Ready => say(Role::Plain, "ready".to_owned()),
         State::Skipped => say(Role::Faint, "skipped".to_owned()),
@@ -50,6 +54,16 @@ pub(super) fn facts(step: &StepView, now: Timestamp, round: Option<String>) -> V
         say(Role::Plain, round);
     }
     facts
+}
+
+/// How far a step that is done for each of several values has come, in parts that follow one another.
+pub(super) fn items(progress: Progress, step: &StepView) -> Vec<String> {
+    let Progress { items, over, failed } = progress;
+    let running = step.open_parts().into_iter().filter(|item| item.stands() == State::Running).count();
+    let mut told = vec![format!("  {over} of {items} items")];
+    told.extend((failed > 0).then(|| format!(", {failed} failed")));
+    told.extend((running > 0).then(|| format!(", {running} running")));
+    told
 }
 
 /// How long something took, in at most six columns: `9.4 s`, `1m02s`, `23h59m`, `12d03h`.

@@ -69,6 +69,49 @@ fn a_run_of_more_steps_than_lines() {
     album("many", 12, &play);
 }
 
+const BESIDE: &str = "flow: beside\ntitle: Look at everything at once\nsteps:\n  \
+    - id: prepare\n    run: x\n  \
+    - id: ask\n    needs: [prepare]\n    ask: Publish it?\n  \
+    - id: look\n    needs: [prepare]\n    for_each: [api, web, app, docs, site]\n    max_parallel: 3\n    run: x\n  \
+    - id: quick\n    needs: [prepare]\n    run: x\n  \
+    - id: slow\n    needs: [prepare]\n    run: x\n  \
+    - id: first\n    needs: [quick, slow]\n    join: any\n    run: x\n  \
+    - id: build\n    needs: [prepare]\n    flow: build.yaml\n  \
+    - id: judge\n    needs: [look, first, build]\n    run: x\n    \
+      routing: { kind: microloop, loop_to: prepare, status_from_exit: {0: GOOD, 1: BAD}, success_values: [GOOD], \
+      max_iterations: 3 }\n";
+
+const BUILD: &str = "flow: build\nsteps:\n  - { id: compile, run: x }\n  - id: pack\n    for_each: [deb, rpm]\n    run: x\n  \
+    - { id: sign, run: x }\n";
+
+/// Several things at once: items in all states, a loser that is being ended, a flow within the flow.
+fn beside() -> Play {
+    let mut play = Play::of_parts(BESIDE, &[("build.yaml", BUILD)]);
+    play.ends(1_200, 0, "Prepared 3 files\n", &[]);
+    play.fills().wait(12_000);
+    play.ended("0.look.1.1", 12_000, 0, "api is fine\n").fills();
+    play.wrote("1.look.1.1", "reading web/index.html").wrote("slow.1.1", "step 3 of 900");
+    play.wrote("build.1.compile.1.1", "compiling 3 of 40");
+    play
+}
+
+#[test]
+fn a_run_that_does_several_things_at_once() {
+    let mut play = beside();
+    album("beside", 30, &play);
+    // A loser, a failed item, one in doubt, and a fan within the inner flow.
+    play.wait(3_000).ended("quick.1.1", 15_000, 0, "quick it was\n");
+    play.ended("1.look.1.1", 15_000, 7, "web is broken\n").doubts("2.look.1.1");
+    play.ended("build.1.compile.1.1", 15_000, 0, "compiled 40\n").fills();
+    play.wrote("build.1.0.pack.1.1", "packing").wait(61_000);
+    album("losers", 30, &play);
+    for (charset, word) in CHARSETS {
+        let pictures =
+            [5, 8, 11].map(|height| format!("--- {height} lines\n{}", play.picture(60, height, charset)));
+        assert_golden(&format!("losers-low.{word}.txt"), &pictures.concat());
+    }
+}
+
 #[test]
 fn a_step_that_failed_for_good() {
     let flow = "flow: fails\nsteps:\n  - id: fetch\n    run: x\n    retry: { attempts: 2, backoff: 1s..1s }\n  - id: after\n    run: x\n";
@@ -98,12 +141,12 @@ fn what_came_out_is_said_at_the_end() {
 fn no_line_is_wider_than_the_terminal_and_there_are_no_more_lines_than_it_has() {
     let mut running = under_way();
     running.timer_is_due().wait(12_345).writes("日本語日本語\u{301}👨‍👩‍👧❤\u{fe0f} ".repeat(30).as_str());
-    let (retry, mut doubt) = (under_way(), under_way());
+    let (retry, mut doubt, beside) = (under_way(), under_way(), beside());
     doubt.timer_is_due().doubt("{}");
     for (charset, _) in CHARSETS {
         for width in 1..=200 {
             for height in [1, 2, 3, 5, 24] {
-                for play in [&running, &doubt, &retry] {
+                for play in [&running, &doubt, &retry, &beside] {
                     let lines = frame(&play.board, play.now(), Look { width, height, charset });
                     assert!(lines.len() <= height, "{} lines of {height}", lines.len());
                     for line in lines {

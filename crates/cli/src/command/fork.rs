@@ -1,0 +1,47 @@
+//! `envoi fork`: a new run with what another one has lived up to a step, which goes on from there by itself.
+
+use super::{resume, run};
+use crate::{
+    args::ForkArgs,
+    background,
+    conversation::Conversation,
+    engine_room,
+    failure::{BAD_INPUT, Failure},
+    home::{self, Home},
+    narrate::Narrator,
+    select,
+};
+use envoi_engine::protocol::{ForkRequest, Request};
+use envoi_kernel::ids::{RunId, StepId};
+
+pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
+    let (store, reader) = home.store()?;
+    let from = select::run(&reader, &args.run)?;
+    let id = run::new_id()?;
+    let request = Request::Fork(Box::new(ForkRequest {
+        run: id.clone(),
+        step: args.from.as_deref().map(step).transpose()?,
+        workspace: run::workspace_use(args.copy, args.share_workspace),
+        yes_to: run::yes_to(&args.yes_to)?,
+        why: args.why.clone(),
+        by: home::principal(),
+        caller: resume::caller(&reader, &from)?,
+        from: from.clone(),
+    }));
+    let flow = std::sync::Arc::clone(envoi_engine::load_run(&reader, &from)?.flow());
+    drop(reader);
+    if args.engine.detach {
+        let run = background::detach(&store, &request, args.engine.jobs)?;
+        return background::told(&run, home.json);
+    }
+    let mut talk = Conversation::new(id.clone(), home.json);
+    let view = |run: &RunId| crate::live::Live::of_run(run, &flow, store.layout(), store.reader().ok());
+    let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible()).forks();
+    engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
+}
+
+fn step(name: &str) -> Result<StepId, Failure> {
+    StepId::new(name).map_err(|error| {
+        Failure::new(BAD_INPUT, "NOT_FORKABLE", error.to_string()).hint("`--from` takes the id of a step")
+    })
+}

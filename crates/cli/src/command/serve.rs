@@ -1,0 +1,230 @@
+//! `envoi serve`: the engine of a store that stays, and answers over the network.
+//!
+//! Runs that were under way when it came up go on; `run`, `resume` and the answers of other terminals are handed to it.
+//! Ctrl-C or SIGTERM ends it within a moment: live steps go on under their supervisors, and the next engine finds them.
+
+use super::{resume, token};
+use crate::{
+    args::ServeArgs,
+    config, engine_room,
+    failure::{BAD_INPUT, Failure, MACHINE},
+    home::{self, Home},
+    interrupts::{self, Mode},
+    live, output,
+};
+use envoi_engine::{
+    Desk, Host,
+    protocol::{Request, Response, ResumeRequest},
+};
+use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
+use envoi_kernel::ids::Principal;
+use envoi_server::{
+    Limits, ServeError, Server, Settings, Tls,
+    scope::{Scope, Scopes},
+    token::Wish,
+};
+use serde_json::json;
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+const PORT: u16 = 7007;
+const REFUSED: u8 = 6;
+
+/// How long an engine that is just closing is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks at the lock, and at whether the engine's loop still runs.
+const PAUSE: Duration = Duration::from_millis(50);
+/// What requests under way get to finish.
+const GRACE: Duration = Duration::from_millis(400);
+/// What the engine gets to commit what it has begun.
+const LAST_COMMITS: Duration = Duration::from_millis(300);
+
+pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
+    let store = home.open()?;
+    let configured = config::load(store.layout())?;
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let address = args.listen.or(configured.server.listen).unwrap_or(usual);
+    let listener = TcpListener::bind(address).map_err(|error| {
+        Failure::new(MACHINE, "ADDRESS_UNUSABLE", format!("{address} cannot be listened on: {error}"))
+            .hint("name another with --listen; is another server there?")
+    })?;
+    let (lease, other) = lease(&store, args.take_over)?;
+    let host = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
+    let (stop, stopped) = mpsc::channel();
+    interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
+    let first = first_token(&store)?;
+    let settings = settings(&store, configured.server);
+    let server =
+        Server::start(listener, settings, Arc::clone(&store), host.desk().clone()).map_err(|error| {
+            match error {
+                ServeError::Machine(error) => Failure::machine("the server", error),
+                ServeError::Tls(reason) => Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
+                    .hint("`server.tls` names a certificate and its key, both PEM files that can be read"),
+            }
+        })?;
+    go_on(&store, host.desk());
+    said(&server.url(), first.as_deref(), home.json)?;
+    while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
+    server.stop(GRACE);
+    leave(host)
+}
+
+fn settings(store: &Store, configured: config::Server) -> Settings {
+    let config::Server { hosts, origins, tls, limits, .. } = configured;
+    let root = store.layout().root();
+    Settings {
+        hosts,
+        origins,
+        limits: bounds(&limits),
+        tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
+        workspace: workspace(store),
+        caller: home::caller,
+        log: live::say,
+    }
+}
+
+fn bounds(configured: &config::Limits) -> Limits {
+    let usual = Limits::default();
+    let time = |ms: Option<u64>, usual| ms.map_or(usual, Duration::from_millis);
+    let count =
+        |count: Option<u64>, usual| count.and_then(|count| usize::try_from(count).ok()).unwrap_or(usual);
+    Limits {
+        body_bytes: configured.body_bytes.unwrap_or(usual.body_bytes),
+        artifact_bytes: configured.artifact_bytes.unwrap_or(usual.artifact_bytes),
+        request: time(configured.request_ms, usual.request),
+        streams_a_token: count(configured.streams, usual.streams_a_token),
+        starts_a_minute: count(configured.starts, usual.starts_a_minute),
+        connections: count(configured.connections, usual.connections),
+        keep_alive: time(configured.keep_alive_ms, usual.keep_alive),
+    }
+}
+
+/// Where runs of the person at the terminal work: the folder that the store is in.
+fn workspace(store: &Store) -> std::path::PathBuf {
+    let root = store.layout().root();
+    root.parent().unwrap_or(root).to_owned()
+}
+
+/// Becomes the engine; one that is just going is waited for.
+fn lease(store: &Store, take_over: bool) -> Result<(Lease, Option<Holder>), Failure> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match Lease::try_take(store.layout()).map_err(Failure::store)? {
+            Taken::Lease(lease) => return Ok((lease, None)),
+            Taken::Held(holder) if take_over => {
+                return Ok((Lease::take_over(store.layout()).map_err(Failure::store)?, holder));
+            }
+            Taken::Held(_) if Instant::now() < until => thread::sleep(PAUSE),
+            Taken::Held(holder) => {
+                let who = holder.map_or_else(String::new, |holder| format!(" (process {})", holder.pid));
+                return Err(Failure::new(
+                    REFUSED,
+                    "ENGINE_BUSY",
+                    format!("another engine{who} holds the store"),
+                )
+                .hint("wait until its runs are over, or replace it with --take-over; running steps go on"));
+            }
+        }
+    }
+}
+
+/// A store that never had a token gets one that may do everything, which is shown now and never again.
+fn first_token(store: &Store) -> Result<Option<String>, Failure> {
+    let reader = store.reader().map_err(Failure::store)?;
+    if !reader.tokens().map_err(Failure::store)?.is_empty() {
+        return Ok(None);
+    }
+    let wish = Wish {
+        name: "first".to_owned(),
+        tenant: home::principal().tenant,
+        scopes: Scopes::new([Scope::Admin]),
+        expires_at: None,
+    };
+    envoi_server::token::create(store, &wish, envoi_engine::now()).map(Some).map_err(token::failed)
+}
+
+/// Says where, and the first token.
+fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return output::data(&format!("{}\n", json!({"listening": url, "token": first})));
+    }
+    output::data(&format!("listening on {url}\n"))?;
+    let Some(token) = first else { return Ok(()) };
+    eprintln!("this is the only time that the first token is shown; `envoi token create` makes others");
+    output::data(&format!("{token}\n"))
+}
+
+/// Goes on with what was under way when the last engine went. What only waits for a person needs nobody; unless its time
+/// runs out, which somebody has to see.
+fn go_on(store: &Store, desk: &Desk) {
+    let told = |error: &dyn core::fmt::Display| live::say(&format!("runs are not gone on with: {error}"));
+    let reader = match store.reader() {
+        Ok(reader) => reader,
+        Err(error) => return told(&error),
+    };
+    let unfinished = RunFilter { unfinished: true, limit: None };
+    let rows = match reader.runs(unfinished) {
+        Ok(rows) => rows,
+        Err(error) => return told(&error),
+    };
+    for row in rows.into_iter().filter(|row| needs_somebody(&reader, row)) {
+        if let Some(why) = gone_on(&reader, desk, &row) {
+            live::say(&format!("run {} does not go on: {why}", row.run));
+        }
+    }
+}
+
+fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
+    let filter = InboxFilter { run: Some(row.run.clone()), closed: false };
+    let lapses = || reader.inbox(&filter).is_ok_and(|rows| rows.iter().any(|row| row.expires_at.is_some()));
+    row.status() != RunStatus::Waiting || lapses()
+}
+
+/// Why the run does not go on, if it does not.
+fn gone_on(reader: &Reader, desk: &Desk, row: &RunRow) -> Option<String> {
+    let caller = match resume::caller(reader, &row.run) {
+        Ok(caller) => caller,
+        Err(failure) => return Some(failure.message),
+    };
+    let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
+    let request = ResumeRequest {
+        run: row.run.clone(),
+        choice: None,
+        reopen: false,
+        raise: None,
+        request: None,
+        why: None,
+        by,
+        caller,
+    };
+    let (client, heard) = mpsc::channel();
+    desk.serve(Request::Resume(Box::new(request)), &client);
+    drop(client);
+    match heard.recv() {
+        Ok(Response::Refused(refused)) => Some(refused.message),
+        Ok(Response::Stopped { reason }) => Some(reason),
+        _ => None,
+    }
+}
+
+/// Ends the engine if nothing is under way; else leaves it as it is: the process ends with it, live steps go on, and
+/// what was acknowledged is durable.
+fn leave(host: Host) -> Result<u8, Failure> {
+    host.drain()();
+    let (tell, told) = mpsc::channel();
+    let closing = thread::Builder::new().name("closing".to_owned()).spawn(move || {
+        tell.send(host.close()).unwrap_or_default();
+    });
+    closing.map_err(|error| Failure::machine("a thread", error))?;
+    match told.recv_timeout(LAST_COMMITS) {
+        Ok(Some(error)) => Err(engine_room::stopped_by(&error)),
+        Ok(None) | Err(_) => Ok(0),
+    }
+}

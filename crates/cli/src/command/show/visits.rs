@@ -1,0 +1,222 @@
+//! The table of a run's visits: what is part of a visit (its items, the flow that it runs) stands indented below it.
+//!
+//! Owns the order: as they began, a whole before its parts. What a visit came to is its hand-off's word; of an open one, what
+//! it is at now.
+
+use super::accounts::fitted;
+use crate::{
+    live::{
+        columns::{Charset, clip},
+        terminal,
+    },
+    narrate::{head, seconds},
+    output, place,
+};
+use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
+use envoi_kernel::{
+    Event, Progress, Record, Run,
+    event::{About, HandoffWritten},
+    ids::VisitId,
+};
+use std::collections::BTreeMap;
+
+/// Fewer columns of a summary tell nothing.
+const MIN_SUMMARY: usize = 16;
+
+/// What the records tell of a visit.
+#[derive(Default)]
+struct Seen<'r> {
+    /// Its place among all that began.
+    place: usize,
+    attempts: u32,
+    /// When something of it was first heard of, and when its hand-off was written.
+    began: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    handoff: Option<&'r HandoffWritten>,
+}
+
+impl Seen<'_> {
+    /// The time of its last attempt; of a whole, from its beginning to its end.
+    fn took_ms(&self, of_attempt: u64) -> u64 {
+        let since =
+            |(began, ended): (Timestamp, Timestamp)| ended.as_millis().saturating_sub(began.as_millis());
+        match self.began.zip(self.ended).filter(|_| self.attempts == 0) {
+            Some(times) => u64::try_from(since(times)).unwrap_or(0),
+            None => of_attempt,
+        }
+    }
+}
+
+/// See the module.
+pub(super) fn table(run: &Run, records: &[Record]) -> String {
+    let seen = seen(records);
+    let mut rows =
+        vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
+    let mut order: Vec<(Vec<usize>, &VisitId)> =
+        seen.keys().map(|visit| (path(&seen, visit), visit)).collect();
+    order.sort();
+    for (path, visit) in order {
+        if let Some(found) = seen.get(visit) {
+            rows.push(row(run, (visit, path.len().saturating_sub(1)), found));
+        }
+    }
+    laid_out(rows, terminal::columns_of_stdout())
+}
+
+fn seen(records: &[Record]) -> BTreeMap<VisitId, Seen<'_>> {
+    let mut seen: BTreeMap<VisitId, Seen<'_>> = BTreeMap::new();
+    for record in records {
+        let place = seen.len();
+        let mut of = |visit: &VisitId| {
+            for whole in wholes(visit).into_iter().rev() {
+                seen.entry(whole).or_insert(Seen { place, began: Some(record.at), ..Seen::default() });
+            }
+        };
+        match &record.event {
+            Event::AttemptStarted(started) => of(&started.attempt.visit),
+            Event::FannedOut(fanned) => of(&fanned.visit),
+            Event::FlowEntered(entered) => of(&entered.visit),
+            Event::InterruptRaised(raised) => of(&raised.visit),
+            Event::HandoffWritten(written) => of(&written.visit),
+            _ => {}
+        }
+        match &record.event {
+            Event::AttemptStarted(started) => {
+                seen.entry(started.attempt.visit.clone()).or_default().attempts = started.attempt.attempt;
+            }
+            Event::HandoffWritten(written) => {
+                let seen = seen.entry(written.visit.clone()).or_default();
+                (seen.handoff, seen.ended) = (Some(written.as_ref()), Some(record.at));
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+/// The visit, then what it is part of, up to the outermost.
+fn wholes(visit: &VisitId) -> Vec<VisitId> {
+    let mut all = vec![visit.clone()];
+    while let Some(whole) = all.last().and_then(place::whole) {
+        all.push(whole);
+    }
+    all
+}
+
+/// Where a visit stands in the table: the places of what it is part of, the outermost first, then its own.
+fn path(seen: &BTreeMap<VisitId, Seen<'_>>, visit: &VisitId) -> Vec<usize> {
+    let place = |visit: &VisitId| seen.get(visit).map_or(0, |seen| seen.place);
+    // Items stand in their order, whichever of them began first.
+    let own = |visit: &VisitId| {
+        visit.item().and_then(|item| usize::try_from(item).ok()).unwrap_or_else(|| place(visit))
+    };
+    wholes(visit).iter().rev().map(own).collect()
+}
+
+fn row(run: &Run, (visit, depth): (&VisitId, usize), found: &Seen<'_>) -> Vec<String> {
+    let name = format!("{}{visit}", "  ".repeat(depth));
+    let attempts = if found.attempts == 0 { "-".to_owned() } else { found.attempts.to_string() };
+    match found.handoff.map(|written| &written.handoff) {
+        Some(handoff) => vec![
+            name,
+            handoff.status.word().to_owned(),
+            attempts,
+            seconds(found.took_ms(handoff.duration_ms)),
+            handoff.routing_signal.decision.orchestrator_word().to_owned(),
+            head(match handoff.status {
+                HandoffStatus::Skipped => &handoff.routing_signal.reason,
+                _ => handoff.error.as_deref().unwrap_or(&handoff.summary),
+            }),
+        ],
+        None => {
+            let summary = progress(run, visit).unwrap_or_default();
+            vec![name, now(run, visit).to_owned(), attempts, "-".to_owned(), "-".to_owned(), summary]
+        }
+    }
+}
+
+fn progress(run: &Run, visit: &VisitId) -> Option<String> {
+    let Progress { items, over, failed } = run.progress(visit)?;
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let running = run.wants().attempts.iter().filter(|attempt| attempt.visit.is_part_of(visit)).count();
+    Some(format!("{over} of {items} items{failed}, {running} running"))
+}
+
+/// What an open visit is at.
+fn now(run: &Run, visit: &VisitId) -> &'static str {
+    let wants = run.wants();
+    let asked = run.interrupts().find(|raised| raised.visit == *visit).map(|raised| raised.about);
+    match asked {
+        Some(About::InDoubt) => "in doubt",
+        Some(_) => "asks",
+        None if wants.attempts.iter().any(|attempt| attempt.visit == *visit) => "running",
+        None if wants.ready.contains(visit) => "ready",
+        None => "open",
+    }
+}
+
+/// A table whose summaries take the room that is left; where there is none, a sentence a row.
+fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return output::table(&rows) };
+    let without: Vec<Vec<String>> = rows.iter().map(|row| row.iter().take(5).cloned().collect()).collect();
+    let taken = output::table(&without).lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    match columns.checked_sub(taken.saturating_add(2)).filter(|room| *room >= MIN_SUMMARY) {
+        Some(room) => {
+            for summary in rows.iter_mut().filter_map(|row| row.get_mut(5)) {
+                *summary = clip(summary, room, Charset::Unicode);
+            }
+            output::table(&rows)
+        }
+        None => fitted(&rows, Some(columns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_kernel::ids::AttemptId;
+
+    fn visit(text: &str) -> VisitId {
+        AttemptId::parse(&format!("{text}.1")).unwrap().visit
+    }
+
+    #[test]
+    fn a_visit_is_part_of_the_one_that_it_is_an_item_of_or_that_runs_its_flow() {
+        for (part, of) in [
+            ("a.1", &[][..]),
+            ("0.a.1", &["a.1"]),
+            ("b.2.a.1", &["b.2"]),
+            ("0.b.2.a.1", &["0.b.2", "b.2"]),
+            ("0.b.2.7.a.1", &["0.b.2.a.1", "0.b.2", "b.2"]),
+        ] {
+            let wholes: Vec<String> = wholes(&visit(part)).iter().skip(1).map(ToString::to_string).collect();
+            assert_eq!(wholes, of, "{part}");
+        }
+    }
+
+    #[test]
+    fn summaries_take_what_room_there_is() {
+        let row = |cells: [&str; 6]| cells.map(str::to_owned).to_vec();
+        let rows = || {
+            vec![
+                row(["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"]),
+                row([
+                    "  0.test.1",
+                    "succeeded",
+                    "1",
+                    "0.0 s",
+                    "advance",
+                    "a summary of more than sixteen columns",
+                ]),
+            ]
+        };
+        let told = laid_out(rows(), Some(70));
+        assert!(
+            told.lines().all(|line| line.chars().count() <= 70) && told.contains("a summary of more t…"),
+            "{told}"
+        );
+        let told = laid_out(rows(), Some(40));
+        assert!(told.starts_with("  0.test.1: status succeeded, attempts 1"), "{told}");
+        assert_eq!(laid_out(rows(), None), output::table(&rows()));
+    }
+}

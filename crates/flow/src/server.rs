@@ -1,0 +1,209 @@
+//! `server:` of the configuration: how `envoi serve` answers.
+//!
+//! Owns its keys and what they may be. Whether an address is free, and what a certificate is worth, is found out when the
+//! server comes up; what is not said is the server's to choose.
+
+use crate::{
+    diagnostic::{Diagnostic, Problems},
+    keys::Vocabulary,
+    path,
+    read::{self, Fields, refuse},
+    yaml::Node,
+};
+use core::net::SocketAddr;
+
+pub(crate) const SERVER: Vocabulary =
+    Vocabulary { place: "`server`", keys: &["listen", "hosts", "origins", "tls", "limits"], later: &[] };
+
+pub(crate) const TLS: Vocabulary = Vocabulary { place: "`tls`", keys: &["certificate", "key"], later: &[] };
+
+pub(crate) const LIMITS: Vocabulary = Vocabulary {
+    place: "`limits` of `server`",
+    keys: &["body", "artifact", "request", "streams", "starts", "connections", "keep_alive"],
+    later: &[],
+};
+
+/// Enough for any; more is a mistake in the unit.
+const MAX_BYTES: u64 = 1 << 40;
+const MAX_COUNT: u64 = 1_000_000;
+
+/// How the server answers; `None` is the server's own choice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Server {
+    /// Where it listens.
+    pub listen: Option<SocketAddr>,
+    /// Names under which it may be asked for, besides its address.
+    pub hosts: Vec<String>,
+    /// Origins of pages that may ask.
+    pub origins: Vec<String>,
+    /// Certificate and key, relative to the folder of the file.
+    pub tls: Option<(String, String)>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Bounds on what clients may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a body.
+    pub body_bytes: Option<u64>,
+    /// Bytes of an artifact.
+    pub artifact_bytes: Option<u64>,
+    /// Time of a request, in milliseconds.
+    pub request_ms: Option<u64>,
+    /// Streams open at once, a token.
+    pub streams: Option<u64>,
+    /// Runs started in a minute, a token.
+    pub starts: Option<u64>,
+    /// Connections at once.
+    pub connections: Option<u64>,
+    /// Time between two signs of life of a stream, in milliseconds.
+    pub keep_alive_ms: Option<u64>,
+}
+
+pub(crate) fn read(node: &Node, problems: &mut Problems) -> Server {
+    let Some(fields) = Fields::of(node, &SERVER, problems) else { return Server::default() };
+    Server {
+        listen: fields.get("listen").and_then(|node| address(node, problems)),
+        hosts: fields.get("hosts").map(|node| hosts(node, problems)).unwrap_or_default(),
+        origins: fields.get("origins").map(|node| origins(node, problems)).unwrap_or_default(),
+        tls: fields.get("tls").and_then(|node| tls(node, problems)),
+        limits: fields.get("limits").map(|node| limits(node, problems)).unwrap_or_default(),
+    }
+}
+
+fn address(node: &Node, problems: &mut Problems) -> Option<SocketAddr> {
+    let text = read::text(node, "`listen`", problems)?;
+    let expected = "an address and a port such as `127.0.0.1:7007` or `[::1]:7007`";
+    text.parse().ok().or_else(|| refuse(problems, read::mismatch(node, "`listen`", expected)))
+}
+
+fn hosts(node: &Node, problems: &mut Problems) -> Vec<String> {
+    let all = read::texts(node, "`hosts`", problems);
+    for host in &all {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+        if !host.value.bytes().all(plain) {
+            let message = format!("`{}` is not a name, or a name and a port", host.value);
+            problems
+                .add(Diagnostic::invalid(host.span, message).help("write it as clients do: `envoi.example`"));
+        }
+    }
+    all.into_iter().map(|host| host.value).collect()
+}
+
+fn origins(node: &Node, problems: &mut Problems) -> Vec<String> {
+    let all = read::texts(node, "`origins`", problems);
+    for origin in &all {
+        let rest = ["http://", "https://"].iter().find_map(|scheme| origin.value.strip_prefix(scheme));
+        if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', '?', '#', '@', '*'])) {
+            let message = format!("`{}` is not an origin", origin.value);
+            problems.add(
+                Diagnostic::invalid(origin.span, message)
+                    .help("a scheme, a name and a port if it is not the usual one: `https://app.example`"),
+            );
+        }
+    }
+    all.into_iter().map(|origin| origin.value).collect()
+}
+
+fn tls(node: &Node, problems: &mut Problems) -> Option<(String, String)> {
+    let fields = Fields::of(node, &TLS, problems)?;
+    let mut file = |name: &str| match fields.get(name) {
+        Some(node) => path::fixed(node, &format!("`{name}`"), problems).map(str::to_owned),
+        None if fields.misspelt(name, &TLS) => None,
+        None => refuse(problems, Diagnostic::invalid(node.span, format!("`tls` without a `{name}`"))),
+    };
+    let (certificate, key) = (file("certificate"), file("key"));
+    Some((certificate?, key?))
+}
+
+fn limits(node: &Node, problems: &mut Problems) -> Limits {
+    let Some(fields) = Fields::of(node, &LIMITS, problems) else { return Limits::default() };
+    let number = |name: &str, most: u64, problems: &mut Problems| {
+        fields.get(name).and_then(|node| read::integer(node, &format!("`{name}`"), 1..=most, problems))
+    };
+    let time = |name: &str, problems: &mut Problems| {
+        fields.get(name).and_then(|node| read::duration(node, &format!("`{name}`"), problems))
+    };
+    Limits {
+        body_bytes: number("body", MAX_BYTES, problems),
+        artifact_bytes: number("artifact", MAX_BYTES, problems),
+        request_ms: time("request", problems),
+        streams: number("streams", MAX_COUNT, problems),
+        starts: number("starts", MAX_COUNT, problems),
+        connections: number("connections", MAX_COUNT, problems),
+        keep_alive_ms: time("keep_alive", problems),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config, json_schema::Schema, tree, yaml};
+    use envoi_contract::json::Value;
+
+    fn fits_schema(text: &str) -> bool {
+        let root = yaml::compose(text, &mut Problems::default()).unwrap();
+        let schema = Value::parse_str(config::SCHEMA).unwrap();
+        Schema::new(&schema).unwrap().check(&tree::value(&root)).is_empty()
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_read() {
+        let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
+                    tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
+                    starts: 5, connections: 6, keep_alive: 7ms }\n";
+        assert!(fits_schema(text));
+        let server = config::load("c.yaml", text).unwrap().server;
+        let limits = Limits {
+            body_bytes: Some(1),
+            artifact_bytes: Some(2),
+            request_ms: Some(3_000),
+            streams: Some(4),
+            starts: Some(5),
+            connections: Some(6),
+            keep_alive_ms: Some(7),
+        };
+        let expected = Server {
+            listen: Some("[::1]:80".parse().unwrap()),
+            hosts: vec!["envoi.example".to_owned(), "a:1".to_owned()],
+            origins: vec!["https://app.example".to_owned()],
+            tls: Some(("chain.pem".to_owned(), "key.pem".to_owned())),
+            limits,
+        };
+        assert_eq!(server, expected);
+        assert_eq!(config::load("c.yaml", "server: {}\n").unwrap().server, Server::default());
+    }
+
+    #[test]
+    fn mistakes_are_told_all_at_once_and_the_schema_refuses_their_shapes() {
+        for (text, words) in [
+            ("{ port: 1 }", "unknown key `port` in `server`"),
+            ("{ listen: localhost }", "an address and a port"),
+            ("{ hosts: ['https://x'] }", "is not a name"),
+            ("{ origins: ['app.example'] }", "is not an origin"),
+            ("{ tls: { key: k } }", "`tls` without a `certificate`"),
+            ("{ limits: { streams: 0 } }", "a whole number from 1"),
+            ("{ limits: { request: 30 } }", "a duration such as"),
+        ] {
+            let text = format!("server: {text}\n");
+            let report = config::load("c.yaml", &text).unwrap_err().render(crate::Colour::Never);
+            assert!(report.contains(words), "{text}: {report}");
+            assert!(!fits_schema(&text), "the schema lets this pass: {text}");
+        }
+        let two = config::load("c.yaml", "server: { listen: x, tls: {} }\n").unwrap_err();
+        assert_eq!(two.diagnostics.len(), 3, "{}", two.render(crate::Colour::Never));
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read_and_no_others() {
+        let schema = Value::parse_str(config::SCHEMA).unwrap();
+        let server = schema.get("$defs").and_then(|defs| defs.get("server")).unwrap();
+        let of = |name: &str| server.get("properties").and_then(|all| all.get(name)).unwrap();
+        for (vocabulary, described) in [(&SERVER, server), (&TLS, of("tls")), (&LIMITS, of("limits"))] {
+            let properties = described.get("properties").and_then(Value::as_object).unwrap();
+            assert!(properties.keys().eq(vocabulary.keys.iter().copied()), "{}", vocabulary.place);
+            assert!(properties.values().all(|property| property.get("description").is_some()));
+        }
+    }
+}

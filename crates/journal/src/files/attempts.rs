@@ -1,0 +1,67 @@
+//! What a fork takes over of attempts that another run has made: the reports and texts that its steps may be given.
+//!
+//! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
+//! critic's feedback read) is linked from the other run's folder, where that is still there.
+
+use super::{Files, digest_of};
+use crate::error::FileError;
+use envoi_kernel::event::{AttemptSettled, Event, Record, RunForked};
+use std::{fs, path::PathBuf};
+
+/// File names in the folder of an attempt.
+const TEXT: &str = "text";
+const REPORT: &str = "report.json";
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+
+/// Writes again what is missing or differs.
+pub(super) fn restore(files: &Files<'_>, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    let records = files.reader.records(files.run, 0, None)?;
+    let Some((lived, forked)) = lived(&records) else { return Ok(()) };
+    let settled = lived.iter().filter_map(|record| match &record.event {
+        Event::AttemptSettled(settled) if !settled.late => Some(settled.as_ref()),
+        _ => None,
+    });
+    for settled in settled {
+        take_over(files, forked, settled, written)?;
+    }
+    Ok(())
+}
+
+/// What stands before the event that made the fork, and that event.
+fn lived(records: &[Record]) -> Option<(&[Record], &RunForked)> {
+    let forks = records.iter().enumerate().rev().find_map(|(place, record)| match &record.event {
+        Event::RunForked(forked) => Some((place, forked.as_ref())),
+        _ => None,
+    });
+    let (place, forked) = forks?;
+    Some((records.get(..place)?, forked))
+}
+
+fn take_over(
+    files: &Files<'_>,
+    forked: &RunForked,
+    settled: &AttemptSettled,
+    written: &mut Vec<PathBuf>,
+) -> Result<(), FileError> {
+    let folder = files.layout.attempt(files.run, &settled.attempt);
+    for (name, blob) in [(TEXT, &settled.text), (REPORT, &settled.report)] {
+        let Some(blob) = blob else { continue };
+        let path = folder.join(name);
+        if digest_of(&path) != Some(blob.digest) {
+            files.replace(&path, |file| Ok(files.reader.write_blob(&blob.digest, file)?))?;
+            written.push(path);
+        }
+    }
+    let other = files.layout.attempt(&forked.from, &settled.attempt);
+    for name in STREAMS {
+        let path = folder.join(name);
+        if !path.exists() && fs::create_dir_all(&folder).is_ok() {
+            // Nothing is decided by them.
+            fs::hard_link(other.join(name), path).unwrap_or_default();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

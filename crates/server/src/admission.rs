@@ -1,0 +1,63 @@
+//! Who gets in: the name under which the server is asked for, the page that asks, the token.
+//!
+//! A page that some browser shows could ask a server of this machine by a name that it points here; what it then sends as
+//! `Host` is that name, and as `Origin` its own. Both are checked before the token is looked at.
+
+use crate::{
+    app::{App, blocking},
+    problem::Problem,
+    token::{self, Bearer},
+};
+use axum::http::{HeaderMap, StatusCode, header, request::Parts};
+use std::sync::Arc;
+
+/// Longer ones are no tokens.
+const MAX_TOKEN: usize = 256;
+
+/// Who asks, if they may ask at all.
+pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
+    check_host(app, parts)?;
+    check_origin(app, &parts.headers)?;
+    let token = bearer_token(&parts.headers).ok_or_else(Problem::unauthenticated)?.to_owned();
+    let shared = Arc::clone(app);
+    let found =
+        blocking(move || shared.read(|reader| Ok(token::bearer(reader, &token, shared.now())?))).await?;
+    found.ok_or_else(Problem::unauthenticated)
+}
+
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (value, None) = (values.next()?, values.next()) else { return None };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && token.len() <= MAX_TOKEN).then_some(token)
+}
+
+fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
+    let mut values = parts.headers.get_all(header::HOST).iter();
+    let host = match (values.next(), values.next()) {
+        (Some(host), None) => host.to_str().unwrap_or_default(),
+        _ => "",
+    };
+    if app.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    let detail = "this server does not answer to that name";
+    Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "HOST_NOT_ALLOWED", detail)
+        .hint("name it in `server.hosts` of the configuration"))
+}
+
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let mut values = headers.get_all(header::ORIGIN).iter();
+    let Some(origin) = values.next() else { return Ok(()) };
+    let origin = origin.to_str().unwrap_or_default();
+    let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
+    let own = app.hosts.iter().any(|host| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")));
+    let named = app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin));
+    if (own || named) && values.next().is_none() {
+        return Ok(());
+    }
+    let detail = "pages of that origin may not ask this server";
+    Err(Problem::new(StatusCode::FORBIDDEN, "ORIGIN_NOT_ALLOWED", detail)
+        .hint("name it in `server.origins` of the configuration"))
+}

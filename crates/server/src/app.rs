@@ -1,0 +1,163 @@
+//! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
+
+use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use envoi_contract::time::Timestamp;
+use envoi_engine::{Desk, protocol::CallerWire};
+use envoi_journal::{Layout, ReadError, Reader, Store};
+use envoi_kernel::Flow;
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::sync::watch;
+
+/// What the composition root decides.
+#[derive(Clone)]
+pub struct Settings {
+    /// Names under which the server may be asked for, with their port, besides that of its address.
+    pub hosts: Vec<String>,
+    /// Origins of pages that may ask, besides its own.
+    pub origins: Vec<String>,
+    /// Bounds.
+    pub limits: Limits,
+    /// A certificate and its key, for TLS.
+    pub tls: Option<Tls>,
+    /// The folder in which runs of the tenant `local` work.
+    pub workspace: PathBuf,
+    /// What commands of a run may see of this environment.
+    pub caller: fn(&Flow, &Path) -> CallerWire,
+    /// Takes a line for the person who runs the server.
+    pub log: fn(&str),
+}
+
+/// Files of a certificate, in PEM.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The chain, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+/// Bounds on what clients may use.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of a body, other than an artifact.
+    pub body_bytes: u64,
+    /// Bytes of an artifact.
+    pub artifact_bytes: u64,
+    /// How long a request may take, streams and artifacts aside; for those it is how long nothing may come.
+    pub request: Duration,
+    /// Streams open at once, by one token.
+    pub streams_a_token: usize,
+    /// Runs started in a minute, by one token.
+    pub starts_a_minute: usize,
+    /// Connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// A stream on which nothing happens says so this often.
+    pub keep_alive: Duration,
+}
+
+impl Default for Limits {
+    /// Generous for people and their tools, and small beside what a machine has.
+    fn default() -> Self {
+        Self {
+            body_bytes: 1024 * 1024,
+            artifact_bytes: 256 * 1024 * 1024,
+            request: Duration::from_secs(30),
+            streams_a_token: 32,
+            starts_a_minute: 120,
+            connections: 1024,
+            keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct App {
+    pub(crate) settings: Settings,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) desk: Desk,
+    pub(crate) wakes: Arc<Wakes>,
+    pub(crate) streams: Streams,
+    pub(crate) starts: Starts,
+    pub(crate) metrics: Metrics,
+    pub(crate) stopping: watch::Receiver<bool>,
+    readers: Mutex<Vec<Reader>>,
+}
+
+/// Connections to the database that are kept; more are opened while more are needed.
+const MAX_IDLE_READERS: usize = 16;
+
+impl App {
+    pub(crate) fn new(
+        settings: Settings,
+        hosts: Vec<String>,
+        store: Arc<Store>,
+        desk: Desk,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        let wakes = Arc::new(Wakes::default());
+        let (streams, starts) =
+            (Streams::new(settings.limits.streams_a_token), Starts::new(settings.limits.starts_a_minute));
+        Self {
+            settings,
+            hosts,
+            store,
+            desk,
+            wakes,
+            streams,
+            starts,
+            metrics: Metrics::default(),
+            stopping,
+            readers: Mutex::default(),
+        }
+    }
+
+    /// Reads from the store, on a thread that may block.
+    pub(crate) fn read<T, E: From<ReadError>>(
+        &self,
+        read: impl FnOnce(&Reader) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let idle = self.lock().pop();
+        let reader = match idle {
+            Some(reader) => reader,
+            None => self.store.reader()?,
+        };
+        let result = read(&reader);
+        let mut idle = self.lock();
+        if idle.len() < MAX_IDLE_READERS {
+            idle.push(reader);
+        }
+        result
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        self.store.layout()
+    }
+
+    #[expect(clippy::unused_self, reason = "the clock belongs to the app, whoever it is")]
+    pub(crate) fn now(&self) -> Timestamp {
+        envoi_engine::now()
+    }
+
+    /// Says to whoever runs the server what a client is not told.
+    pub(crate) fn note(&self, problem: &Problem) {
+        if let Some(cause) = problem.cause() {
+            (self.settings.log)(&format!("{}: {cause}", problem.code));
+        }
+    }
+}
+
+/// Does blocking work of a request on a thread for it. What panics is a problem of ours, told as such.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Problem::internal(error)))
+}

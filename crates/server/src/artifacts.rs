@@ -1,0 +1,113 @@
+//! Content by its digest: brought in pieces, given back in parts.
+
+use crate::{
+    app::{App, blocking},
+    call::{Call, in_time, piece},
+    content::{self, Source},
+    problem::Problem,
+    reply,
+};
+use axum::{
+    body::Body,
+    http::{HeaderValue, header},
+    response::Response,
+};
+use envoi_contract::{
+    digest::Digest,
+    user_envelope::{AttachmentRef, OriginKind},
+};
+use envoi_journal::{Incoming, Upload};
+use std::{fs::File, io, sync::Arc};
+
+/// Digits of a digest in the ids that are made of it, as the command line does.
+const ID_DIGITS: usize = 26;
+const REVISION_DIGITS: usize = 16;
+
+/// Longest media type.
+const MAX_MIME: usize = 127;
+
+/// `uploadArtifact`: hashed on the way into the store, never held.
+pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Result<Response, Problem> {
+    let (limit, longest) = (app.settings.limits.artifact_bytes, app.settings.limits.request);
+    let blobs = app.store.blobs();
+    let mut incoming: Incoming = blocking(move || Ok(blobs.receive()?)).await?;
+    loop {
+        let Some(piece) = in_time(longest, piece(body)).await? else { break };
+        let size = incoming.size_bytes().saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+        if size > limit {
+            return Err(Problem::too_large(limit));
+        }
+        incoming = blocking(move || {
+            incoming.write(&piece)?;
+            Ok(incoming)
+        })
+        .await?;
+    }
+    let app = Arc::clone(app);
+    blocking(move || kept(&app, &call, incoming)).await
+}
+
+fn kept(app: &App, call: &Call, incoming: Incoming) -> Result<Response, Problem> {
+    let (digest, size_bytes) = incoming.finish()?;
+    let mime = call.header(&header::CONTENT_TYPE).filter(|mime| !mime.is_empty() && mime.len() <= MAX_MIME);
+    let upload = Upload {
+        digest,
+        size_bytes,
+        mime: mime.unwrap_or("application/octet-stream").to_owned(),
+        uploaded_at: app.now(),
+        uploaded_by: call.bearer.name.clone(),
+    };
+    let new = app.store.keep_upload(&call.bearer.tenant, &upload)?;
+    let hex = digest.hex();
+    let head = |digits: usize| hex.chars().take(digits).collect::<String>();
+    let reference = AttachmentRef {
+        artifact_id: format!("art_{}", head(ID_DIGITS)),
+        representation_revision_id: format!("rep_{}", head(REVISION_DIGITS)),
+        digest: digest.to_string(),
+        mime: upload.mime,
+        origin_kind: OriginKind::Upload,
+        title: None,
+        filename: None,
+        size: Some(size_bytes),
+    };
+    Ok(reply::json(if new { 201 } else { 200 }, reference.to_value().compact()))
+}
+
+/// `getArtifact`. What is given was compared with its digest before.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let name = call.param("digest");
+    let none = || Problem::not_found("content", name);
+    let digest = Digest::parse(name).ok_or_else(none)?;
+    let tenant = &call.bearer.tenant;
+    let (known, inline) = app.read(|reader| {
+        let known = reader.is_content_of(tenant, &digest)?;
+        let inline = if known { reader.inline_content(&digest)? } else { None };
+        Ok::<_, Problem>((known, inline))
+    })?;
+    if !known {
+        return Err(none());
+    }
+    let tag = HeaderValue::from_str(&format!("\"{digest}\"")).map_err(Problem::internal)?;
+    let seen = call.header(&header::IF_NONE_MATCH).unwrap_or_default();
+    if seen.split(',').any(|seen| seen.trim() == tag || seen.trim() == "*") {
+        let mut response = reply::empty(304);
+        response.headers_mut().insert(header::ETAG, tag);
+        return Ok(response);
+    }
+    let (source, size) = match inline {
+        Some(bytes) => (Source::Bytes(bytes.into()), None),
+        None => {
+            app.store.blobs().write_to(&digest, &mut io::sink())?;
+            let file = File::open(app.layout().blob(&digest)).map_err(Problem::internal)?;
+            let size = file.metadata().map_err(Problem::internal)?.len();
+            (Source::File(Arc::new(file)), Some(size))
+        }
+    };
+    let size = size.unwrap_or_else(|| match &source {
+        Source::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        Source::File(_) => 0,
+    });
+    let mut response = content::serve(call, source, size)?;
+    response.headers_mut().insert(header::ETAG, tag);
+    Ok(response)
+}

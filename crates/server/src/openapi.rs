@@ -1,0 +1,136 @@
+//! The OpenAPI 3.1 document, made of the table of operations.
+
+mod schemas;
+
+use crate::operation::{self, Content, Method, Operation, Param, Place};
+use serde_json::{Map, Value, json};
+
+/// The document, as it is served and kept in `spec/openapi.json`.
+#[must_use]
+pub fn text() -> String {
+    // A document without a map that is not a string's cannot fail.
+    serde_json::to_string_pretty(&document()).unwrap_or_default() + "\n"
+}
+
+fn document() -> Value {
+    let mut paths = Map::new();
+    for operation in operation::ALL {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        if let Some(methods) = path.as_object_mut() {
+            methods.insert(word(operation.method).to_owned(), described(operation));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Envoi",
+            "version": "1",
+            "description": "Durable pipelines of agents, scripts and people. A token is always needed; what belongs to another tenant is not found.",
+            "license": {"name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT"},
+        },
+        "servers": [{"url": "http://127.0.0.1:7007"}],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas::all(),
+        },
+    })
+}
+
+fn word(method: Method) -> &'static str {
+    match method {
+        Method::Get => "get",
+        Method::Post => "post",
+    }
+}
+
+fn described(operation: &Operation) -> Value {
+    let scopes: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
+    let mut described = json!({
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "x-envoi-scopes": scopes,
+        "parameters": operation.params.iter().map(parameter).collect::<Vec<_>>(),
+        "responses": responses(operation),
+    });
+    if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
+        let required = operation.body != Content::Json("Resume");
+        members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
+    }
+    described
+}
+
+fn parameter(param: &Param) -> Value {
+    let place = match param.place {
+        Place::Path => "path",
+        Place::Query => "query",
+        Place::Header => "header",
+    };
+    json!({
+        "name": param.name,
+        "in": place,
+        "required": param.place == Place::Path,
+        "description": param.about,
+        "schema": {"type": param.kind},
+    })
+}
+
+fn responses(operation: &Operation) -> Value {
+    let mut responses = Map::new();
+    for outcome in operation::outcomes(operation) {
+        let mut response = json!({"description": outcome.about});
+        if let (Some(content), Some(members)) = (media(outcome.content), response.as_object_mut()) {
+            members.insert("content".to_owned(), content);
+        }
+        responses.insert(outcome.status.to_string(), response);
+    }
+    let other = json!({"description": "Whatever else went wrong", "content": media(Content::Problem)});
+    responses.insert("default".to_owned(), other);
+    responses.into()
+}
+
+fn media(content: Content) -> Option<Value> {
+    let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    Some(match content {
+        Content::None => return None,
+        Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
+        Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
+        Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
+        Content::Bytes => json!({"application/octet-stream": {}}),
+        Content::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_referred_to_is_there_and_every_parameter_of_a_path_is_described() {
+        let document = document();
+        let mut refs = Vec::new();
+        collect(&document, &mut refs);
+        assert!(refs.len() > operation::ALL.len());
+        for reference in refs {
+            assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
+        }
+        for operation in operation::ALL {
+            let named =
+                operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+            let described = operation.params.iter().filter(|param| param.place == Place::Path);
+            assert!(named.eq(described.map(|param| param.name)), "{}", operation.id);
+        }
+    }
+
+    fn collect(value: &Value, refs: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => members.iter().for_each(|(name, value)| match value.as_str() {
+                Some(reference) if name == "$ref" => refs.push(reference.to_owned()),
+                _ => collect(value, refs),
+            }),
+            Value::Array(values) => values.iter().for_each(|value| collect(value, refs)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The shapes of bodies. What a contract defines is only named: its own schema is in `spec/schemas`.
+
+use serde_json::{Value, json};
+
+fn object(required: &[&str], properties: Value) -> Value {
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+/// Every member is always there.
+fn whole(properties: Value) -> Value {
+    let required: Vec<String> =
+        properties.as_object().into_iter().flat_map(|all| all.keys().cloned()).collect();
+    json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
+}
+
+fn list_of(name: &str) -> Value {
+    json!({"type": "array", "items": {"$ref": format!("#/components/schemas/{name}")}})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn maybe_text() -> Value {
+    json!({"type": ["string", "null"]})
+}
+
+fn time() -> Value {
+    json!({"type": "string", "format": "date-time"})
+}
+
+fn maybe_time() -> Value {
+    json!({"type": ["string", "null"], "format": "date-time"})
+}
+
+fn count() -> Value {
+    json!({"type": "integer", "minimum": 0})
+}
+
+fn digest() -> Value {
+    json!({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"})
+}
+
+fn page(member: &str, of: &str) -> Value {
+    whole(json!({
+        (member): list_of(of),
+        "next": {"type": ["string", "null"], "description": "The `cursor` of the next page"},
+    }))
+}
+
+pub(super) fn all() -> Value {
+    json!({
+        "Problem": problem(),
+        "Health": whole(json!({"status": {"const": "ok"}})),
+        "Document": {"type": "object"},
+        "Flow": whole(json!({
+            "flow": text(), "digest": digest(), "language": count(), "registered_at": time(), "registered_by": text(),
+        })),
+        "Flows": whole(json!({"flows": list_of("Flow")})),
+        "Start": start(),
+        "Resume": resume(),
+        "Run": run(),
+        "Runs": page("runs", "Run"),
+        "Envelope": {"type": "object", "description": "Contract 3: urn:envoi:envelope:v1"},
+        "Event": event(),
+        "Events": whole(json!({"events": list_of("Event")})),
+        "Handoff": {"type": "object", "description": "Contract 2: urn:envoi:handoff:v1"},
+        "HandoffRow": whole(json!({
+            "step": text(), "scope": text(), "visit": count(), "flow": text(),
+            "status": {"enum": ["succeeded", "failed", "skipped"]}, "summary": text(), "at": time(), "seq": count(),
+        })),
+        "Handoffs": whole(json!({"handoffs": list_of("HandoffRow")})),
+        "Log": whole(json!({"attempt": text(), "stdout_bytes": count(), "stderr_bytes": count()})),
+        "Logs": whole(json!({"logs": list_of("Log")})),
+        "Question": question(),
+        "Questions": whole(json!({
+            "questions": list_of("Question"),
+            "next": {"type": ["string", "null"], "description": "The `cursor` of the next page"},
+            "last_event_id": {"type": "string", "description": "A stream from here on misses nothing that is not in the list"},
+        })),
+        "Answer": answer(),
+        "Attachment": attachment(),
+    })
+}
+
+fn problem() -> Value {
+    object(
+        &["type", "title", "status", "detail", "code", "hint"],
+        json!({
+            "type": {"type": "string", "description": "urn:envoi:error:CODE"},
+            "title": text(), "status": count(), "detail": text(),
+            "code": {"type": "string", "description": "`envoi explain CODE` says more"}, "hint": maybe_text(),
+        }),
+    )
+}
+
+fn run() -> Value {
+    whole(json!({
+        "run": text(), "flow": text(), "flow_digest": digest(),
+        "status": {"enum": ["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]},
+        "in_doubt": {"type": "boolean"}, "step": maybe_text(), "actor": text(), "started_at": time(), "updated_at": time(),
+        "events": count(), "live_attempts": count(), "open_questions": count(), "terminal_reason": maybe_text(),
+        "reason": maybe_text(),
+    }))
+}
+
+fn event() -> Value {
+    object(
+        &["seq", "at", "event"],
+        json!({
+            "seq": count(), "at": {}, "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
+        }),
+    )
+}
+
+fn start() -> Value {
+    json!({
+        "type": "object", "required": ["flow"], "additionalProperties": false,
+        "properties": {
+            "flow": {"type": "string", "description": "Digest of a registered flow, or its id for the newest"},
+            "inputs": {"type": "object"},
+            "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
+            "yes_to": {"type": "array", "items": text(), "description": "Steps whose questions are approved as they are put"},
+        },
+    })
+}
+
+fn resume() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {"choice": {"enum": ["rerun", "fail", "proceed", "again", "stop"]}, "why": text()},
+    })
+}
+
+fn question() -> Value {
+    object(
+        &[
+            "question",
+            "run",
+            "about",
+            "kind",
+            "step",
+            "scope",
+            "visit",
+            "text",
+            "raised_at",
+            "expires_at",
+            "state",
+        ],
+        json!({
+            "question": text(), "run": text(), "about": text(), "kind": text(), "step": text(), "scope": text(),
+            "visit": count(), "text": text(), "raised_at": time(), "expires_at": maybe_time(),
+            "state": {"enum": ["open", "lapsed", "answered", "expired", "changed", "cancelled"]},
+            "closed_at": maybe_time(), "answer": maybe_text(), "answered_by": maybe_text(),
+            "choices": {"type": "array", "items": text(), "description": "What an open one takes, the most usual first"},
+            "schema": {"description": "The form that it wants as `data`, or null"},
+            "evidence": {}, "approved_by": {"type": "array", "items": text()},
+            "subject": {"type": ["string", "null"], "description": "Digest of what is shown; send it back as `seen`"},
+        }),
+    )
+}
+
+fn answer() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "choice": {"enum": ["approve", "deny", "respond", "proceed", "again", "stop", "rerun", "fail", "raise"]},
+            "text": maybe_text(), "data": {}, "seen": digest(),
+            "resume": {"type": "boolean", "default": true, "description": "Whether the run goes on; else the answer is only recorded"},
+            "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
+            "raise": {"type": "object", "properties": {
+                "agent_hops": count(), "iterations": count(), "llm_calls": count(), "wall_time_ms": count(), "cost_usd": text(),
+            }},
+        },
+    })
+}
+
+fn attachment() -> Value {
+    json!({
+        "type": "object",
+        "required": ["artifactId", "representationRevisionId", "digest", "mime", "originKind"],
+        "description": "Contract 5",
+        "properties": {
+            "artifactId": text(), "representationRevisionId": text(), "digest": digest(), "mime": text(),
+            "originKind": {"enum": ["upload", "email_attachment", "agent_generated", "external_link", "live_generator"]},
+            "title": text(), "filename": text(), "size": count(),
+        },
+    })
+}

@@ -1,0 +1,436 @@
+//! Every operation of the interface: the one table by which requests are routed, admitted, and described.
+//!
+//! Owns what there is, not how it is done. Pure: `xtask` writes the OpenAPI document from it.
+
+use crate::scope::Scope;
+
+/// How an operation is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Changes nothing.
+    Get,
+    /// Does something.
+    Post,
+}
+
+/// Where a parameter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the path.
+    Path,
+    /// After the question mark.
+    Query,
+    /// Among the headers.
+    Header,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// `string`, `integer` or `boolean`.
+    pub kind: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+/// What a request or a response carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    None,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// Text of this media type.
+    Text(&'static str),
+    /// Bytes as they are.
+    Bytes,
+    /// An event stream.
+    Events,
+    /// A problem (RFC 9457).
+    Problem,
+}
+
+/// A response that an operation is known to give.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    /// The status.
+    pub status: u16,
+    /// When.
+    pub about: &'static str,
+    /// With what.
+    pub content: Content,
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// Its name.
+    pub id: &'static str,
+    /// How it is asked for.
+    pub method: Method,
+    /// Where, with parameters in braces.
+    pub path: &'static str,
+    /// What a token must be good for: one of these.
+    pub scopes: &'static [Scope],
+    /// In a sentence.
+    pub summary: &'static str,
+    /// What may be said beside the body.
+    pub params: &'static [Param],
+    /// What is sent.
+    pub body: Content,
+    /// What may come of it. That there is no good token (401) and that the token is good for too little (403) is added.
+    pub outcomes: &'static [Outcome],
+}
+
+const READ: &[Scope] = &[Scope::Read];
+const RUN: &[Scope] = &[Scope::Run];
+
+const fn path(name: &'static str, about: &'static str) -> Param {
+    Param { name, place: Place::Path, kind: "string", about }
+}
+
+const fn query(name: &'static str, kind: &'static str, about: &'static str) -> Param {
+    Param { name, place: Place::Query, kind, about }
+}
+
+const fn header(name: &'static str, about: &'static str) -> Param {
+    Param { name, place: Place::Header, kind: "string", about }
+}
+
+const RUN_ID: Param = path("run", "The id of a run");
+const QUESTION_ID: Param = path("question", "The id of a question");
+const LIMIT: Param = query("limit", "integer", "At most so many, from 1 to 200; 50 unless said");
+const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
+const RANGE: Param = header("Range", "One range of bytes");
+const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
+const KEY: Param =
+    header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
+
+const fn ok(content: Content) -> Outcome {
+    Outcome { status: 200, about: "As asked", content }
+}
+
+const fn problem(status: u16, about: &'static str) -> Outcome {
+    Outcome { status, about, content: Content::Problem }
+}
+
+const BAD: Outcome = problem(400, "The request cannot be understood");
+const NO_RUN: Outcome = problem(404, "The tenant has no such run");
+const NO_QUESTION: Outcome = problem(404, "The tenant has no such question");
+const TOO_LARGE: Outcome = problem(413, "The body is too large");
+const BUSY: Outcome = problem(429, "The token has as much under way as it may");
+const NO_RANGE: Outcome = problem(416, "The range is outside of the content");
+const PARTIAL: Outcome =
+    Outcome { status: 206, about: "The part that was asked for", content: Content::Bytes };
+
+const fn get(
+    id: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    params: &'static [Param],
+    outcomes: &'static [Outcome],
+) -> Operation {
+    Operation { id, method: Method::Get, path, scopes: READ, summary, params, body: Content::None, outcomes }
+}
+
+/// All of them.
+pub const ALL: &[Operation] = &[
+    get("getHealth", "/v1/health", "Whether the process answers", &[], &[ok(Content::Json("Health"))]),
+    get(
+        "getReadiness",
+        "/v1/ready",
+        "Whether the engine takes requests and the store can be read",
+        &[],
+        &[ok(Content::Json("Health"))],
+    ),
+    Operation {
+        scopes: &[Scope::Admin],
+        ..get(
+            "getMetrics",
+            "/v1/metrics",
+            "Figures of the tenant, as Prometheus reads them",
+            &[],
+            &[ok(Content::Text("text/plain; version=0.0.4"))],
+        )
+    },
+    get("getOpenApi", "/v1/openapi.json", "This document", &[], &[ok(Content::Json("Document"))]),
+    get(
+        "listFlows",
+        "/v1/flows",
+        "The flows that may be started, newest first",
+        &[],
+        &[ok(Content::Json("Flows"))],
+    ),
+    Operation {
+        method: Method::Post,
+        scopes: &[Scope::Admin],
+        body: Content::Text("application/yaml"),
+        ..get(
+            "registerFlow",
+            "/v1/flows",
+            "Let a flow be started by its digest; it becomes the newest of its id",
+            &[],
+            &[
+                ok(Content::Json("Flow")),
+                Outcome { status: 201, about: "It was not known before", content: Content::Json("Flow") },
+                TOO_LARGE,
+                problem(422, "The flow has mistakes"),
+            ],
+        )
+    },
+    get(
+        "getFlow",
+        "/v1/flows/{flow}",
+        "The text of a flow",
+        &[path("flow", "Its digest, or its id for the newest")],
+        &[ok(Content::Text("application/yaml")), problem(404, "The tenant has no such flow")],
+    ),
+    get(
+        "listRuns",
+        "/v1/runs",
+        "Runs, newest first",
+        &[
+            query(
+                "status",
+                "string",
+                "Only those that are `running`, `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`",
+            ),
+            query("flow", "string", "Only those of the flow with this id"),
+            LIMIT,
+            CURSOR,
+        ],
+        &[ok(Content::Json("Runs")), BAD],
+    ),
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Start"),
+        ..get(
+            "startRun",
+            "/v1/runs",
+            "Start a run of a registered flow",
+            &[KEY],
+            &[
+                Outcome {
+                    status: 200,
+                    about: "A request with this key has started it before",
+                    content: Content::Json("Run"),
+                },
+                Outcome { status: 201, about: "It is started, and durable", content: Content::Json("Run") },
+                BAD,
+                problem(404, "The tenant has no such flow"),
+                problem(409, "Another run is at work in the workspace"),
+                TOO_LARGE,
+                problem(422, "The inputs do not fit the flow, or the key came with another body"),
+                BUSY,
+            ],
+        )
+    },
+    get("getRun", "/v1/runs/{run}", "One run", &[RUN_ID], &[ok(Content::Json("Run")), NO_RUN]),
+    get(
+        "getEnvelope",
+        "/v1/runs/{run}/envelope",
+        "The pipeline envelope (contract 3), true at the last commit",
+        &[RUN_ID],
+        &[ok(Content::Json("Envelope")), NO_RUN],
+    ),
+    get(
+        "listEvents",
+        "/v1/runs/{run}/events",
+        "What happened, in order",
+        &[RUN_ID, query("after", "integer", "Only events after this one"), LIMIT],
+        &[ok(Content::Json("Events")), BAD, NO_RUN],
+    ),
+    get(
+        "followRun",
+        "/v1/runs/{run}/stream",
+        "What happens, as it happens, from the beginning or after the last event seen; ends when the run is over",
+        &[RUN_ID, LAST_EVENT_ID],
+        &[
+            ok(Content::Events),
+            Outcome {
+                status: 204,
+                about: "The run is over and everything was seen: do not ask again",
+                content: Content::None,
+            },
+            BAD,
+            NO_RUN,
+            BUSY,
+        ],
+    ),
+    get(
+        "listHandoffs",
+        "/v1/runs/{run}/handoffs",
+        "The hand-offs at a glance, in order",
+        &[RUN_ID],
+        &[ok(Content::Json("Handoffs")), NO_RUN],
+    ),
+    get(
+        "getHandoff",
+        "/v1/runs/{run}/handoffs/{step}",
+        "A hand-off (contract 2), exactly as in its file",
+        &[
+            RUN_ID,
+            path("step", "The id of a step"),
+            query("visit", "integer", "Which; the newest unless said"),
+        ],
+        &[
+            ok(Content::Json("Handoff")),
+            BAD,
+            problem(404, "The tenant has no such run, or the step left no such hand-off"),
+        ],
+    ),
+    get(
+        "listLogs",
+        "/v1/runs/{run}/logs",
+        "The attempts that were started, and how much they have written",
+        &[RUN_ID],
+        &[ok(Content::Json("Logs")), NO_RUN],
+    ),
+    get(
+        "getLog",
+        "/v1/runs/{run}/logs/{attempt}/{stream}",
+        "What an attempt has written so far, secrets masked",
+        &[RUN_ID, path("attempt", "The id of an attempt"), path("stream", "`stdout` or `stderr`"), RANGE],
+        &[
+            ok(Content::Bytes),
+            PARTIAL,
+            problem(404, "The tenant has no such run, or the run no such attempt"),
+            NO_RANGE,
+        ],
+    ),
+    get(
+        "explainRun",
+        "/v1/runs/{run}/why",
+        "The events that decided which way the run went",
+        &[RUN_ID],
+        &[ok(Content::Json("Events")), NO_RUN],
+    ),
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        ..get(
+            "cancelRun",
+            "/v1/runs/{run}/cancel",
+            "End a run; what is running is ended first",
+            &[RUN_ID],
+            &[
+                Outcome { status: 202, about: "It is being ended", content: Content::Json("Run") },
+                NO_RUN,
+                problem(409, "It is over"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Resume"),
+        ..get(
+            "resumeRun",
+            "/v1/runs/{run}/resume",
+            "Go on with a run, reopening it if it failed, or with a decision on what it is in doubt of",
+            &[RUN_ID, KEY],
+            &[
+                Outcome { status: 202, about: "It goes on", content: Content::Json("Run") },
+                BAD,
+                NO_RUN,
+                problem(409, "That cannot be decided now"),
+                TOO_LARGE,
+            ],
+        )
+    },
+    get(
+        "listQuestions",
+        "/v1/questions",
+        "The questions that wait for a person, oldest first",
+        &[
+            query("run", "string", "Only those of this run"),
+            query("closed", "boolean", "Also those that are closed"),
+            LIMIT,
+            CURSOR,
+        ],
+        &[ok(Content::Json("Questions")), BAD],
+    ),
+    get(
+        "followQuestions",
+        "/v1/questions/stream",
+        "Questions as they are put and closed, from now on or after the last event seen",
+        &[LAST_EVENT_ID],
+        &[ok(Content::Events), BAD, BUSY],
+    ),
+    get(
+        "getQuestion",
+        "/v1/questions/{question}",
+        "All that one needs to answer",
+        &[QUESTION_ID],
+        &[ok(Content::Json("Question")), NO_QUESTION],
+    ),
+    Operation {
+        method: Method::Post,
+        scopes: &[Scope::Answer],
+        body: Content::Json("Answer"),
+        ..get(
+            "answerQuestion",
+            "/v1/questions/{question}/answer",
+            "Decide; the run goes on with it",
+            &[QUESTION_ID, KEY],
+            &[
+                Outcome { status: 200, about: "The answer is durable", content: Content::Json("Question") },
+                BAD,
+                NO_QUESTION,
+                problem(409, "It is closed, or what it showed has changed"),
+                TOO_LARGE,
+                problem(422, "The answer does not fit the question"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: &[Scope::Answer, Scope::Run],
+        body: Content::Bytes,
+        ..get(
+            "uploadArtifact",
+            "/v1/artifacts",
+            "Bring content; what comes back can be attached to an answer",
+            &[header("Content-Type", "Its media type")],
+            &[
+                Outcome { status: 200, about: "The tenant had it", content: Content::Json("Attachment") },
+                Outcome { status: 201, about: "It is durable", content: Content::Json("Attachment") },
+                TOO_LARGE,
+            ],
+        )
+    },
+    get(
+        "getArtifact",
+        "/v1/artifacts/{digest}",
+        "Content by its digest: what the tenant has brought, or the newest version of an artifact of a run",
+        &[
+            path("digest", "`sha256:` and 64 hexadecimal digits"),
+            RANGE,
+            header("If-None-Match", "An ETag that is known"),
+        ],
+        &[
+            ok(Content::Bytes),
+            PARTIAL,
+            Outcome { status: 304, about: "It is what is known", content: Content::None },
+            problem(404, "The tenant has no such content"),
+            NO_RANGE,
+        ],
+    ),
+];
+
+/// What every operation may come to besides.
+#[must_use]
+pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
+    let mut all = operation.outcomes.to_vec();
+    all.push(problem(401, "There is no token, or none that is good"));
+    if operation.scopes != READ {
+        all.push(problem(403, "The token is good for too little"));
+    }
+    all.sort_by_key(|outcome| outcome.status);
+    all
+}

@@ -1,0 +1,198 @@
+//! What could not be done, as HTTP says it (RFC 9457), with Envoi's code.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use envoi_engine::protocol::Refused;
+use envoi_journal::{BlobError, CommitError, ReadError};
+use serde_json::json;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) status: StatusCode,
+    pub(crate) code: String,
+    detail: String,
+    hint: Option<String>,
+    retry_after_s: Option<u32>,
+    /// For the log of the server, not for the client.
+    cause: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        let (code, detail) = (code.to_owned(), detail.into());
+        Self { status, code, detail, hint: None, retry_after_s: None, cause: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// No token, or none that is good: which of the two is not said.
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "TOKEN_NEEDED", "a token that is good is needed")
+            .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "REQUEST_INVALID", detail)
+    }
+
+    pub(crate) fn too_large(limit: u64) -> Self {
+        let detail = format!("the body is over {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", detail)
+    }
+
+    pub(crate) fn no_run(run: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "RUN_NOT_FOUND", format!("there is no run `{run}`"))
+    }
+
+    pub(crate) fn no_question(question: &str) -> Self {
+        let detail = format!("there is no question `{question}`");
+        Self::new(StatusCode::NOT_FOUND, "QUESTION_NOT_FOUND", detail)
+    }
+
+    pub(crate) fn not_found(what: &str, name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no {what} `{name}`"))
+    }
+
+    /// The engine is going; whatever was asked may be asked again.
+    pub(crate) fn stopping() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ENGINE_STOPPING", "the engine is stopping")
+            .hint("ask again; a request with an Idempotency-Key is done once")
+            .retry_after(1)
+    }
+
+    /// Ours: told in the log, not to the client, because it may name what is not theirs.
+    pub(crate) fn internal(cause: impl core::fmt::Display) -> Self {
+        let problem = Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "STORE_FAILED",
+            "the store or the machine failed; the server's log says more",
+        );
+        Self { cause: Some(cause.to_string()), ..problem }
+    }
+
+    /// What the log is to be told.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+}
+
+/// Members of a refusal that name another run or a path of the machine are not passed on.
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        let Refused { code, message, hint, exit_code } = refused;
+        let status = match (code.as_str(), exit_code) {
+            ("RUN_NOT_FOUND", _) => StatusCode::NOT_FOUND,
+            ("NOT_YOURS_TO_ANSWER", _) => StatusCode::FORBIDDEN,
+            ("ENGINE_STOPPING", _) => return Self::stopping(),
+            ("WORKSPACE_BUSY", _) => {
+                return Self::new(StatusCode::CONFLICT, &code, "another run is at work in the workspace")
+                    .hint("start it with `workspace` as `copy` or `shared`, or later")
+                    .retry_after(5);
+            }
+            ("WORKSPACE_MISSING" | "SECRET_MISSING", _) => StatusCode::CONFLICT,
+            ("WRONG_ANSWER", _) | (_, 2) => StatusCode::UNPROCESSABLE_ENTITY,
+            (_, 6) => StatusCode::CONFLICT,
+            _ => return Self::internal(format!("{code}: {message}")),
+        };
+        Self { hint: hint.filter(|hint| !hint.contains("envoi ")), ..Self::new(status, &code, message) }
+    }
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<CommitError> for Problem {
+    fn from(error: CommitError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl From<BlobError> for Problem {
+    fn from(error: BlobError) -> Self {
+        Self::internal(error)
+    }
+}
+
+/// `RUN_NOT_FOUND` in words.
+fn title(code: &str) -> String {
+    let words = code.to_ascii_lowercase().replace('_', " ");
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": format!("urn:envoi:error:{}", self.code),
+            "title": title(&self.code),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+            "hint": self.hint,
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_the_status_that_says_who_has_to_change_what() {
+        let rows = [
+            (Refused::new("QUESTION_CLOSED", "m", None), 409),
+            (Refused::new("NOT_YOURS_TO_ANSWER", "m", None), 403),
+            (Refused::new("WRONG_ANSWER", "m", None), 422),
+            (Refused::bad_input("ANSWER_INVALID", "m", None), 422),
+            (Refused::bad_input("RUN_NOT_FOUND", "m", None), 404),
+            (Refused::new("ENGINE_STOPPING", "m", None), 503),
+            (Refused::failure("/data/x is full"), 500),
+        ];
+        for (refused, status) in rows {
+            assert_eq!(Problem::from(refused.clone()).status.as_u16(), status, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_client_s_is_not_told_to_it() {
+        for refused in [
+            Refused::failure("/data/x is full"),
+            Refused::new("WORKSPACE_BUSY", "run `run_of_another` is at work in `/data/x`", None),
+        ] {
+            let problem = Problem::from(refused);
+            assert!(!problem.detail.contains("/data") && !problem.detail.contains("run_of"), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_has_a_title() {
+        assert_eq!(title("RUN_NOT_FOUND"), "Run not found");
+    }
+}

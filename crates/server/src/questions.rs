@@ -1,0 +1,229 @@
+//! Questions: listed, looked at, answered.
+
+use crate::{
+    app::App,
+    call::{Call, text},
+    follow::NOTHING_SEEN,
+    problem::Problem,
+    reply,
+    runs::{ask, caller},
+    view,
+};
+use axum::{http::StatusCode, response::Response};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    user_envelope::AttachmentRef,
+};
+use envoi_engine::{
+    load_run,
+    protocol::{AnswerRequest, Request},
+};
+use envoi_journal::{InboxPage, InboxRow, ReadError};
+use envoi_kernel::{
+    Run,
+    event::{About, Choice, InterruptRaised},
+    ids::InterruptId,
+    input::Answer,
+    ledger::{Cost, Ledger},
+};
+use serde_json::json;
+
+/// Most files of an answer (contract 5).
+const MAX_ATTACHMENTS: usize = 20;
+
+/// `listQuestions`.
+pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let closed = match call.query("closed") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Problem::bad_request("`closed` is neither `true` nor `false`")),
+    };
+    let limit = call.limit()?;
+    let page = InboxPage {
+        tenant: call.bearer.tenant.clone(),
+        run: call.query("run").map(str::to_owned),
+        closed,
+        after: call.query("cursor").map(str::to_owned),
+        limit,
+    };
+    let (newest, rows) = app.read(|reader| {
+        // Before the list is read, so that a stream from there on misses nothing that the list lacks.
+        let newest = reader.newest_of(&page.tenant)?;
+        let rows = reader.inbox_page(&page).map_err(|error| match error {
+            ReadError::Missing { .. } => Problem::bad_request("`cursor` is not the `next` of a page"),
+            error => error.into(),
+        })?;
+        Ok::<_, Problem>((newest, rows))
+    })?;
+    let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
+    let next = rows.last().filter(|_| full).map(|row| row.interrupt.as_str());
+    let now = app.now();
+    let rows: Vec<_> = rows.iter().map(|row| view::question(row, now)).collect();
+    let last = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
+    let body = json!({"questions": rows, "next": next, "last_event_id": last});
+    Ok(reply::json(200, body.to_string()))
+}
+
+/// `getQuestion`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let row = asked(app, call)?;
+    shown(app, &row.interrupt, call)
+}
+
+/// The question that the path names, if it is the tenant's.
+fn asked(app: &App, call: &Call) -> Result<InboxRow, Problem> {
+    let id = call.param("question");
+    let none = || Problem::no_question(id);
+    let interrupt = InterruptId::new(id).map_err(|_| none())?;
+    app.read(|reader| {
+        reader.question_of(&call.bearer.tenant, &interrupt).map_err(|error| match error {
+            ReadError::Missing { .. } => none(),
+            error => error.into(),
+        })
+    })
+}
+
+fn shown(app: &App, interrupt: &InterruptId, call: &Call) -> Result<Response, Problem> {
+    let (row, run) = app.read(|reader| {
+        let row = reader.question_of(&call.bearer.tenant, interrupt)?;
+        let run = load_run(reader, &row.run)?;
+        Ok::<_, Problem>((row, run))
+    })?;
+    let mut body = view::question(&row, app.now());
+    let raised = run.interrupts().find(|raised| raised.interrupt == *interrupt);
+    if let (Some(raised), Some(members)) = (raised, body.as_object_mut()) {
+        let choices: Vec<&str> = run.accepts(raised).into_iter().map(Choice::word).collect();
+        members.insert("choices".to_owned(), json!(choices));
+        members.insert("schema".to_owned(), schema(&run, raised).map(view::plain).into());
+        members.insert("evidence".to_owned(), view::plain(&raised.evidence));
+        members.insert("subject".to_owned(), raised.subject.map(|digest| digest.to_string()).into());
+        let votes: Vec<&str> = run.votes(interrupt).map(|vote| vote.by.actor.as_str()).collect();
+        members.insert("approved_by".to_owned(), json!(votes));
+    }
+    Ok(reply::json(200, body.to_string()))
+}
+
+/// The form that a question wants filled in.
+fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
+    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref())
+}
+
+/// `answerQuestion`.
+pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
+    let members = call.members(&["choice", "text", "data", "attachments", "seen", "raise", "resume"])?;
+    let follow = match members.get("resume") {
+        None => true,
+        Some(Value::Bool(resume)) => *resume,
+        Some(_) => return Err(Problem::bad_request("`resume` is neither `true` nor `false`")),
+    };
+    let row = asked(app, call)?;
+    let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
+    let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
+    let by = call.principal();
+    let answer = Answer {
+        text: text(&members, "text")?.map(str::to_owned),
+        data: members.get("data").filter(|data| **data != Value::Null).cloned(),
+        attachments: attachments(app, call, &members)?,
+        raise: members.get("raise").map(more).transpose()?,
+        seen: seen(&members)?,
+        channel: "rest".to_owned(),
+        request: Some(call.request_id(app.now())?),
+        ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
+    };
+    let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };
+    ask(app, Request::Answer(Box::new(request)))?;
+    shown(app, &row.interrupt, call)
+}
+
+/// The decision; words or a form stand for themselves where the question takes them.
+fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Result<Choice, Problem> {
+    const CHOICES: [Choice; 9] = [
+        Choice::Approve,
+        Choice::Deny,
+        Choice::Respond,
+        Choice::Proceed,
+        Choice::Again,
+        Choice::Stop,
+        Choice::Rerun,
+        Choice::Fail,
+        Choice::Raise,
+    ];
+    if let Some(word) = text(members, "choice")? {
+        let found = CHOICES.into_iter().find(|choice| choice.word() == word);
+        return found.ok_or_else(|| Problem::bad_request(format!("`{word}` is no choice")));
+    }
+    let takes_words = raised.is_none_or(|raised| run.accepts(raised).contains(&Choice::Respond));
+    match takes_words {
+        true => Ok(Choice::Respond),
+        false => Err(misfit("this question takes a decision: say which as `choice`")),
+    }
+}
+
+fn misfit(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWER_INVALID", detail)
+}
+
+fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
+    let read = |text: &str| Digest::parse(text).ok_or_else(|| Problem::bad_request("`seen` is not a digest"));
+    text(members, "seen")?.map(read).transpose()
+}
+
+/// References to what the tenant has; size and type are what the store knows, whatever the caller says.
+fn attachments(app: &App, call: &Call, members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
+    let Some(value) = members.get("attachments") else { return Ok(Vec::new()) };
+    let bad = |detail: String| Problem::bad_request(detail);
+    let values = value.as_array().ok_or_else(|| bad("`attachments` is not a list".to_owned()))?;
+    if values.len() > MAX_ATTACHMENTS {
+        return Err(misfit(format!("an answer has at most {MAX_ATTACHMENTS} attachments")));
+    }
+    values
+        .iter()
+        .map(|value| {
+            let mut reference = AttachmentRef::decode(value).map_err(|error| bad(error.to_string()))?;
+            let digest = Digest::parse(&reference.digest);
+            let tenant = &call.bearer.tenant;
+            let found = app.read(|reader| match &digest {
+                Some(digest) if reader.is_content_of(tenant, digest)? => {
+                    Ok(Some(reader.upload(tenant, digest)?))
+                }
+                _ => Ok::<_, Problem>(None),
+            })?;
+            match found {
+                None => {
+                    let detail = format!("there is no content `{}` to attach", reference.digest);
+                    Err(misfit(detail).hint("`POST /v1/artifacts` brings it, and returns the reference"))
+                }
+                Some(upload) => {
+                    if let Some(upload) = upload {
+                        (reference.size, reference.mime) = (Some(upload.size_bytes), upload.mime);
+                    }
+                    Ok(reference)
+                }
+            }
+        })
+        .collect()
+}
+
+/// How much more a bound is to be.
+fn more(value: &Value) -> Result<Ledger, Problem> {
+    let bad = || Problem::bad_request("`raise` is not an object of numbers, `cost_usd` a decimal string");
+    let members = value.as_object().ok_or_else(bad)?;
+    let mut ledger = Ledger::default();
+    for (name, value) in members.iter() {
+        if name == "cost_usd" {
+            ledger.cost = value.as_str().and_then(Cost::parse).ok_or_else(bad)?;
+            continue;
+        }
+        let number = value.as_u53().ok_or_else(bad)?;
+        match name {
+            "agent_hops" => ledger.agent_hops = number,
+            "iterations" => ledger.iterations = number,
+            "llm_calls" => ledger.llm_calls = number,
+            "wall_time_ms" => ledger.wall_time_ms = number,
+            _ => return Err(bad()),
+        }
+    }
+    Ok(ledger)
+}

@@ -1,0 +1,192 @@
+//! From a request to its operation: admission, scope, bounds, then the work, on a thread that may block.
+
+use crate::{
+    admission,
+    app::{App, blocking},
+    artifacts,
+    call::{Call, discard, in_time},
+    flows, follow, logs, metrics,
+    operation::{self, Content, Method, Operation},
+    problem::Problem,
+    questions, reply, runs,
+    token::Bearer,
+};
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header, request::Parts},
+    middleware::{self, Next},
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use std::sync::Arc;
+
+type Work = fn(&App, &Call) -> Result<Response, Problem>;
+
+/// How the work of an operation is done.
+#[derive(Clone, Copy)]
+enum Way {
+    /// On a thread that may block, with the whole body.
+    Blocking(Work),
+    /// As a stream of events.
+    FollowRun,
+    FollowQuestions,
+    /// With a body that is too large to be held.
+    Upload,
+}
+
+fn way(id: &str) -> Option<Way> {
+    Some(Way::Blocking(match id {
+        "getHealth" => metrics::health,
+        "getReadiness" => metrics::ready,
+        "getMetrics" => metrics::get,
+        "getOpenApi" => document,
+        "listFlows" => flows::list,
+        "registerFlow" => flows::register,
+        "getFlow" => flows::get,
+        "listRuns" => runs::list,
+        "startRun" => runs::start,
+        "getRun" => runs::get,
+        "getEnvelope" => runs::envelope,
+        "listEvents" => runs::events,
+        "listHandoffs" => runs::handoffs,
+        "getHandoff" => runs::handoff,
+        "explainRun" => runs::why,
+        "cancelRun" => runs::cancel,
+        "resumeRun" => runs::resume,
+        "listLogs" => logs::list,
+        "getLog" => logs::get,
+        "listQuestions" => questions::list,
+        "getQuestion" => questions::get,
+        "answerQuestion" => questions::answer,
+        "getArtifact" => artifacts::get,
+        "followRun" => return Some(Way::FollowRun),
+        "followQuestions" => return Some(Way::FollowQuestions),
+        "uploadArtifact" => return Some(Way::Upload),
+        _ => return None,
+    }))
+}
+
+/// Everything that the server answers.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    let mut router = Router::new();
+    for operation in operation::ALL {
+        let Some(way) = way(operation.id) else { continue };
+        let state = Arc::clone(app);
+        let serve = move |request: Request| perform(state, operation, way, request);
+        let route = match operation.method {
+            Method::Get => get(serve),
+            Method::Post => post(serve),
+        };
+        router = router.route(operation.path, route);
+    }
+    let unknown =
+        |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
+    let other_method = || async {
+        let detail = "this path is not asked for by that method";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
+    };
+    router
+        .fallback(unknown)
+        .method_not_allowed_fallback(other_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+}
+
+/// Nothing is looked at, not even whether there is such a path, before it is known who asks.
+async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
+    match admitted {
+        Ok(bearer) => {
+            let mut request = Request::from_parts(parts, body);
+            request.extensions_mut().insert(bearer);
+            next.run(request).await
+        }
+        Err(problem) => {
+            app.note(&problem);
+            refused(problem, body).await
+        }
+    }
+}
+
+/// A refusal, once the client has sent what it wanted to send.
+async fn refused(problem: Problem, body: Body) -> Response {
+    let breaks_off = discard(body).await;
+    let mut response = problem.into_response();
+    if breaks_off {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut request: Request) -> Response {
+    let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
+        return Problem::unauthenticated().into_response();
+    };
+    let tenant = bearer.tenant.clone();
+    let (parts, mut body) = request.into_parts();
+    let done = match bearer.scopes.allow(operation.scopes) {
+        true => work(&app, operation, way, (parts, &mut body), bearer).await,
+        false => Err(too_little(operation)),
+    };
+    let response = match done {
+        Ok(response) => response,
+        Err(problem) => {
+            app.note(&problem);
+            refused(problem, body).await
+        }
+    };
+    app.metrics.count(&tenant, operation.id, response.status().as_u16());
+    response
+}
+
+async fn work(
+    app: &Arc<App>,
+    operation: &Operation,
+    way: Way,
+    (mut parts, body): (Parts, &mut Body),
+    bearer: Bearer,
+) -> Result<Response, Problem> {
+    let limits = &app.settings.limits;
+    let mut call = Call::of(&mut parts, bearer).await?;
+    match way {
+        Way::Upload => artifacts::upload(app, call, body).await,
+        Way::FollowRun => in_time(limits.request, follow::run(app, call)).await,
+        Way::FollowQuestions => in_time(limits.request, follow::questions(app, call)).await,
+        Way::Blocking(work) => {
+            let done = async {
+                if operation.body != Content::None {
+                    call.read_body(body, limits.body_bytes).await?;
+                }
+                let app = Arc::clone(app);
+                blocking(move || work(&app, &call)).await
+            };
+            in_time(limits.request, done).await
+        }
+    }
+}
+
+fn too_little(operation: &Operation) -> Problem {
+    let words: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
+    let detail = format!("`{}` needs a token with the scope {}", operation.id, words.join(" or "));
+    Problem::new(StatusCode::FORBIDDEN, "SCOPE_TOO_SMALL", detail)
+}
+
+fn document(_: &App, _: &Call) -> Result<Response, Problem> {
+    Ok(reply::json(200, crate::openapi::text()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_done_by_something_and_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = operation::ALL.iter().map(|operation| operation.id).collect();
+        assert!(names.iter().all(|name| way(name).is_some()), "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), operation::ALL.len());
+    }
+}
