@@ -23,7 +23,7 @@ pub(crate) fn notices(layout: &Layout) -> Result<Notices, Failure> {
         targets: load(layout)?.notify,
         env: home::allowed(),
         variable: home::variable,
-        how_to_answer: |run, raised| how_to_answer(run, raised, true),
+        how_to_answer: |run, raised| how_to_answer(run, raised, false),
     })
 }
 

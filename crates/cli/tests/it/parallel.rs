@@ -322,19 +322,6 @@ fn done_since(stage: &Stage) -> Vec<String> {
     stage.lines("ledger").split_off(2)
 }
 
-#[test]
-fn one_decision_may_be_about_all_items_in_doubt() {
-    let stage = Stage::with_flow(FAN);
-    let run = fan_in_doubt(&stage);
-    stage.expect(5, &["resume", &run]);
-    stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
-    let mut done = done_since(&stage);
-    assert_eq!(done.pop().as_deref(), Some("tell.1.1"));
-    done.sort();
-    assert_eq!(done, ["0.look.1.2", "1.look.1.2", "2.look.1.1"]);
-    stage.assert_nothing_left();
-}
-
 /// A fan of three, two at a time, that hangs until `go` exists.
 const FAN: &str = "
 flow: fan
