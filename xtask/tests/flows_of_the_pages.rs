@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -43,11 +44,15 @@ fn every_flow_in_the_documentation_can_run() {
     let mut checked = 0;
     for page in found {
         let text = fs::read_to_string(&page).unwrap();
+        let fences = fences(&text);
+        // A flow that another one on the page names says in its first line which file it is.
+        let file = |body: &String| Some((body.lines().next()?.strip_prefix("# ")?.to_owned(), body.clone()));
+        let parts: BTreeMap<String, String> = fences.iter().filter_map(|(_, body)| file(body)).collect();
         for (line, flow) in
-            fences(&text).into_iter().filter(|(_, body)| body.lines().any(|line| line.starts_with("flow:")))
+            fences.into_iter().filter(|(_, body)| body.lines().any(|line| line.starts_with("flow:")))
         {
             let name = format!("{}:{line}", page.strip_prefix(root).unwrap().display());
-            if let Err(report) = envoi_flow::load(&name, &flow) {
+            if let Err(report) = envoi_flow::load_with(&name, &flow, &parts) {
                 panic!("{name} is no flow:\n{}", report.render(envoi_flow::Colour::Never));
             }
             checked += 1;
