@@ -350,7 +350,9 @@ fn follow(envelope: &mut Envelope, flow: &Flow, control: &Control) {
     envelope.llm_call_count = control.ledger.llm_calls;
     envelope.agent_hop_count = control.ledger.agent_hops;
     envelope.active_stages = control.open.keys().map(|visit| (stage(control, visit), true)).collect();
-    if let Some(visit) = control.open.keys().next() {
+    // Of several steps, the first that runs; else the first that waits.
+    let current = control.live().map(|(visit, _)| visit).next().or_else(|| control.open.keys().next());
+    if let Some(visit) = current {
         envelope.current_stage = stage(control, visit);
     }
     let graph = control.frames().any(|(scope, frame)| !frame.over && control.flow(flow, scope).graph);

@@ -416,6 +416,7 @@ fn a_question_of_one_branch_does_not_make_the_run_wait_while_another_moves() {
     let flow = graph([ask("a"), step("b")]);
     let mut driver = Driver::started(&flow);
     assert_eq!(driver.run.status().exit_code(), None);
+    assert_eq!(driver.run.envelope().current_stage, "b", "what runs, not what waits");
     feed(&mut driver, "b.1.1 exit 0");
     assert_eq!(driver.run.status().exit_code(), Some(3));
     let envelope = driver.run.envelope();
