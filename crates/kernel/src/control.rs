@@ -4,18 +4,21 @@
 //! so that a decision can try its events on a copy before anybody commits them. The audit view of the same events, the
 //! pipeline envelope, is kept by [`crate::projection`]; nothing here reads it.
 
+mod asked;
+mod ends;
+mod flows;
+
 use crate::{
     accounts::Accounts,
     bounds,
     event::{
-        About, AttemptSettled, AttemptStarted, Choice, Course, Done, Event, FannedOut, FlowEntered,
-        HandoffWritten, InterruptAnswered, InterruptRaised, Outcome, Record, Routed, RunEnded, RunForked,
-        RunReopened, RunStarted,
+        About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
+        InterruptRaised, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
     },
     family::Share,
     fan::Fan,
-    flow::{Flow, Overdue},
-    frame::{Diverted, Frame, Kept, Standing, StepResult},
+    flow::Flow,
+    frame::{Frame, Kept, Standing, StepResult},
     graph,
     ids::{AttemptId, FlowId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
     ledger::Ledger,
@@ -299,160 +302,6 @@ impl Control {
         fans.iter().for_each(|fan| self.admit_items(fan));
     }
 
-    /// The flow that holds `visit`, as far as it has come.
-    pub(crate) fn frame(&self, scope: &str) -> &Frame {
-        self.inner.get(scope).unwrap_or(&self.top)
-    }
-
-    fn frame_mut(&mut self, scope: &str) -> &mut Frame {
-        self.inner.get_mut(scope).unwrap_or(&mut self.top)
-    }
-
-    /// The flow of a scope; `flow` is the run's own.
-    pub(crate) fn flow<'f>(&self, flow: &'f Flow, scope: &str) -> &'f Flow {
-        self.flow_id(scope).and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
-    }
-
-    /// Which flow a scope is of; `None`: the run's own.
-    pub(crate) fn flow_id(&self, scope: &str) -> Option<&FlowId> {
-        match self.inner.get(scope) {
-            Some(frame) => frame.flow.as_ref(),
-            None => self.left.get(scope),
-        }
-    }
-
-    /// Every flow under way, the run's own first.
-    pub(crate) fn frames(&self) -> impl Iterator<Item = (&str, &Frame)> {
-        [("", &self.top)].into_iter().chain(self.inner.iter().map(|(scope, frame)| (scope.as_str(), frame)))
-    }
-
-    fn open_visit(&mut self, scope: &str, step: &StepId) {
-        self.leave_hint(scope, step);
-        let state = self.frame_mut(scope).step(step);
-        state.visits = state.visits.saturating_add(1);
-        let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
-        let doubt = match state.kept.take_if(|kept| matches!(kept, Kept::Doubt(_))) {
-            Some(Kept::Doubt(doubt)) => Some(doubt),
-            _ => None,
-        };
-        let error = doubt.as_ref().map(|doubt| crate::settle::doubt(&doubt.attempt));
-        self.open.insert(id, OpenVisit { doubt, error, ..OpenVisit::new() });
-    }
-
-    /// Opens a visit that takes up nothing of the one before it.
-    fn open_anew(&mut self, scope: &str, step: &StepId) {
-        self.forget(scope, step);
-        self.open_visit(scope, step);
-    }
-
-    /// What a failed visit had come to is of no use any more.
-    fn forget(&mut self, scope: &str, step: &StepId) {
-        if let Some(Kept::Flow(inside)) = self.frame_mut(scope).step(step).kept.take() {
-            self.drop_flow(&inside);
-        }
-    }
-
-    /// The flow of this scope, and those within it, are done with.
-    fn drop_flow(&mut self, inside: &str) {
-        let within = format!("{inside}.");
-        let is_meant = |scope: &String| scope == inside || scope.starts_with(&within);
-        let meant: Vec<String> = self.inner.keys().filter(|scope| is_meant(scope)).cloned().collect();
-        for scope in meant {
-            self.take_flow(&scope);
-        }
-    }
-
-    /// Takes the flow of this scope out. Whose results may still come stays known.
-    fn take_flow(&mut self, scope: &str) -> Option<Frame> {
-        let frame = self.inner.remove(scope)?;
-        let awaited = self.abandoned.iter().any(|attempt| attempt.visit.frame() == scope);
-        if let Some(flow) = frame.flow.as_ref().filter(|_| awaited) {
-            self.left.insert(scope.to_owned(), flow.clone());
-        }
-        Some(frame)
-    }
-
-    /// The flow that a hint of this step led into is done with.
-    fn leave_hint(&mut self, scope: &str, step: &StepId) {
-        let of_it = |caller: &VisitId| caller.scope == scope && caller.step == *step;
-        let hinted = |frame: &Frame| frame.by_hint && frame.caller.as_ref().is_some_and(of_it);
-        let inside = self.inner.iter().find(|(_, frame)| hinted(frame)).map(|(inside, _)| inside.clone());
-        if let Some(inside) = inside {
-            self.drop_flow(&inside);
-        }
-    }
-
-    fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
-        let kept = self.frame_mut(&event.visit.scope).step(&event.visit.step).kept.take();
-        let before = match &kept {
-            Some(Kept::Items(fan)) => Some(fan.as_ref()),
-            _ => None,
-        };
-        let fan = Fan::of(event.items.clone(), event.width, before);
-        let visit = self.visit(&event.visit)?;
-        (visit.state, visit.fan) = (VisitState::Fan, Some(Box::new(fan)));
-        self.admit_items(&event.visit);
-        Ok(())
-    }
-
-    /// Opens as many items as there is room for.
-    fn admit_items(&mut self, whole: &VisitId) {
-        if self.winds_down() {
-            return;
-        }
-        while let Some(item) =
-            self.open.get_mut(whole).and_then(|open| open.fan.as_mut()).and_then(|fan| fan.admit())
-        {
-            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::new());
-        }
-    }
-
-    fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), String> {
-        let inner =
-            flow.flows.get(&event.flow).ok_or_else(|| format!("there is no flow `{}`", event.flow))?;
-        let scope = event.visit.inside();
-        if let Some(open) = self.open.get_mut(&event.visit) {
-            open.state = VisitState::Inside;
-        }
-        let state = self.frame_mut(event.visit.frame()).step(&event.visit.step);
-        let kept = state.kept.take();
-        state.held |= event.by_hint;
-        if let (true, Some(Kept::Flow(old))) = (event.resumes, kept) {
-            return self.take_up(inner, &event.visit, old.as_str());
-        }
-        let frame = Frame {
-            flow: Some(event.flow.clone()),
-            caller: Some(event.visit.clone()),
-            by_hint: event.by_hint,
-            inputs: event.inputs.clone(),
-            ..Frame::default()
-        };
-        self.inner.insert(scope.clone(), frame);
-        let first = event.at.as_ref().or_else(|| inner.steps.first().map(|step| &step.id));
-        if let Some(first) = first.filter(|_| !inner.graph) {
-            self.open_visit(&scope, first);
-        }
-        Ok(())
-    }
-
-    /// The flow goes on where it stopped, as a part of a new visit.
-    fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
-        let scope = visit.inside();
-        let mut frame = self.take_flow(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
-        (frame.caller, frame.over) = (Some(visit.clone()), false);
-        let stopped = frame.failing.take().and_then(|end| end.stopped_by).or_else(|| frame.stopped_at.take());
-        frame.diverted.retain(|diverted| Some(&diverted.step) != stopped.as_ref());
-        if inner.graph {
-            graph::take_up_failed(inner, &mut frame);
-        }
-        self.inner.insert(scope.clone(), frame);
-        let step = stopped.or_else(|| inner.steps.first().map(|step| step.id.clone()));
-        if let Some(step) = step.filter(|_| !inner.graph) {
-            self.open_visit(&scope, &step);
-        }
-        Ok(())
-    }
-
     fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
         let visit = self.visit(&event.attempt.visit)?;
         if visit.state != VisitState::Ready || event.attempt.attempt != visit.attempts.saturating_add(1) {
@@ -629,148 +478,10 @@ impl Control {
         Ok(())
     }
 
-    fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
-        let waits = match event.about {
-            About::InDoubt => Some(VisitState::InDoubt),
-            About::Ask => Some(VisitState::Asked),
-            // Of a loop-back, whose visit is closed, or of a visit that was about to start.
-            About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
-            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
-        };
-        if let Some(state) = waits {
-            self.visit(&event.visit)?.state = state;
-        }
-        self.interrupts.insert(event.interrupt.clone(), Arc::new(event.clone()));
-        Ok(())
-    }
-
-    fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, String> {
-        self.votes.remove(id);
-        self.interrupts.remove(id).ok_or_else(|| format!("interrupt `{id}` is not open"))
-    }
-
-    fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), String> {
-        let raised = self.close_interrupt(&event.interrupt)?;
-        self.last_answer = Some(event.interrupt.clone());
-        match raised.about {
-            About::InDoubt => {
-                let visit = self.visit(&raised.visit)?;
-                (visit.state, visit.doubt) = (VisitState::Ready, None);
-            }
-            About::Ask => {
-                self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
-                if event.choice == Choice::Deny {
-                    let by = Some(event.by.actor.clone());
-                    let diverted = Diverted { step: raised.visit.step.clone(), by, denied: true };
-                    self.frame_mut(raised.visit.frame()).diverted.push(diverted);
-                }
-            }
-            About::Limit => {
-                if let Some(more) = &event.raise {
-                    self.raised.add(more);
-                }
-                if let Some(visit) = self.open.get_mut(&raised.visit) {
-                    visit.state = VisitState::Ready;
-                }
-            }
-            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
-        }
-        Ok(())
-    }
-
-    fn vote_cast(&mut self, event: &InterruptAnswered) -> Result<(), String> {
-        if !self.interrupts.contains_key(&event.interrupt) {
-            return Err(format!("interrupt `{}` is not open", event.interrupt));
-        }
-        self.votes.entry(event.interrupt.clone()).or_default().push(Arc::new(event.clone()));
-        Ok(())
-    }
-
-    fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
-        let raised = self.close_interrupt(id)?;
-        let step = &raised.visit.step;
-        let scope = raised.visit.frame();
-        let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());
-        let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
-        self.visit(&raised.visit)?.state = VisitState::Expired;
-        self.frame_mut(scope).diverted.push(Diverted { step: step.clone(), by: None, denied });
-        Ok(())
-    }
-
     fn timer_fired(&mut self, timer: &TimerId) -> Result<(), String> {
         let (_, visit) = self.timers.remove(timer).ok_or_else(|| format!("timer `{timer}` is not armed"))?;
         self.visit(&visit)?.state = VisitState::Ready;
         Ok(())
-    }
-
-    fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
-        self.ended.take().ok_or("the run is not over")?;
-        (self.cancelling, self.stopping) = (None, None);
-        self.ledger.add(&event.elsewhere.used);
-        self.raised.add(&event.elsewhere.raised);
-        self.inherited.add(&event.elsewhere);
-        self.top.failing = None;
-        // A step on the way of a denial that failed and is done again ends the run as denied all the same.
-        self.top.diverted.retain(|diverted| diverted.step != event.step);
-        if flow.graph {
-            graph::take_up_failed(flow, &mut self.top);
-        } else {
-            self.open_visit("", &event.step);
-        }
-        Ok(())
-    }
-
-    /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
-    /// tries go on; items and flows keep what they have come to.
-    fn run_forked(&mut self, event: &RunForked) {
-        for visit in self.open.values_mut() {
-            if !matches!(visit.state, VisitState::Fan | VisitState::Inside) {
-                (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
-            }
-        }
-        self.accounts = Accounts::default();
-        self.timers.clear();
-        self.abandoned.clear();
-        self.ending.clear();
-        (self.cancelling, self.stopping, self.ended) = (None, None, None);
-        self.ledger = event.family.used.clone();
-        self.raised = event.family.raised.clone();
-        self.inherited = event.family.clone();
-        self.forked = Some(Arc::new(event.clone()));
-    }
-
-    fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
-        if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
-            return Err("an attempt is still live".to_owned());
-        }
-        self.take_back_unstarted_visits();
-        let hinted = self.inner.iter().filter(|(_, frame)| frame.by_hint).map(|(inside, _)| inside.clone());
-        for inside in hinted.collect::<Vec<_>>() {
-            self.drop_flow(&inside);
-        }
-        self.timers.clear();
-        self.interrupts.clear();
-        self.votes.clear();
-        self.ended = Some(event.clone());
-        Ok(())
-    }
-
-    /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
-    fn take_back_unstarted_visits(&mut self) {
-        for (id, visit) in core::mem::take(&mut self.open) {
-            // The flow of an item is done with when its item is.
-            if !id.frame().is_empty() && !self.inner.contains_key(id.frame()) {
-                continue;
-            }
-            let frame = self.frame_mut(id.frame());
-            frame.stopped_at = Some(id.step.clone());
-            if visit.attempts > 0 || id.item().is_some() {
-                continue;
-            }
-            let state = frame.step(&id.step);
-
-            state.visits = state.visits.saturating_sub(1);
-        }
     }
 
     /// The visit, in the flow of `scope`, that is this one or holds it, at whatever depth.
