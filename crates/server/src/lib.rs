@@ -12,11 +12,15 @@ pub mod scope;
 #[cfg(feature = "serve")]
 mod admission;
 #[cfg(feature = "serve")]
+mod amount;
+#[cfg(feature = "serve")]
 mod app;
 #[cfg(feature = "serve")]
 mod artifacts;
 #[cfg(feature = "serve")]
 mod attachments;
+#[cfg(feature = "serve")]
+mod begin;
 #[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]

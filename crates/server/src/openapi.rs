@@ -55,7 +55,7 @@ fn described(operation: &Operation) -> Value {
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
-        let required = operation.body != Content::Json("Resume");
+        let required = !matches!(operation.body, Content::Json("Resume" | "Fork"));
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }
     described

@@ -271,17 +271,20 @@ pub const ALL: &[Operation] = &[
     ),
     get(
         "getHandoff",
-        "/v1/runs/{run}/handoffs/{step}",
+        "/v1/runs/{run}/handoffs/{handoff}",
         "A hand-off (contract 2), exactly as in its file",
         &[
             RUN_ID,
-            path("step", "The id of a step"),
-            query("visit", "integer", "Which; the newest unless said"),
+            path(
+                "handoff",
+                "Its `handoff` in the list, such as `build.2.compile.1` or `0.check.1`; or a step, `build.2.compile`, for the newest",
+            ),
+            query("visit", "integer", "Of a step: which; the newest unless said"),
         ],
         &[
             ok(Content::Json("Handoff")),
             BAD,
-            problem(404, "The tenant has no such run, or the step left no such hand-off"),
+            problem(404, "The tenant has no such run, or the run no such hand-off"),
         ],
     ),
     get(
@@ -340,6 +343,53 @@ pub const ALL: &[Operation] = &[
                 NO_RUN,
                 problem(409, "That cannot be decided now"),
                 TOO_LARGE,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Raise"),
+        ..get(
+            "raiseRun",
+            "/v1/runs/{run}/raise",
+            "Let a run use more than its flow says; one that a bound has ended goes on",
+            &[RUN_ID, KEY],
+            &[
+                Outcome { status: 202, about: "The bounds are higher", content: Content::Json("Run") },
+                BAD,
+                NO_RUN,
+                problem(409, "The flow has no such bound, or another run of the family goes on"),
+                TOO_LARGE,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Fork"),
+        ..get(
+            "forkRun",
+            "/v1/runs/{run}/fork",
+            "Begin a new run with what this one has lived up to a step",
+            &[RUN_ID, KEY],
+            &[
+                Outcome {
+                    status: 200,
+                    about: "A request with this key has begun it before",
+                    content: Content::Json("Forked"),
+                },
+                Outcome {
+                    status: 201,
+                    about: "It has begun, and is durable",
+                    content: Content::Json("Forked"),
+                },
+                BAD,
+                NO_RUN,
+                problem(409, "That cannot be forked now, or another run is at work in the workspace"),
+                TOO_LARGE,
+                problem(422, "`yes_to` names no step that asks, or the key came with another body"),
+                BUSY,
             ],
         )
     },

@@ -3,6 +3,7 @@
 mod attached;
 mod client;
 mod described;
+mod going_on;
 mod streams;
 mod tenants;
 

@@ -24,7 +24,8 @@ fn body_of(id: &str) -> Option<&'static str> {
         "startRun" => r#"{"flow": "publish"}"#,
         "answerQuestion" => r#"{"choice": "approve"}"#,
         "uploadArtifact" => "words",
-        "resumeRun" | "cancelRun" => "{}",
+        "raiseRun" => r#"{"more": {"agent_hops": 1}}"#,
+        "resumeRun" | "cancelRun" | "forkRun" => "{}",
         _ => return None,
     })
 }
@@ -80,7 +81,7 @@ fn land() -> Land {
         ("question", question),
         ("digest", digest),
         ("flow", "publish".to_owned()),
-        ("step", "draft".to_owned()),
+        ("handoff", "draft".to_owned()),
         ("attempt", "draft.1.1".to_owned()),
         ("stream", "stdout".to_owned()),
     ]);
@@ -154,7 +155,7 @@ fn with_too_small_a_scope_every_operation_answers_the_same_whatever_is_there() {
             refused += 1;
         }
     }
-    assert_eq!(refused, 15, "every operation that changes something, and the figures");
+    assert_eq!(refused, 19, "every operation that changes something, and the figures");
     assert_eq!(north.json("/v1/runs"), before, "and nothing was done");
 }
 
