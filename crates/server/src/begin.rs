@@ -38,16 +38,15 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
     };
     let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
     let begun = once(app, call, body, |run| {
-        let loaded = envoi_flow::load(flow.id.as_str(), &flow.text)
+        let loaded = envoi_flow::load_with(&flow.file, &flow.text, &flow.parts)
             .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
         let folder = folder(app, &call.bearer.tenant)?;
         Ok(Request::Start(Box::new(StartRequest {
             run,
             // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
-            flow_name: folder.join(format!("{}.yaml", flow.id)).to_string_lossy().into_owned(),
+            flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
             flow_text: flow.text,
-            // A registered flow is one file; flows that it would name are not there.
-            flow_parts: std::collections::BTreeMap::new(),
+            flow_parts: flow.parts,
             inputs: wanted.inputs,
             workspace: wanted.workspace,
             yes_to: wanted.yes_to,

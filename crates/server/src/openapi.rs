@@ -97,6 +97,10 @@ fn media(content: Content) -> Option<Value> {
         Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
         Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
         Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
+        Content::Flow(name) => json!({
+            "application/yaml": {"schema": {"type": "string"}},
+            "application/json": {"schema": reference(name)},
+        }),
         Content::Bytes => json!({"application/octet-stream": {}}),
         Content::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
     })

@@ -46,6 +46,8 @@ pub enum Content {
     Json(&'static str),
     /// Text of this media type.
     Text(&'static str),
+    /// A flow: its text, or JSON of this schema with the flows that it names.
+    Flow(&'static str),
     /// Bytes as they are.
     Bytes,
     /// An event stream.
@@ -168,7 +170,7 @@ pub const ALL: &[Operation] = &[
     Operation {
         method: Method::Post,
         scopes: &[Scope::Admin],
-        body: Content::Text("application/yaml"),
+        body: Content::Flow("FlowFiles"),
         ..get(
             "registerFlow",
             "/v1/flows",
@@ -177,6 +179,7 @@ pub const ALL: &[Operation] = &[
             &[
                 ok(Content::Json("Flow")),
                 Outcome { status: 201, about: "It was not known before", content: Content::Json("Flow") },
+                BAD,
                 TOO_LARGE,
                 problem(422, "The flow has mistakes"),
             ],
@@ -186,8 +189,14 @@ pub const ALL: &[Operation] = &[
         "getFlow",
         "/v1/flows/{flow}",
         "The text of a flow",
-        &[path("flow", "Its digest, or its id for the newest")],
-        &[ok(Content::Text("application/yaml")), problem(404, "The tenant has no such flow")],
+        &[
+            path("flow", "Its digest, or its id for the newest"),
+            query("file", "string", "Which of its `files`; the flow's own unless said"),
+        ],
+        &[
+            ok(Content::Text("application/yaml")),
+            problem(404, "The tenant has no such flow, or the flow no such file"),
+        ],
     ),
     get(
         "listRuns",

@@ -54,7 +54,16 @@ pub(super) fn all() -> Value {
         "Health": whole(json!({"status": {"const": "ok"}})),
         "Document": {"type": "object"},
         "Flow": whole(json!({
-            "flow": text(), "digest": digest(), "language": count(), "registered_at": time(), "registered_by": text(),
+            "flow": text(), "digest": digest(), "language": count(),
+            "files": {"type": "array", "items": text(), "description": "Its own first, then those that it names"},
+            "registered_at": time(), "registered_by": text(),
+        })),
+        "FlowFiles": whole(json!({
+            "flow": {"type": "string", "description": "Which of the files the flow is"},
+            "files": {
+                "type": "object", "additionalProperties": text(),
+                "description": "The texts of all flows that belong to it, by their paths",
+            },
         })),
         "Flows": whole(json!({"flows": list_of("Flow")})),
         "Start": start(),

@@ -137,6 +137,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("listFlows", &[], plain()).json()["flows"].as_array().unwrap().len(), 2);
     assert_eq!(ask("getFlow", &["publish"], plain()).text(), APPROVAL);
     ask("getFlow", &["nothing"], plain());
+    assert_eq!(ask("getFlow", &["publish"], query("?file=other.yaml")).status, 404);
+    let several = How { headers: &[("content-type", "application/json")], ..body("{}") };
+    assert_eq!(ask("registerFlow", &[], several).status, 400);
 
     // Runs, started.
     let key = [("idempotency-key", "k")];
