@@ -16,11 +16,14 @@
 //! paths off an HTTP request. It reads what clients send and writes what servers say; the other half is a client's.
 
 mod bytes;
+pub(crate) mod card;
+pub(crate) mod envelope;
 pub(crate) mod fault;
 pub(crate) mod model;
 mod reading;
 pub(crate) mod request;
 pub(crate) mod rpc;
+pub(crate) mod state;
 mod v03;
 mod v1;
 pub(crate) mod version;
