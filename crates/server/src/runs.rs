@@ -199,6 +199,7 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
         inputs: wanted.inputs,
         workspace: wanted.workspace,
         yes_to: wanted.yes_to,
+        trace: call.traceparent().map(str::to_owned),
         by: call.principal(),
         caller: (app.settings.caller)(&loaded.flow, &folder),
     }));
@@ -313,6 +314,8 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
 
 /// Makes a request of the engine, and returns once it is taken. What comes of it is in the journal.
 pub(crate) fn ask(app: &App, request: Request) -> Result<(), Problem> {
+    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
+    tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
     let desk = app.desk.clone();
     // The desk of an answer goes on for a moment; nobody here waits for that.

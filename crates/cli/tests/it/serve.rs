@@ -2,6 +2,7 @@
 
 mod client;
 mod described;
+mod logged;
 mod streams;
 mod tenants;
 
