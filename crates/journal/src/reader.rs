@@ -3,6 +3,7 @@
 //! Owns a connection that never writes. Every call sees one consistent moment, at the latest the end of the last commit
 //! that was acknowledged before it.
 
+mod a2a;
 mod decode;
 mod deliveries;
 mod network;

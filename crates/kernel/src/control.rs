@@ -13,7 +13,7 @@ use crate::{
     bounds,
     event::{
         About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
-        InterruptRaised, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
+        InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
     },
     family::Share,
     fan::Fan,
@@ -238,6 +238,11 @@ impl Control {
             }
             Event::AttemptStarted(event) => self.attempt_started(event),
             Event::AttemptSettled(event) => self.attempt_settled(event),
+            Event::ModelCallStarted(event) => self.model_call_started(event),
+            Event::ModelCallEnded(event) => {
+                self.ledger.add(&self.accounts.call_ended(event)?);
+                Ok(())
+            }
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => self.handoff_written(event),
             Event::InterruptRaised(event) => self.interrupt_raised(event),
@@ -335,6 +340,14 @@ impl Control {
         }
         self.ledger.add(&self.accounts.attempt_settled(event));
         self.keep_files(event);
+        Ok(())
+    }
+
+    fn model_call_started(&mut self, event: &ModelCallStarted) -> Result<(), String> {
+        if let Some(attempt) = event.attempt.as_ref().filter(|attempt| !self.is_live(attempt)) {
+            return Err(format!("attempt `{attempt}` is not live"));
+        }
+        self.ledger.add(&self.accounts.call_started(event)?);
         Ok(())
     }
 
@@ -514,6 +527,12 @@ impl Control {
     /// Whether nothing starts before a person has said what becomes of a bound that is reached.
     fn waits_for_a_bound(&self) -> bool {
         self.interrupts.values().any(|raised| raised.about == About::Limit)
+    }
+
+    /// Whether this attempt is to be running.
+    pub(crate) fn is_live(&self, attempt: &AttemptId) -> bool {
+        let open = self.open.get(&attempt.visit);
+        open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt)
     }
 
     /// Attempts that are to be running.

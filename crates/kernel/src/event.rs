@@ -7,8 +7,8 @@
 use crate::{
     family::Share,
     flow::Budget,
-    ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
-    ledger::Ledger,
+    ids::{AttemptId, CallId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
+    ledger::{Cost, Ledger},
 };
 use envoi_contract::{
     digest::Digest,
@@ -57,6 +57,10 @@ pub enum Event {
     AttemptStarted(Box<AttemptStarted>),
     /// An attempt is over, or its end can no longer be known.
     AttemptSettled(Box<AttemptSettled>),
+    /// A model may now be called by whoever sees this committed; it counts, whatever becomes of it.
+    ModelCallStarted(Box<ModelCallStarted>),
+    /// A call of a model is over, or nobody knows any more how it ended.
+    ModelCallEnded(Box<ModelCallEnded>),
     /// Where a visit leads.
     Routed(Box<Routed>),
     /// The visit is done and visible; it never runs again.
@@ -104,6 +108,8 @@ impl Event {
             Event::FlowReturned(_) => "flow_returned",
             Event::AttemptStarted(_) => "attempt_started",
             Event::AttemptSettled(_) => "attempt_settled",
+            Event::ModelCallStarted(_) => "model_call_started",
+            Event::ModelCallEnded(_) => "model_call_ended",
             Event::Routed(_) => "routed",
             Event::HandoffWritten(_) => "handoff_written",
             Event::InterruptRaised(_) => "interrupt_raised",
@@ -386,6 +392,67 @@ pub enum Change {
     Modified,
     /// It is gone.
     Deleted,
+}
+
+/// See [`Event::ModelCallStarted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallStarted {
+    /// Its id.
+    pub call: CallId,
+    /// The attempt whose command asked for it. `None`: somebody beside the run did, on its account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// Which model, as the configuration names it.
+    pub model: String,
+    /// Who offers it, as the configuration names it.
+    pub provider: String,
+}
+
+/// See [`Event::ModelCallEnded`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallEnded {
+    /// Which.
+    pub call: CallId,
+    /// As in [`ModelCallStarted::attempt`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// How.
+    pub outcome: CallOutcome,
+    /// Tokens that the model was given; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens that the model gave; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+    /// What it cost; `None`: not known, or the model has no price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// How long it took; 0 where that is not known.
+    pub duration_ms: u64,
+}
+
+/// How a call of a model ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It was answered.
+    Ok,
+    /// It was not, or with an error.
+    Failed,
+    /// Whoever asked went away, or the engine did; what was used is known as far as it had come.
+    BrokenOff,
+}
+
+impl CallOutcome {
+    /// The word for it, as it is written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::BrokenOff => "broken_off",
+        }
+    }
 }
 
 /// See [`Event::Routed`].

@@ -11,6 +11,7 @@ mod ask;
 mod attached;
 mod bounds;
 mod budget;
+mod call;
 mod cancel;
 mod conclude;
 mod control;

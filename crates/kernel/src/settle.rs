@@ -7,7 +7,6 @@ use crate::{
     advance::advance,
     budget,
     conclude::{self, Conclusion},
-    control::VisitState,
     draft::{At, Draft},
     event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
     flow::{Budget, InDoubtPolicy, Step},
@@ -37,7 +36,8 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
     let verified = open.and_then(verify::verified).cloned();
     let said = open.and_then(|open| verify::said(open, &result.outcome));
     let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
-    let verdict = budget::hold(verdict, reserved(&draft, &attempt));
+    let (_, metered) = draft.control.accounts.of(&attempt);
+    let verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = AttemptSettled {
@@ -141,8 +141,7 @@ pub(crate) fn doubt(attempt: &AttemptId) -> SkillError {
 
 /// Live, or else given up as in doubt; anything else is refused.
 fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
-    let open = draft.control.open.get(&attempt.visit);
-    if open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt) {
+    if draft.control.is_live(attempt) {
         return Ok(true);
     }
     if draft.control.abandoned.contains(attempt) {

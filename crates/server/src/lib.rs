@@ -16,6 +16,8 @@ mod app;
 #[cfg(feature = "serve")]
 mod artifacts;
 #[cfg(feature = "serve")]
+mod attachments;
+#[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
 mod content;

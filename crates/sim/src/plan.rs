@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) cancel_after: Option<u64>,
     /// How often somebody reopens it when it did not succeed.
     pub(crate) reopenings: usize,
+    /// Whether its commands call models through the engine.
+    pub(crate) calls_models: bool,
 }
 
 impl Plan {
@@ -101,6 +103,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         answered: !dice.permille(150),
         cancel_after: dice.permille(120).then(|| dice.between(1, 20)),
         reopenings: usize::from(dice.permille(400)),
+        calls_models: dice.permille(300),
     })
 }
 

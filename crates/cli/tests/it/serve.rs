@@ -1,5 +1,6 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
+mod attached;
 mod client;
 mod described;
 mod logged;

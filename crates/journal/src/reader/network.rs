@@ -199,6 +199,17 @@ impl Reader {
         Ok(self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))?.unwrap_or(false))
     }
 
+    /// What an artifact of a run of a tenant with this content is called, if it is the newest version of any: its path from the
+    /// folder of its flow, that of the oldest run of them.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn path_of_content(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
+        let sql = "SELECT path FROM places JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1 \
+                   ORDER BY run, places.flow, path LIMIT 1";
+        self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))
+    }
+
     /// The bytes of small content, verified; `None` if the database does not have it, and a file may.
     ///
     /// # Errors

@@ -25,6 +25,8 @@ mod ask;
 mod bounds;
 mod branch;
 mod budget;
+mod call_rules;
+mod calls;
 mod cancel;
 mod conditions;
 mod denial;

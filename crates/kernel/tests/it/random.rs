@@ -14,13 +14,13 @@ use envoi_contract::{
 };
 use envoi_kernel::{
     Flow, Input,
-    event::{Choice, FoundFile, InterruptRaised, Outcome},
+    event::{CallOutcome, Choice, FoundFile, InterruptRaised, Outcome},
     flow::{
         Budget, CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached,
         Overdue, Step, StepKind, Template,
     },
-    ids::{AttemptId, InterruptId, TimerId},
-    input::{Answer, Slot},
+    ids::{AttemptId, CallId, InterruptId, TimerId},
+    input::{Answer, ModelCall, ModelCalled, Slot},
     ledger::{Cost, Ledger},
 };
 use proptest::{option, prelude::*, sample::select};
@@ -280,6 +280,10 @@ pub(crate) enum Turn {
     Start,
     Slot,
     Settle(Which, Left),
+    /// A model is called by an attempt, or beside all.
+    Call(Option<Which>),
+    /// A call that is under way is over, and cost so many tenths; or one that is not.
+    Called(usize, Option<u64>),
     Doubt(Which),
     Answer(Said),
     Expire(bool, usize),
@@ -419,6 +423,8 @@ pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>>
         1 => Just(Turn::Start),
         slots => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
+        7 => option::weighted(0.9, which()).prop_map(Turn::Call),
+        6 => (0..6_usize, option::weighted(0.9, 0_u64..9)).prop_map(|(place, tenths)| Turn::Called(place, tenths)),
         7 => which().prop_map(Turn::Doubt),
         24 => said().prop_map(Turn::Answer),
         4 => (prop::bool::weighted(0.7), 0..4_usize).prop_map(|(wait, place)| Turn::Expire(wait, place)),
@@ -430,7 +436,7 @@ pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>>
         4 => Just(Turn::Reopen),
         1 => select(vec![-10_000_000_i64, -1, 1, 7, 86_400_000, i64::MAX / 4]).prop_map(Turn::Clock),
     ];
-    prop::collection::vec((turn, prop::bool::weighted(0.85)), 10..90)
+    prop::collection::vec((turn, prop::bool::weighted(0.85)), 10..100)
 }
 
 impl Turn {
@@ -441,6 +447,27 @@ impl Turn {
             Turn::Start => driver.start(slot),
             Turn::Slot => Input::SlotFree(crate::driver::slot()?),
             Turn::Settle(which, left) => left.settles(&which.id(driver), slot),
+            Turn::Call(which) => Input::ModelCall(Box::new(ModelCall {
+                call: CallId::new(format!("call_{}", driver.run.next_seq())).ok()?,
+                attempt: which.as_ref().map(|which| which.id(driver)),
+                model: "small".to_owned(),
+                provider: "lab".to_owned(),
+            })),
+            Turn::Called(place, tenths) => {
+                let open: Vec<CallId> = driver.run.calls().map(|(call, _)| call.clone()).collect();
+                let call = nth(&open, *place).cloned().or_else(|| CallId::new("call_none").ok())?;
+                let lost = ModelCalled::lost(call);
+                Input::ModelCalled(Box::new(match tenths {
+                    None => lost,
+                    Some(tenths) => ModelCalled {
+                        outcome: CallOutcome::Ok,
+                        tokens_in: Some(10),
+                        tokens_out: Some(2),
+                        cost: Cost::parse(&format!("0.{tenths}")),
+                        ..lost
+                    },
+                }))
+            }
             Turn::Doubt(which) => {
                 let ran = Value::Number(Number::parse("3")?);
                 let evidence = Value::Object([("ran_ms".to_owned(), ran)].into_iter().collect());

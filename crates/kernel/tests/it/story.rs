@@ -8,10 +8,10 @@ use crate::{
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Input, Run, Status,
-    event::{Choice, Course, FoundFile, Outcome, RunEnded},
-    ids::{InterruptId, TimerId},
-    input::Answer,
-    ledger::Ledger,
+    event::{CallOutcome, Choice, Course, FoundFile, Outcome, RunEnded},
+    ids::{CallId, InterruptId, TimerId},
+    input::{Answer, ModelCall, ModelCalled},
+    ledger::{Cost, Ledger},
 };
 use std::sync::Arc;
 
@@ -105,6 +105,8 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
                 slot,
             }
         }
+        "call" => begin_call(rest),
+        "called" => end_call(rest),
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot },
         verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
@@ -160,6 +162,35 @@ fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>)
         Input::Settled { result, .. } => Input::Settled { result, slot },
         other => other,
     }
+}
+
+/// `NAME[ ATTEMPT]`: a model is called, by an attempt or beside all.
+fn begin_call(words: &str) -> Input {
+    let (name, by) = words.split_once(' ').map_or((words, None), |(name, by)| (name, Some(by)));
+    let (model, provider) = ("small".to_owned(), "lab".to_owned());
+    Input::ModelCall(Box::new(ModelCall { call: call(name), attempt: by.map(attempt), model, provider }))
+}
+
+/// `NAME lost`, `NAME failed`, or `NAME COST`, with 10 tokens in and 2 out.
+fn end_call(words: &str) -> Input {
+    let (name, how) = words.split_once(' ').unwrap();
+    let lost = ModelCalled::lost(call(name));
+    Input::ModelCalled(Box::new(match how {
+        "lost" => lost,
+        "failed" => ModelCalled { outcome: CallOutcome::Failed, duration_ms: 3, ..lost },
+        cost => ModelCalled {
+            outcome: CallOutcome::Ok,
+            tokens_in: Some(10),
+            tokens_out: Some(2),
+            cost: Some(Cost::parse(cost).unwrap()),
+            duration_ms: 3,
+            ..lost
+        },
+    }))
+}
+
+pub(crate) fn call(name: &str) -> CallId {
+    CallId::new(format!("call_{name}")).unwrap()
 }
 
 /// The open question, or one that is not.
@@ -220,6 +251,11 @@ pub(crate) fn event(event: &Event) -> String {
             let word = event.error.as_ref().map_or("ok", |error| error.code.as_str());
             format!("{} {}", event.attempt, if event.late { "late" } else { word })
         }
+        Event::ModelCallStarted(event) => {
+            let by = event.attempt.as_ref().map(|attempt| format!(" of {attempt}")).unwrap_or_default();
+            format!("{}{by}", event.call)
+        }
+        Event::ModelCallEnded(event) => format!("{} {}", event.call, event.outcome.word()),
         Event::Routed(event) => format!("{} {}", event.visit, course(&event.course)),
         Event::HandoffWritten(event) => format!("{} {}", event.visit, event.handoff.status.word()),
         Event::InterruptRaised(event) => format!("asks {:?} of {}", event.about, event.visit),

@@ -168,6 +168,7 @@ fn answer() -> Value {
             "choice": {"enum": ["approve", "deny", "respond", "proceed", "again", "stop", "rerun", "fail", "raise"]},
             "text": maybe_text(), "data": {}, "seen": digest(),
             "resume": {"type": "boolean", "default": true, "description": "Whether the run goes on; else the answer is only recorded"},
+            "user_envelope": {"type": "boolean", "default": false, "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "raise": {"type": "object", "properties": {
                 "agent_hops": count(), "iterations": count(), "llm_calls": count(), "wall_time_ms": count(), "cost_usd": text(),

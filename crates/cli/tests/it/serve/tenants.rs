@@ -208,7 +208,7 @@ fn what_is_another_tenant_s_is_as_if_it_had_never_been() {
     assert_eq!(text(&reference["digest"]), *digest);
     let body = json!({"choice": "approve", "attachments": [reference]}).to_string();
     let refused = south.post(&format!("/v1/questions/{asked}/answer"), &body);
-    assert_eq!((refused.status, refused.json()["code"].as_str()), (422, Some("ANSWER_INVALID")));
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (422, Some("ATTACHMENT_UNREADABLE")));
     let brought = south.post("/v1/artifacts", "minutes of the north");
     assert_eq!(brought.status, 201, "that the north has it is not seen by this either");
     assert_eq!(south.post(&format!("/v1/questions/{asked}/answer"), &body).status, 200);
