@@ -85,6 +85,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
         yes_to: Vec::new(),
+        trace: None,
     }))
 }
 

@@ -156,6 +156,9 @@ pub struct RunStarted {
     /// Steps whose questions are approved as soon as they are put, because whoever started the run said so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever started it; nothing follows from it but the ids under which it is observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// See [`Event::StepEntered`].

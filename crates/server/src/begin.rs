@@ -50,6 +50,7 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
             inputs: wanted.inputs,
             workspace: wanted.workspace,
             yes_to: wanted.yes_to,
+            trace: call.traceparent().map(str::to_owned),
             by: call.principal(),
             caller: (app.settings.caller)(&loaded.flow, &folder),
         })))

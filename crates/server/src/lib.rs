@@ -39,6 +39,8 @@ mod logs;
 #[cfg(feature = "serve")]
 mod metrics;
 #[cfg(feature = "serve")]
+mod observe;
+#[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
 mod questions;

@@ -112,6 +112,11 @@ const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was se
 const KEY: Param =
     header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
 
+const TRACEPARENT: Param = header(
+    "traceparent",
+    "The trace that the run becomes part of (W3C Trace Context); one that is not well formed is ignored",
+);
+
 const fn ok(content: Content) -> Outcome {
     Outcome { status: 200, about: "As asked", content }
 }
@@ -222,7 +227,7 @@ pub const ALL: &[Operation] = &[
             "startRun",
             "/v1/runs",
             "Start a run of a registered flow",
-            &[KEY],
+            &[KEY, TRACEPARENT],
             &[
                 Outcome {
                     status: 200,

@@ -129,6 +129,7 @@ impl Planned {
             language: self.pinned.language,
             by: person(),
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         }
     }

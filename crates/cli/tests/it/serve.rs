@@ -4,6 +4,7 @@ mod attached;
 mod client;
 mod described;
 mod going_on;
+mod logged;
 mod registered;
 mod streams;
 mod tenants;

@@ -221,6 +221,7 @@ mod tests {
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         };
         let lived = Run::new(Arc::clone(&flow));

@@ -109,6 +109,7 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_RUN_BASE", text(job.run_base.clone())),
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
+        ("TRACEPARENT", job.trace.to_string()),
     ];
     let budget = started.reserved.unwrap_or_default();
     variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));

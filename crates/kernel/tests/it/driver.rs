@@ -129,6 +129,7 @@ impl Driver {
             language: 1,
             by: person("ada"),
             yes_to: self.yes_to.clone(),
+            trace: None,
             slot,
         }))
     }

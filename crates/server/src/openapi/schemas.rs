@@ -100,11 +100,12 @@ pub(super) fn all() -> Value {
 
 fn problem() -> Value {
     object(
-        &["type", "title", "status", "detail", "code", "hint"],
+        &["type", "title", "status", "detail", "code", "hint", "request_id"],
         json!({
             "type": {"type": "string", "description": "urn:envoi:error:CODE"},
             "title": text(), "status": count(), "detail": text(),
             "code": {"type": "string", "description": "`envoi explain CODE` says more"}, "hint": maybe_text(),
+            "request_id": {"type": "string", "description": "As in `X-Request-Id`: the server's log knows the request by it"},
         }),
     )
 }
