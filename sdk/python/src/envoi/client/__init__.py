@@ -11,7 +11,7 @@ Each method is one operation of `spec/openapi.json`, named for it, and gives wha
 `import envoi` does not load it: a command that Envoi runs needs no network.
 """
 
-from .client import Client
+from .client import Client, Forked
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
 from .shapes import Event, Flow, HandoffRow, Health, Log, Question, Run
@@ -24,6 +24,7 @@ __all__ = [
     "Event",
     "File",
     "Flow",
+    "Forked",
     "HandoffRow",
     "Health",
     "Log",

@@ -30,6 +30,13 @@ PAGE = 100
 """Rows that are asked for at a time."""
 
 
+class Forked(Run):
+    """A run that began with what another one has lived."""
+
+    notes: List[str]
+    """What should be known besides, such as files that lie otherwise than then."""
+
+
 class Client:
     """One server, as the bearer of one token. Threads may share it: each request has its own connection.
 
@@ -54,19 +61,27 @@ class Client:
 
     # Flows
 
-    def register_flow(self, text: "Union[str, bytes, os.PathLike[str]]") -> Flow:
-        """Lets a flow be started: its YAML, or the path of it. It becomes the newest of its id."""
-        source = text.encode("utf-8") if isinstance(text, str) else text
-        request = Request("POST", path_of("flows"), content=Content(source, "application/yaml"))
+    def register_flow(
+        self, flow: "Union[str, bytes, os.PathLike[str]]", files: Optional[Mapping[str, str]] = None
+    ) -> Flow:
+        """Lets a flow be started: its YAML, or the path of it. It becomes the newest of its id.
+
+        A flow that names others comes with them: `files` has the text of each by its path, and `flow` is one of these paths.
+        """
+        if files is None:
+            content = Content(flow.encode("utf-8") if isinstance(flow, str) else flow, "application/yaml")
+        else:
+            content = _json({"flow": flow, "files": dict(files)})
+        request = Request("POST", path_of("flows"), content=content)
         return cast(Flow, self._caller.ask(request, 200, 201).object())
 
     def list_flows(self) -> List[Flow]:
         """The flows that may be started, newest first."""
         return cast(List[Flow], self._get("flows").object()["flows"])
 
-    def get_flow(self, flow: str) -> str:
-        """The text of a flow, by its digest or its id."""
-        return self._get("flows", flow).body.decode("utf-8")
+    def get_flow(self, flow: str, *, file: Optional[str] = None) -> str:
+        """The text of a flow, by its digest or its id; of one of its files, where it came with others."""
+        return self._get("flows", flow, file=file).body.decode("utf-8")
 
     # Runs
 
@@ -208,10 +223,10 @@ class Client:
         workspace: Optional[str] = None,
         yes_to: Sequence[str] = (),
         idempotency_key: Optional[str] = None,
-    ) -> Run:
+    ) -> Forked:
         """Starts a run with what this one has lived up to a step; without one, up to the step that stopped it."""
-        body = {"step": step, "why": why, "workspace": workspace, "yes_to": list(yes_to) or None}
-        return cast(Run, self._post(body, idempotency_key, "runs", run, "fork"))
+        body = {"from": step, "why": why, "workspace": workspace, "yes_to": list(yes_to) or None}
+        return cast(Forked, self._post(body, idempotency_key, "runs", run, "fork"))
 
     # Questions
 
@@ -323,11 +338,8 @@ class Client:
     def _post(self, body: Mapping[str, Any], key: Optional[str], *segments: str, is_repeatable: bool = True) -> Any:
         """Sends the members that are not None, under a key that stays the same when they are sent again."""
         members = {name: value for name, value in body.items() if value is not None}
-        content = Content(json.dumps(members, compact=True).encode("utf-8"), "application/json")
         headers = {"Idempotency-Key": uuid4().hex if key is None else key}
-        request = Request(
-            "POST", path_of(*segments), headers=headers, content=content, is_repeatable=is_repeatable
-        )
+        request = Request("POST", path_of(*segments), {}, headers, _json(members), is_repeatable)
         return self._caller.ask(request, 200, 201, 202).object()
 
     def _follower(self, run: str, after: Optional[int], patience: float) -> Follower:
@@ -336,6 +348,10 @@ class Client:
 
     def _events(self, follower: Follower) -> Iterator[Event]:
         return (cast(Event, json.loads(told.data)) for told in follower.events())
+
+
+def _json(value: Any) -> Content:
+    return Content(json.dumps(value, compact=True).encode("utf-8"), "application/json")
 
 
 def _is_reached(row: Run, statuses: Sequence[str]) -> bool:
