@@ -62,9 +62,11 @@ export interface FollowCall extends Call {
 }
 
 /** An answer, and files that are brought for it. */
-export type AnswerWithFiles = Answer & {
+export type AnswerWithFiles = Omit<Answer, "seen"> & {
+  /** The `subject` of the question, as that says it. */
+  seen?: string | null | undefined;
   /** Brought first; together with `attachments`, which are there already, at most 20. */
-  files?: readonly Content[];
+  files?: readonly Content[] | undefined;
 };
 
 /** How much more a run may use: `{ llm_calls: 5 }`, `{ cost_usd: "1.00" }`. */

@@ -199,12 +199,10 @@ fn typescript_member(out: &mut String, member: &Member<'_>, sent: bool, margin: 
         let _ = writeln!(out, "{margin}/** {told}. */");
     }
     let mark = if member.required { "" } else { "?" };
-    let _ = writeln!(
-        out,
-        "{margin}{}{mark}: {};",
-        member.name,
-        typescript_type(&kind(member.schema), sent, margin)
-    );
+    // What callers leave open is left out, however they say so.
+    let kind = typescript_type(&kind(member.schema), sent, margin);
+    let open = if sent && !member.required && kind != "unknown" { " | undefined" } else { "" };
+    let _ = writeln!(out, "{margin}{}{mark}: {kind}{open};", member.name);
 }
 
 fn typescript_type(kind: &Kind<'_>, sent: bool, margin: &str) -> String {
@@ -273,7 +271,7 @@ mod tests {
         let text = typescript(&document());
         for part in [
             "export interface Row {\n  at: number;\n  by?: string[];\n  /** Who. */\n  name: string | null;\n  shown?: JsonValue;\n",
-            "export interface Sent {\n  inputs?: object;\n  more?: {\n    calls?: number;\n  };\n}\n",
+            "export interface Sent {\n  inputs?: object | undefined;\n  more?: {\n    calls?: number | undefined;\n  } | undefined;\n}\n",
             "new Set([\"shown\"]);\n",
         ] {
             assert!(text.contains(part), "{part}\n{text}");

@@ -8,20 +8,20 @@ import type { JsonObject, JsonValue } from "../json/value.js";
 import type { AttachmentRef } from "../user-envelope/attachment.js";
 
 export interface Answer {
-  attachments?: readonly AttachmentRef[];
-  choice?: "approve" | "deny" | "respond" | "proceed" | "again" | "stop" | "rerun" | "fail" | "raise";
+  attachments?: readonly AttachmentRef[] | undefined;
+  choice?: "approve" | "deny" | "respond" | "proceed" | "again" | "stop" | "rerun" | "fail" | "raise" | undefined;
   data?: unknown;
   raise?: {
-    agent_hops?: number;
-    cost_usd?: string;
-    iterations?: number;
-    llm_calls?: number;
-    wall_time_ms?: number;
-  };
+    agent_hops?: number | undefined;
+    cost_usd?: string | undefined;
+    iterations?: number | undefined;
+    llm_calls?: number | undefined;
+    wall_time_ms?: number | undefined;
+  } | undefined;
   /** Whether the run goes on; else the answer is only recorded. */
-  resume?: boolean;
-  seen?: string;
-  text?: string | null;
+  resume?: boolean | undefined;
+  seen?: string | undefined;
+  text?: string | null | undefined;
 }
 
 export interface Event {
@@ -109,8 +109,8 @@ export interface Questions {
 }
 
 export interface Resume {
-  choice?: "rerun" | "fail" | "proceed" | "again" | "stop";
-  why?: string;
+  choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
+  why?: string | undefined;
 }
 
 export interface Run {
@@ -139,10 +139,10 @@ export interface Runs {
 export interface Start {
   /** Digest of a registered flow, or its id for the newest. */
   flow: string;
-  inputs?: object;
-  workspace?: "alone" | "shared" | "copy";
+  inputs?: object | undefined;
+  workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
-  yes_to?: readonly string[];
+  yes_to?: readonly string[] | undefined;
 }
 
 /** The members above that stay as they were read. */
