@@ -85,16 +85,16 @@ const HOMES: &[Home] = &[
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
-    // The tests of the whole binary are clients of its server.
+    // Commands may be given to a server elsewhere.
     Home {
         dependency: "ureq",
         homes: &["envoi-notify", "envoi"],
-        why: "only `notify` knows HTTP as a client",
+        why: "only `notify` and `cli` know HTTP as clients",
     },
     Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
     Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
     Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
-    Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP as a client, and has one" },
+    Home { dependency: "reqwest", homes: &[], why: "only `notify` and `cli` know HTTP as clients, and have one" },
 ];
 
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn sql_yaml_and_http_have_one_home() {
-        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` knows HTTP"));
+        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` and `cli` know HTTP"));
         assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
         assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
