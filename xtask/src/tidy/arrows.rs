@@ -94,7 +94,11 @@ const HOMES: &[Home] = &[
     Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
     Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
     Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
-    Home { dependency: "reqwest", homes: &[], why: "only `notify` and `cli` know HTTP as clients, and have one" },
+    Home {
+        dependency: "reqwest",
+        homes: &[],
+        why: "only `notify` and `cli` know HTTP as clients, and have one",
+    },
 ];
 
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
