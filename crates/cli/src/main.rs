@@ -20,6 +20,7 @@ mod home;
 mod interrupts;
 mod keyboard;
 mod live;
+mod log;
 mod narrate;
 mod output;
 mod place;
@@ -51,6 +52,8 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let (asked, format) = cli.command.log();
+    log::begin(asked, format)?;
     if remote::concerns(&cli.command) {
         let options = remote::Options {
             server: cli.server,

@@ -36,6 +36,7 @@ pub(crate) fn bearer(bearer: &Bearer) -> serde_json::Value {
 
 pub(crate) fn handoff(row: &HandoffRow) -> serde_json::Value {
     json!({
+        "handoff": row.visit.to_string(),
         "step": row.visit.step.as_str(),
         "scope": row.visit.scope,
         "visit": row.visit.visit,

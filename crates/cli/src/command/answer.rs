@@ -94,8 +94,10 @@ fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
     let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
     let run = envoi_engine::load_run(&reader, &id)?;
     let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
-    let answer =
-        composed(asked, &home::principal(), reply, said, &mut |path| attachment::attach(&store, path))?;
+    let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
+    let by = tenant.map_or_else(home::principal, |tenant| Principal { tenant, ..home::principal() });
+    let mut attach = |path: &Path| attachment::attach(&store, &by, path);
+    let answer = composed(asked, &home::principal(), reply, said, &mut attach)?;
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
         crate::live::say(&format!(
