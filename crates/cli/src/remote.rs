@@ -82,6 +82,10 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             not_an_engine(&args.engine)?;
             start::run(&remote()?, &args)
         }
+        Command::Fork(args) => {
+            not_an_engine(&args.engine)?;
+            start::fork(&remote()?, &args)
+        }
         Command::Resume(args) => {
             not_an_engine(&args.engine)?;
             runs::resume(&remote()?, &args)
@@ -108,7 +112,6 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
             let view = crate::command::logs::View { place, stderr, json };
             logs::logs(&remote()?, run.as_deref(), &view, follow)
         }
-        Command::Fork(_) => Err(not_here("fork")),
         Command::Init { .. } => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
         Command::Token(_) => Err(not_here("token")),

@@ -1,6 +1,6 @@
 //! What is followed is heard once, also when the server is killed in between and comes back at the same address.
 
-use super::{Afar, served};
+use super::served;
 use crate::{
     serve::{APPROVAL, client::Served},
     stage::{Stage, wait_until},
@@ -102,12 +102,14 @@ fn the_inbox_is_followed_across_a_restart_each_question_once_as_it_is_asked_and_
 }
 
 #[test]
-fn who_follows_sees_a_question_lapse_on_time() {
+fn a_question_lapses_by_the_server_s_clock_with_nobody_there() {
     let flow = "flow: one\nsteps:\n  - id: a\n    ask: { message: 'Publish it?', expires_in: 1s }\n  - { id: b, run: echo b }\n";
     let stage = Stage::with_flow(flow);
     let (_served, afar) = served(&stage);
-    afar.expect(3, &["run", "flow.yaml"]);
+    let done = afar.envoi(&["run", "flow.yaml"]);
+    // On a slow machine its hour has come before the command is done with it.
+    assert!(matches!(done.code, Some(3 | 1)), "{done:?}");
     wait_until("the hour", || stage.json(&["--json", "show"])["status"] == "failed");
-    let resumed = Afar::envoi(&afar, &["why"]);
-    assert!(resumed.out.contains("nobody answered in time"), "{resumed:?}");
+    let why = afar.expect(0, &["why"]);
+    assert!(why.out.contains("nobody answered in time"), "{why:?}");
 }

@@ -113,6 +113,56 @@ fn a_flow_is_registered_by_those_who_may_and_run_by_its_name_by_others() {
 }
 
 #[test]
+fn a_bound_is_raised_and_a_run_is_forked_from_afar() {
+    let flow = "
+flow: one
+limits: { agent_hops: 2 }
+steps:
+  - { id: a, run: echo a >> did.txt }
+  - { id: b, run: echo b >> did.txt }
+  - { id: c, run: echo c >> did.txt }
+";
+    let stage = Stage::with_flow(flow);
+    let (_served, afar) = served(&stage);
+    afar.expect(4, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let nothing = afar.expect(6, &["raise", &run, "--llm-calls", "1"]);
+    assert!(nothing.err.contains("NOT_RAISED"), "{nothing:?}");
+    let raised = afar.expect(0, &["raise", &run, "--agent-hops", "4", "--why", "it is worth it"]);
+    assert_eq!(raised.out, format!("{run} succeeded\n"));
+    let forked = afar.expect(0, &["fork", &run[run.len() - 6..], "--from", "b", "--why", "otherwise"]);
+    let newest = text(&stage.runs()[0]["run"]);
+    assert_eq!(forked.out, format!("{newest} succeeded\n"));
+    // What was lived before is not told again.
+    assert!(forked.err.contains("  b.1 ") && !forked.err.contains("  a.1 "), "{forked:?}");
+    assert_eq!(stage.lines("did.txt"), ["a", "b", "c", "b", "c"]);
+    let detached = afar.expect(0, &["--json", "fork", &run, "--from", "c", "--detach"]);
+    let detached: serde_json::Value = serde_json::from_str(&detached.out).unwrap();
+    wait_until("its end", || {
+        stage.json(&["--json", "show", &text(&detached["run"])])["status"] == "succeeded"
+    });
+    assert!(afar.expect(0, &["why", &newest]).out.contains("otherwise"));
+}
+
+#[test]
+fn a_flow_is_registered_with_those_that_it_names() {
+    let stage = Stage::with_flow(
+        "flow: outer\nsteps:\n  - { id: a, flow: parts/inner.yaml, inputs: { word: '${{ inputs.word }}' } }\ninputs: { word: { type: string } }\n",
+    );
+    stage.write(
+        "parts/inner.yaml",
+        "flow: inner\ninputs: { word: { type: string } }\nsteps:\n  - { id: say, run: ['sh', '-c', 'echo $0 >> did.txt', '${{ inputs.word }}'] }\n",
+    );
+    let (_served, afar) = served(&stage);
+    afar.expect(0, &["run", "flow.yaml", "-i", "word=one"]);
+    std::fs::remove_dir_all(stage.path("parts")).unwrap();
+    afar.expect(0, &["run", "outer", "-i", "word=two"]);
+    assert_eq!(stage.lines("did.txt"), ["one", "two"]);
+    let missing = afar.expect(2, &["run", "outer"]);
+    assert!(missing.err.contains("INPUT_INVALID"), "{missing:?}");
+}
+
+#[test]
 fn an_attempt_in_doubt_is_decided_about_from_afar() {
     let stage = Stage::with_flow(
         "flow: one\nsteps:\n  - id: a\n    run: echo a >> did.txt; test -e go || kill -9 $PPID; sleep 0.1\n",
