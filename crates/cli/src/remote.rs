@@ -9,6 +9,8 @@ mod address;
 mod answer;
 mod attend;
 mod call;
+#[cfg(test)]
+mod fake;
 mod inbox;
 mod logs;
 mod look;

@@ -7,6 +7,7 @@
 use super::{
     Remote,
     call::good,
+    problem::not_understood,
     request,
     tail::{Heard, Tail},
 };
@@ -124,11 +125,19 @@ impl<'r> Attended<'r> {
                 return Ok(End::Rest(standing));
             }
             if self.tail.is_none() {
-                // It was over, and somebody has opened it again.
+                self.goes_on()?;
                 self.listen()?;
             }
             let Some(heard) = self.tail.as_ref().map(Tail::next) else { continue };
             self.hear(heard, narrator)?;
+        }
+    }
+
+    /// It was over, and somebody has opened it again.
+    fn goes_on(&self) -> Result<(), Failure> {
+        match self.remote.row(&self.id)?.next_seq > self.run.next_seq() {
+            true => Ok(()),
+            false => Err(not_understood("the run is over there, and its events do not say so")),
         }
     }
 

@@ -265,6 +265,50 @@ pub(crate) fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, F
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::fake;
+
+    const DONE: &str = "HTTP/1.1 201 Created\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    const BUSY: &str =
+        "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+
+    #[test]
+    fn what_is_done_once_is_asked_again_with_its_key_until_an_answer_comes() {
+        // It was there, heard the request, and went away without a word; then it has no time; then it has done it.
+        let (server, asked) = fake::server(&[DONE, "", BUSY, DONE]);
+        assert!(server.get("/v1/token").is_ok());
+        let key = [("idempotency-key", "once")];
+        let reply = server.post("/v1/runs", &key, "{\"flow\":1}", Again::Yes);
+        assert!(reply.is_ok_and(|reply| reply.status == 201));
+        let asked = asked.join().unwrap();
+        assert!(
+            asked[1].contains("idempotency-key: once") && asked[1].ends_with("{\"flow\":1}"),
+            "{asked:?}"
+        );
+        assert_eq!([&asked[2], &asked[3]], [&asked[1]; 2]);
+    }
+
+    #[test]
+    fn what_may_have_been_done_and_cannot_be_done_twice_is_not_asked_again() {
+        let (server, asked) = fake::server(&[DONE, ""]);
+        assert!(server.get("/v1/token").is_ok());
+        let failure = server.post("/v1/runs/run_1/resume", &[], "{}", Again::No).err();
+        assert_eq!(failure.map(|failure| failure.code).as_deref(), Some("SERVER_UNREACHABLE"));
+        assert_eq!(asked.join().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_server_that_was_never_there_is_not_waited_for() {
+        let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = Address { url: format!("http://{nowhere}"), token: "evt_x".to_owned(), roots: None };
+        let Ok(server) = Server::at(&address) else { panic!("a client") };
+        let mut tries = 0;
+        let failure = server.patiently(Again::Yes, || {
+            tries += 1;
+            server.once(Ask { post: false, path: "/v1/token", headers: &[] }, ()).and_then(whole)
+        });
+        assert_eq!(failure.err().map(|failure| failure.exit_code), Some(MACHINE));
+        assert_eq!(tries, 1);
+    }
 
     #[test]
     fn whatever_is_a_name_is_one_piece_of_a_path() {

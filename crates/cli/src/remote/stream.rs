@@ -128,6 +128,27 @@ impl<R: Read> Iterator for Events<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::fake;
+
+    #[test]
+    fn a_stream_that_breaks_off_goes_on_after_the_last_whole_event() {
+        let (server, asked) = fake::server(&[
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nid: 4\ndata: a\n\nid: 5\ndata: b",
+            "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n:\n\nid: 5\ndata: b\n\n",
+            "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
+        ]);
+        let mut heard = Vec::new();
+        let over = follow(&server, "/v1/runs/run_1/stream", Some("3".to_owned()), |told| {
+            heard.push((told.id, told.data));
+            Ok(())
+        });
+        assert!(over.is_ok());
+        assert_eq!(heard, told(&[("4", "a"), ("5", "b")]));
+        let last = |head: &String| head.split("last-event-id: ").nth(1).map(|rest| rest[..1].to_owned());
+        let asked: Vec<_> = asked.join().unwrap().iter().map(last).collect();
+        assert_eq!(asked, ["3", "4", "4", "5"].map(|id| Some(id.to_owned())));
+    }
 
     fn heard(text: &str) -> (Vec<(String, String)>, bool) {
         let mut events = Events::of(text.as_bytes());

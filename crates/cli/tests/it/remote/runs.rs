@@ -39,6 +39,20 @@ steps:
 }
 
 #[test]
+fn a_run_is_at_rest_when_nothing_beside_its_question_goes_on() {
+    let mut flow = "flow: beside\nsteps:\n  - { id: ask, ask: 'Publish it?', needs: [] }\n".to_owned();
+    for n in 0..8 {
+        let needs = if n == 0 { String::new() } else { format!("s{}", n - 1) };
+        flow += &format!("  - {{ id: s{n}, run: echo {n} >> did.txt, needs: [{needs}] }}\n");
+    }
+    let stage = Stage::with_flow(&flow);
+    let (_served, afar) = served(&stage);
+    let done = afar.expect(3, &["run", "flow.yaml"]);
+    assert_eq!(stage.lines("did.txt").len(), 8, "{done:?}");
+    assert!(done.err.contains("s7.1 "), "{done:?}");
+}
+
+#[test]
 fn an_answer_counts_for_what_was_seen_only() {
     let stage = Stage::with_flow(APPROVAL);
     let (_served, afar) = served(&stage);
