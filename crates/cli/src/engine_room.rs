@@ -145,7 +145,7 @@ fn go_on_with(request: Request) -> Request {
 }
 
 /// A decision that has an id is taken once, however often it is asked for because no reply came.
-fn identified(mut request: Request) -> Request {
+pub(crate) fn identified(mut request: Request) -> Request {
     let id = match &mut request {
         Request::Answer(asked) => &mut asked.answer.request,
         Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,
@@ -169,7 +169,7 @@ fn was_done(request: &Request) -> bool {
 }
 
 /// Whether there is nothing to be followed once a request is accepted.
-fn is_enough(request: &Request) -> bool {
+pub(crate) fn is_enough(request: &Request) -> bool {
     matches!(request, Request::Answer(answer) if !answer.follow)
 }
 
@@ -196,7 +196,7 @@ pub(crate) enum End {
 
 impl End {
     /// Says how the run stands; what the command exits with.
-    fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
+    pub(crate) fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
         match self {
             Self::Rest(standing) => {
                 narrator.rest(&standing);

@@ -28,6 +28,7 @@ mod parallel;
 mod parts;
 mod people;
 mod plan;
+mod remote;
 mod repair;
 mod secrets;
 mod serve;
