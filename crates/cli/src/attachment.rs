@@ -8,15 +8,16 @@ use envoi_contract::{
     digest::Digest,
     user_envelope::{AttachmentRef, OriginKind},
 };
-use envoi_journal::{BlobError, Reader, Store, files};
+use envoi_journal::{BlobError, Reader, Store, Upload, files};
+use envoi_kernel::ids::Principal;
 use std::{fs, path::Path};
 
 /// Hexadecimal digits of a digest in the ids that are made of it.
 const ID_DIGITS: usize = 26;
 const REVISION_DIGITS: usize = 16;
 
-/// Stores the file and refers to it.
-pub(crate) fn attach(store: &Store, path: &Path) -> Result<AttachmentRef, Failure> {
+/// Stores the file and refers to it: content that this person's tenant has brought from now on.
+pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<AttachmentRef, Failure> {
     let bad = |reason: String| {
         let message = format!("{}: {reason}", path.display());
         Failure::new(BAD_INPUT, "ATTACHMENT_UNREADABLE", message)
@@ -38,7 +39,16 @@ pub(crate) fn attach(store: &Store, path: &Path) -> Result<AttachmentRef, Failur
         }
         _ => Failure::store(&error),
     })?;
-    Ok(reference(path, digest, found.len()))
+    let reference = reference(path, digest, found.len());
+    let upload = Upload {
+        digest,
+        size_bytes: found.len(),
+        mime: reference.mime.clone(),
+        uploaded_at: envoi_engine::now(),
+        uploaded_by: by.actor.clone(),
+    };
+    store.keep_upload(&by.tenant, &upload).map_err(Failure::store)?;
+    Ok(reference)
 }
 
 fn reference(path: &Path, digest: Digest, size: u64) -> AttachmentRef {
@@ -76,13 +86,14 @@ mod tests {
         let store = Store::open(Layout::new(place.path().join("store"))).unwrap();
         let file = place.path().join("minutes.pdf");
         fs::write(&file, "minutes").unwrap();
+        let by = Principal { tenant: "local".to_owned(), actor: "ann".to_owned() };
         // A file where the folder of contents should be fails every write, as a full disk would.
         fs::remove_dir_all(store.layout().artifacts()).unwrap();
         fs::write(store.layout().artifacts(), "").unwrap();
-        let failure = attach(&store, &file).unwrap_err();
+        let failure = attach(&store, &by, &file).unwrap_err();
         assert_eq!((failure.code.as_str(), failure.exit_code), ("STORE_FAILED", crate::failure::MACHINE));
         assert!(failure.message.contains("cannot be written: "), "{}", failure.message);
-        let missing = attach(&store, &place.path().join("nothing")).unwrap_err();
+        let missing = attach(&store, &by, &place.path().join("nothing")).unwrap_err();
         assert_eq!((missing.code.as_str(), missing.exit_code), ("ATTACHMENT_UNREADABLE", BAD_INPUT));
     }
 

@@ -6,6 +6,7 @@
 //! Only this crate knows SQL. It decides nothing about a run: what an event means is the kernel's, when a snapshot is due
 //! is the engine's.
 
+mod a2a;
 mod blobs;
 pub mod conformance;
 mod deliveries;
@@ -27,6 +28,7 @@ mod store;
 mod testing;
 mod writer;
 
+pub use a2a::{MessageRow, PushRow, PushState, TaskPage, TaskRow};
 pub use blobs::{Blobs, INLINE_MAX_BYTES, Incoming};
 pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};

@@ -151,6 +151,7 @@ impl App {
     pub(crate) fn note(&self, problem: &Problem) {
         if let Some(cause) = problem.cause() {
             (self.settings.log)(&format!("{}: {cause}", problem.code));
+            tracing::error!(code = problem.code, "failed");
         }
     }
 }
@@ -159,5 +160,8 @@ impl App {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Problem::internal(error)))
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .unwrap_or_else(|error| Err(Problem::internal(error)))
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     app::{App, blocking},
+    attachments,
     call::{Call, in_time, piece},
     content::{self, Source},
     problem::Problem,
@@ -12,16 +13,9 @@ use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
-use envoi_contract::{
-    digest::Digest,
-    user_envelope::{AttachmentRef, OriginKind},
-};
+use envoi_contract::digest::Digest;
 use envoi_journal::{Incoming, Upload};
 use std::{fs::File, io, sync::Arc};
-
-/// Digits of a digest in the ids that are made of it, as the command line does.
-const ID_DIGITS: usize = 26;
-const REVISION_DIGITS: usize = 16;
 
 /// Longest media type.
 const MAX_MIME: usize = 127;
@@ -53,23 +47,12 @@ fn kept(app: &App, call: &Call, incoming: Incoming) -> Result<Response, Problem>
     let upload = Upload {
         digest,
         size_bytes,
-        mime: mime.unwrap_or("application/octet-stream").to_owned(),
+        mime: mime.unwrap_or(attachments::UNKNOWN).to_owned(),
         uploaded_at: app.now(),
         uploaded_by: call.bearer.name.clone(),
     };
     let new = app.store.keep_upload(&call.bearer.tenant, &upload)?;
-    let hex = digest.hex();
-    let head = |digits: usize| hex.chars().take(digits).collect::<String>();
-    let reference = AttachmentRef {
-        artifact_id: format!("art_{}", head(ID_DIGITS)),
-        representation_revision_id: format!("rep_{}", head(REVISION_DIGITS)),
-        digest: digest.to_string(),
-        mime: upload.mime,
-        origin_kind: OriginKind::Upload,
-        title: None,
-        filename: None,
-        size: Some(size_bytes),
-    };
+    let reference = attachments::reference(&upload);
     Ok(reply::json(if new { 201 } else { 200 }, reference.to_value().compact()))
 }
 

@@ -10,11 +10,20 @@ pub mod operation;
 pub mod scope;
 
 #[cfg(feature = "serve")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the operations that use it are not there yet"))]
+mod a2a;
+#[cfg(feature = "serve")]
 mod admission;
+#[cfg(feature = "serve")]
+mod amount;
 #[cfg(feature = "serve")]
 mod app;
 #[cfg(feature = "serve")]
 mod artifacts;
+#[cfg(feature = "serve")]
+mod attachments;
+#[cfg(feature = "serve")]
+mod begin;
 #[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
@@ -29,6 +38,8 @@ mod listen;
 mod logs;
 #[cfg(feature = "serve")]
 mod metrics;
+#[cfg(feature = "serve")]
+mod observe;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]

@@ -1,7 +1,9 @@
 //! Questions: listed, looked at, answered.
 
 use crate::{
+    amount,
     app::App,
+    attachments,
     call::{Call, text},
     follow::NOTHING_SEEN,
     problem::Problem,
@@ -13,7 +15,7 @@ use axum::{http::StatusCode, response::Response};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
-    user_envelope::AttachmentRef,
+    user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::{
     load_run,
@@ -25,12 +27,8 @@ use envoi_kernel::{
     event::{About, Choice, InterruptRaised},
     ids::InterruptId,
     input::Answer,
-    ledger::{Cost, Ledger},
 };
 use serde_json::json;
-
-/// Most files of an answer (contract 5).
-const MAX_ATTACHMENTS: usize = 20;
 
 /// `listQuestions`.
 pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
@@ -106,13 +104,14 @@ fn shown(app: &App, interrupt: &InterruptId, call: &Call) -> Result<Response, Pr
 
 /// The form that a question wants filled in.
 fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
-    let asks = run.flow().step(&raised.visit.step).and_then(|step| step.asks());
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
     asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref())
 }
 
 /// `answerQuestion`.
 pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["choice", "text", "data", "attachments", "seen", "raise", "resume"])?;
+    let members =
+        call.members(&["choice", "text", "data", "attachments", "user_envelope", "seen", "raise", "resume"])?;
     let follow = match members.get("resume") {
         None => true,
         Some(Value::Bool(resume)) => *resume,
@@ -122,11 +121,12 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
     let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
     let by = call.principal();
+    let (text, attachments) = said(app, call, &members)?;
     let answer = Answer {
-        text: text(&members, "text")?.map(str::to_owned),
+        text,
         data: members.get("data").filter(|data| **data != Value::Null).cloned(),
-        attachments: attachments(app, call, &members)?,
-        raise: members.get("raise").map(more).transpose()?,
+        attachments,
+        raise: members.get("raise").map(|more| amount::read("raise", more)).transpose()?,
         seen: seen(&members)?,
         channel: "rest".to_owned(),
         request: Some(call.request_id(app.now())?),
@@ -170,60 +170,57 @@ fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
     text(members, "seen")?.map(read).transpose()
 }
 
-/// References to what the tenant has; size and type are what the store knows, whatever the caller says.
-fn attachments(app: &App, call: &Call, members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
-    let Some(value) = members.get("attachments") else { return Ok(Vec::new()) };
-    let bad = |detail: String| Problem::bad_request(detail);
-    let values = value.as_array().ok_or_else(|| bad("`attachments` is not a list".to_owned()))?;
-    if values.len() > MAX_ATTACHMENTS {
-        return Err(misfit(format!("an answer has at most {MAX_ATTACHMENTS} attachments")));
+/// The words and the files of an answer. With `user_envelope` the text is contract 5's envelope, and its files come first.
+fn said(app: &App, call: &Call, members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
+    let beside = references(members)?;
+    let text = text(members, "text")?;
+    let enabled = match members.get("user_envelope") {
+        None => false,
+        Some(Value::Bool(enabled)) => *enabled,
+        Some(_) => return Err(Problem::bad_request("`user_envelope` is neither `true` nor `false`")),
+    };
+    if enabled && text.is_none() {
+        return Err(Problem::bad_request(
+            "`user_envelope` is true, and there is no `text` that could be one",
+        ));
     }
-    values
-        .iter()
-        .map(|value| {
-            let mut reference = AttachmentRef::decode(value).map_err(|error| bad(error.to_string()))?;
-            let digest = Digest::parse(&reference.digest);
-            let tenant = &call.bearer.tenant;
-            let found = app.read(|reader| match &digest {
-                Some(digest) if reader.is_content_of(tenant, digest)? => {
-                    Ok(Some(reader.upload(tenant, digest)?))
-                }
-                _ => Ok::<_, Problem>(None),
-            })?;
-            match found {
-                None => {
-                    let detail = format!("there is no content `{}` to attach", reference.digest);
-                    Err(misfit(detail).hint("`POST /v1/artifacts` brings it, and returns the reference"))
-                }
-                Some(upload) => {
-                    if let Some(upload) = upload {
-                        (reference.size, reference.mime) = (Some(upload.size_bytes), upload.mime);
-                    }
-                    Ok(reference)
-                }
-            }
-        })
-        .collect()
+    let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
+        .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code(), refusal.reason))?;
+    let attached = resolved(app, &call.bearer.tenant, envelope.attachments)?;
+    Ok((text.is_some().then_some(envelope.text), attached))
 }
 
-/// How much more a bound is to be.
-fn more(value: &Value) -> Result<Ledger, Problem> {
-    let bad = || Problem::bad_request("`raise` is not an object of numbers, `cost_usd` a decimal string");
-    let members = value.as_object().ok_or_else(bad)?;
-    let mut ledger = Ledger::default();
-    for (name, value) in members.iter() {
-        if name == "cost_usd" {
-            ledger.cost = value.as_str().and_then(Cost::parse).ok_or_else(bad)?;
-            continue;
-        }
-        let number = value.as_u53().ok_or_else(bad)?;
-        match name {
-            "agent_hops" => ledger.agent_hops = number,
-            "iterations" => ledger.iterations = number,
-            "llm_calls" => ledger.llm_calls = number,
-            "wall_time_ms" => ledger.wall_time_ms = number,
-            _ => return Err(bad()),
-        }
+/// The references beside the text, as they were sent.
+fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
+    let Some(value) = members.get("attachments") else { return Ok(Vec::new()) };
+    let values = value.as_array().ok_or_else(|| Problem::bad_request("`attachments` is not a list"))?;
+    let read = |(place, value): (usize, &Value)| {
+        AttachmentRef::decode(value).map_err(|error| {
+            let detail = format!("`attachments`, number {}: {error}", place.saturating_add(1));
+            Problem::new(StatusCode::BAD_REQUEST, user_envelope::INVALID_USER_ENVELOPE, detail)
+        })
+    };
+    values.iter().enumerate().map(read).collect()
+}
+
+/// References with the size and the type that the store knows, whatever the caller says; all of them, or none.
+fn resolved(
+    app: &App,
+    tenant: &str,
+    mut references: Vec<AttachmentRef>,
+) -> Result<Vec<AttachmentRef>, Problem> {
+    for (place, reference) in references.iter_mut().enumerate() {
+        let resolved = attachments::resolve(app, tenant, reference).map_err(|unreadable| {
+            let detail = format!(
+                "attachment {} (`{}`) cannot be read: {}",
+                place.saturating_add(1),
+                reference.artifact_id,
+                unreadable.reason
+            );
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ATTACHMENT_UNREADABLE", detail)
+                .hint("`POST /v1/artifacts` brings content, and returns the reference; nothing was answered")
+        })?;
+        (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }
-    Ok(ledger)
+    Ok(references)
 }

@@ -3,9 +3,9 @@
 use crate::{
     admission,
     app::{App, blocking},
-    artifacts,
+    artifacts, begin,
     call::{Call, discard, in_time},
-    flows, follow, logs, metrics,
+    flows, follow, logs, metrics, observe,
     operation::{self, Content, Method, Operation},
     problem::Problem,
     questions, reply, runs,
@@ -46,7 +46,8 @@ fn way(id: &str) -> Option<Way> {
         "registerFlow" => flows::register,
         "getFlow" => flows::get,
         "listRuns" => runs::list,
-        "startRun" => runs::start,
+        "startRun" => begin::start,
+        "forkRun" => begin::fork,
         "getRun" => runs::get,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
@@ -55,6 +56,7 @@ fn way(id: &str) -> Option<Way> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
+        "raiseRun" => runs::raise,
         "listLogs" => logs::list,
         "getLog" => logs::get,
         "listQuestions" => questions::list,
@@ -91,6 +93,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+        .layer(middleware::from_fn(observe::observed))
 }
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks.
@@ -99,6 +102,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
+            observe::asked_by(&bearer);
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
             next.run(request).await

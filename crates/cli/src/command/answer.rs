@@ -17,7 +17,7 @@ use envoi_journal::Reader;
 use envoi_kernel::{
     Run,
     event::{About, Choice, InterruptRaised},
-    ids::RunId,
+    ids::{Principal, RunId},
     input::Answer,
 };
 use std::{
@@ -97,8 +97,10 @@ fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
             said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
         answer.data = filled((&reader, &id), &run, raised, answer.choice, said.form)?;
     }
+    let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
+    let by = tenant.map_or_else(home::principal, |tenant| Principal { tenant, ..home::principal() });
     for path in &reply.files {
-        answer.attachments.push(attachment::attach(&store, path)?);
+        answer.attachments.push(attachment::attach(&store, &by, path)?);
     }
     if let Some(path) = said.envelope {
         let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {

@@ -22,6 +22,7 @@ mod importing;
 mod ledger;
 mod nasty;
 mod notify;
+mod observed;
 mod outputs;
 mod parallel;
 mod parts;

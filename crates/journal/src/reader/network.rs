@@ -12,7 +12,7 @@ use crate::{
     sql::{read, signed, unsigned},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::{InterruptId, RunId, Seq};
+use envoi_kernel::ids::{FlowId, InterruptId, RunId, Seq};
 use rusqlite::{Row, params};
 
 /// Questions, and what closes them. An end closes all that were open.
@@ -199,6 +199,17 @@ impl Reader {
         Ok(self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))?.unwrap_or(false))
     }
 
+    /// What an artifact of a run of a tenant with this content is called, if it is the newest version of any: its path from the
+    /// folder of its flow, that of the oldest run of them.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn path_of_content(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
+        let sql = "SELECT path FROM places JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1 \
+                   ORDER BY run, places.flow, path LIMIT 1";
+        self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))
+    }
+
     /// The bytes of small content, verified; `None` if the database does not have it, and a file may.
     ///
     /// # Errors
@@ -244,11 +255,16 @@ fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
 }
 
 fn registered(row: &Row<'_>) -> rusqlite::Result<RegisteredFlow> {
+    let id: FlowId = read(row, "id")?;
+    // Once there was one file a flow, and what it was called was not kept.
+    let file: Option<String> = row.get("file")?;
     Ok(RegisteredFlow {
         digest: decode::read_digest(row, "digest")?,
-        id: read(row, "id")?,
+        file: file.unwrap_or_else(|| format!("{id}.yaml")),
+        id,
         language: row.get("language")?,
         text: row.get("text")?,
+        parts: decode::parts(row)?,
         registered_at: Timestamp::from_millis(row.get("registered_at_ms")?),
         registered_by: row.get("registered_by")?,
     })

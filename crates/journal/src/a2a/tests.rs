@@ -1,0 +1,191 @@
+//! What A2A clients know, read back.
+
+use super::*;
+use crate::{
+    Commit,
+    testing::{Place, commit, pinned, place, raised, run, started},
+};
+use envoi_kernel::event::{About, Event};
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(seconds * 1_000)
+}
+
+fn task(name: &str, token: &str, context: &str) -> TaskRow {
+    TaskRow {
+        run: run(name),
+        tenant: "north".to_owned(),
+        token: token.to_owned(),
+        context: context.to_owned(),
+        at: at(1),
+    }
+}
+
+/// The message that begins `task`.
+fn message(task: &TaskRow, id: &str, text: &str) -> MessageRow {
+    MessageRow {
+        run: task.run.clone(),
+        token: task.token.clone(),
+        context: task.context.clone(),
+        task: String::new(),
+        message_id: id.to_owned(),
+        digest: Digest::of(text.as_bytes()),
+        request: format!("msg_{}_{id}", task.run),
+        body: text.to_owned(),
+        at: at(2),
+    }
+}
+
+/// A run of this tenant that has asked something.
+fn asked(place: &Place, name: &str, tenant: &str) {
+    let mut event = started(&run(name));
+    if let Event::RunStarted(started) = &mut event {
+        started.by.tenant = tenant.to_owned();
+    }
+    let begun = commit(&run(name), 0, [event, raised(name, About::Review)]);
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(Commit { pinned: Some(pinned()), ..begun }).unwrap();
+}
+
+#[test]
+fn a_message_is_known_by_its_token_context_task_id_and_content() {
+    let place = place();
+    let (first, again) = (task("a", "ann", "c"), task("b", "ann", "c"));
+    assert_eq!(place.store.keep_task(&first, &message(&first, "0", "hello")).unwrap().run, run("a"));
+    assert_eq!(place.store.keep_task(&again, &message(&again, "0", "hello")).unwrap().run, run("a"));
+    assert_eq!(place.reader.task(&run("b")).unwrap(), None, "nothing was kept for the repetition");
+    for (other, id, text) in [
+        (task("d", "bob", "c"), "0", "hello"),
+        (task("e", "ann", "c2"), "0", "hello"),
+        (task("f", "ann", "c"), "1", "hello"),
+        (task("g", "ann", "c"), "0", "hello!"),
+    ] {
+        let kept = place.store.keep_task(&other, &message(&other, id, text)).unwrap();
+        assert_eq!(kept.run, other.run, "{id} {text}");
+        assert_eq!(place.reader.task(&other.run).unwrap(), Some(other));
+    }
+    let answer = |run: &TaskRow, text: &str, request: &str| MessageRow {
+        task: run.run.to_string(),
+        request: request.to_owned(),
+        ..message(run, "0", text)
+    };
+    assert_eq!(place.store.keep_message(&answer(&first, "hello", "r1")).unwrap().request, "r1");
+    assert_eq!(place.store.keep_message(&answer(&first, "hello", "r2")).unwrap().request, "r1");
+    assert_eq!(place.store.keep_message(&answer(&first, "other", "r3")).unwrap().request, "r3");
+    let requests: Vec<String> =
+        place.reader.messages(&run("a")).unwrap().into_iter().map(|row| row.request).collect();
+    assert_eq!(requests, ["msg_run_a_0", "r1", "r3"]);
+}
+
+#[test]
+fn a_message_that_was_refused_leaves_nothing() {
+    let place = place();
+    let kept = task("a", "ann", "c");
+    let begun = message(&kept, "0", "hello");
+    place.store.keep_task(&kept, &begun).unwrap();
+    let answer = MessageRow { task: kept.run.to_string(), request: "r".to_owned(), ..begun.clone() };
+    place.store.keep_message(&answer).unwrap();
+    place.store.forget_message(&answer).unwrap();
+    assert_eq!(place.reader.messages(&run("a")).unwrap(), std::slice::from_ref(&begun));
+    assert!(place.reader.task(&run("a")).unwrap().is_some(), "an answer does not take the task with it");
+    place.store.forget_message(&begun).unwrap();
+    assert_eq!(place.reader.task(&run("a")).unwrap(), None);
+    let other = task("b", "ann", "c");
+    assert_eq!(place.store.keep_task(&other, &message(&other, "0", "hello")).unwrap().run, run("b"));
+}
+
+#[test]
+fn tasks_are_listed_by_tenant_context_status_and_time_last_changed_first() {
+    let place = place();
+    for (name, tenant) in [("a", "north"), ("b", "north"), ("c", "north"), ("d", "south")] {
+        asked(&place, name, tenant);
+    }
+    let kept = task("b", "ann", "talk");
+    place.store.keep_task(&kept, &message(&kept, "0", "hello")).unwrap();
+    let page = TaskPage { tenant: "north".to_owned(), limit: 10, ..TaskPage::default() };
+    let list = |page: &TaskPage| {
+        let (rows, all) = place.reader.task_page(page).unwrap();
+        (rows.iter().map(|row| row.run.to_string()).collect::<Vec<_>>().join(" "), all)
+    };
+    assert_eq!(list(&page), ("run_c run_b run_a".to_owned(), 3));
+    let first = TaskPage { limit: 2, ..page.clone() };
+    assert_eq!(list(&first), ("run_c run_b".to_owned(), 3), "all are counted");
+    let last = place.reader.run(&run("b")).unwrap();
+    let behind = Some((last.updated_at, last.run));
+    assert_eq!(list(&TaskPage { behind, ..page.clone() }), ("run_a".to_owned(), 3));
+    let context = |context: &str| TaskPage { context: Some(context.to_owned()), ..page.clone() };
+    assert_eq!(list(&context("talk")), ("run_b".to_owned(), 1));
+    assert_eq!(list(&context("run_a")), ("run_a".to_owned(), 1), "a run without one is its own");
+    assert_eq!(list(&context("run_b")).1, 0);
+    assert_eq!(list(&context("run_d")).1, 0, "another tenant's");
+    let statuses = |words: &[&str]| TaskPage {
+        statuses: words.iter().map(|word| (*word).to_owned()).collect(),
+        ..page.clone()
+    };
+    assert_eq!(list(&statuses(&["waiting", "failed"])).1, 3);
+    assert_eq!(list(&statuses(&["running"])).1, 0);
+    let late = place.reader.run(&run("c")).unwrap().updated_at;
+    assert_eq!(list(&TaskPage { changed_after: Some(late), ..page.clone() }).1, 0);
+    assert_eq!(list(&TaskPage { changed_after: Some(at(0)), ..page }).1, 3);
+}
+
+#[test]
+fn who_waits_in_a_conversation_is_found_by_token() {
+    let place = place();
+    for (name, token, context) in
+        [("a", "ann", "talk"), ("b", "ann", "talk"), ("c", "bob", "talk"), ("d", "ann", "other")]
+    {
+        let kept = task(name, token, context);
+        place.store.keep_task(&kept, &message(&kept, "0", name)).unwrap();
+    }
+    assert_eq!(place.reader.waiting_in_context("ann", "talk").unwrap(), [], "none has begun");
+    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), None);
+    for name in ["a", "b", "c", "d"] {
+        asked(&place, name, "north");
+    }
+    let waiting = place.reader.waiting_in_context("ann", "talk").unwrap();
+    assert_eq!(waiting.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["run_a", "run_b"]);
+    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), Some(run("c")));
+    assert_eq!(place.reader.newest_of_context("south", "talk").unwrap(), None);
+}
+
+#[test]
+fn a_push_configuration_is_marked_only_while_it_is_the_same() {
+    let place = place();
+    let push = PushRow {
+        run: run("a"),
+        id: "p".to_owned(),
+        url: "https://there.example/hook".to_owned(),
+        token: Some("shown".to_owned()),
+        scheme: None,
+        credentials: None,
+        next_seq: 0,
+        tries: 0,
+        due_at: at(1),
+        state: PushState::Active,
+        note: None,
+        at: at(1),
+    };
+    place.store.keep_push(&push).unwrap();
+    assert_eq!(place.reader.active_pushes().unwrap(), std::slice::from_ref(&push));
+    let failed = PushRow {
+        tries: 9,
+        next_seq: 4,
+        state: PushState::Failed,
+        note: Some("refused".to_owned()),
+        ..push.clone()
+    };
+    place.store.mark_push(&failed).unwrap();
+    assert_eq!(place.reader.push(&run("a"), "p").unwrap(), Some(failed.clone()));
+    assert_eq!(place.reader.active_pushes().unwrap(), []);
+    let again = PushRow { at: at(5), url: "https://other.example".to_owned(), ..push };
+    place.store.keep_push(&again).unwrap();
+    place.store.mark_push(&failed).unwrap();
+    assert_eq!(
+        place.reader.pushes(&run("a")).unwrap(),
+        [again],
+        "what is told of the old one is not the new one's"
+    );
+    assert!(place.store.forget_push(&run("a"), "p").unwrap());
+    assert!(!place.store.forget_push(&run("a"), "p").unwrap());
+}

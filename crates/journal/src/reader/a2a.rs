@@ -1,0 +1,117 @@
+//! What A2A clients may know of runs.
+//!
+//! Everything by tenant: a task of another tenant is never found.
+
+use super::{Reader, decode};
+use crate::{
+    a2a::{MessageRow, PushRow, TaskPage, TaskRow, message_row, push_row, task_row},
+    error::ReadError,
+    rows::RunRow,
+    sql::unsigned,
+};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::ids::RunId;
+use rusqlite::params;
+
+/// How a run stands, as [`crate::RunStatus`] has it.
+const STATUS: &str = "coalesce(runs.ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 AND pending_timers = 0 \
+                      THEN 'waiting' ELSE 'running' END)";
+
+impl Reader {
+    /// The conversation of a run, if it was begun in one.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn task(&self, run: &RunId) -> Result<Option<TaskRow>, ReadError> {
+        self.one("SELECT * FROM a2a_tasks WHERE run = ?1", [run.as_str()], task_row)
+    }
+
+    /// The newest run of a conversation of a tenant that has begun.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn newest_of_context(&self, tenant: &str, context: &str) -> Result<Option<RunId>, ReadError> {
+        let sql = "SELECT a2a_tasks.* FROM a2a_tasks JOIN journals ON journals.id = a2a_tasks.run \
+                   JOIN runs ON runs.run = journals.run \
+                   WHERE a2a_tasks.tenant = ?1 AND a2a_tasks.context = ?2 ORDER BY journals.run DESC LIMIT 1";
+        Ok(self.one(sql, [tenant, context], task_row)?.map(|task| task.run))
+    }
+
+    /// The runs that a token began in a conversation and that wait for a person, oldest first.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn waiting_in_context(&self, token: &str, context: &str) -> Result<Vec<RunRow>, ReadError> {
+        let sql = format!(
+            "SELECT runs.* FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run \
+             WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run"
+        );
+        self.rows(&sql, [token, context], decode::run, "a run")
+    }
+
+    /// The messages about a run, in the order in which they came.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn messages(&self, run: &RunId) -> Result<Vec<MessageRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_messages WHERE run = ?1 ORDER BY message";
+        self.rows(sql, [run.as_str()], message_row, "a message")
+    }
+
+    /// A page of the tasks of a tenant, and how many there are on all pages. Every run is one.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn task_page(&self, page: &TaskPage) -> Result<(Vec<RunRow>, u64), ReadError> {
+        let wanted = format!(
+            "FROM runs LEFT JOIN a2a_tasks ON a2a_tasks.run = runs.id WHERE runs.tenant = ?1 \
+             AND (?2 IS NULL OR coalesce(a2a_tasks.context, runs.id) = ?2) \
+             AND (?3 = '' OR instr(?3, ' ' || {STATUS} || ' ') > 0) AND (?4 IS NULL OR updated_at_ms > ?4)"
+        );
+        let statuses = match page.statuses.is_empty() {
+            true => String::new(),
+            false => format!(" {} ", page.statuses.join(" ")),
+        };
+        let after = page.changed_after.map(Timestamp::as_millis);
+        let (behind_at, behind_id) = page
+            .behind
+            .as_ref()
+            .map_or((None, None), |(at, run)| (Some(at.as_millis()), Some(run.as_str().to_owned())));
+        let sql = format!(
+            "SELECT runs.* {wanted} AND (?5 IS NULL OR (updated_at_ms, runs.id) < (?5, ?6)) \
+             ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?7"
+        );
+        let values = params![page.tenant, page.context, statuses, after, behind_at, behind_id, page.limit];
+        let rows = self.rows(&sql, values, decode::run, "a run")?;
+        let count = format!("SELECT count(*) {wanted}");
+        let values = params![page.tenant, page.context, statuses, after];
+        let all = self.one(&count, values, |row| row.get::<_, i64>(0))?;
+        Ok((rows, all.map_or(0, unsigned)))
+    }
+
+    /// A push configuration of a task.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn push(&self, run: &RunId, id: &str) -> Result<Option<PushRow>, ReadError> {
+        self.one("SELECT * FROM a2a_push WHERE run = ?1 AND id = ?2", [run.as_str(), id], push_row)
+    }
+
+    /// The push configurations of a task, by their ids.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn pushes(&self, run: &RunId) -> Result<Vec<PushRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_push WHERE run = ?1 ORDER BY id";
+        self.rows(sql, [run.as_str()], push_row, "a push configuration")
+    }
+
+    /// The push configurations of all tasks that are to be told something, now or later.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn active_pushes(&self) -> Result<Vec<PushRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_push WHERE state = 'active' ORDER BY due_at_ms, run, id";
+        self.rows(sql, [], push_row, "a push configuration")
+    }
+}
