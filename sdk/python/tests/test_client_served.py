@@ -71,6 +71,25 @@ class ARun(WithServer):
             self.client.cancel_run(run)
         self.assertEqual((refused.exception.status, refused.exception.code), (409, "RUN_OVER"))
 
+    def test_it_is_forked_and_given_more_than_its_limits(self) -> None:
+        files = {
+            "main.yaml": "flow: outer\nlimits: { agent_hops: 1 }\nsteps:\n  - id: a\n    run: echo a\n  - id: b\n    flow: parts/inner.yaml\n",
+            "parts/inner.yaml": "flow: inner\nsteps:\n  - id: c\n    run: echo c\n",
+        }
+        self.client.register_flow("main.yaml", files)
+        self.assertEqual(self.client.get_flow("outer", file="parts/inner.yaml"), files["parts/inner.yaml"])
+        run = self.client.start_run("outer")["run"]
+        self.assertEqual(self.client.wait_until(run)["status"], "exhausted")
+        self.client.raise_run(run, {"agent_hops": 5}, "it is worth it")
+        self.assertEqual(self.client.wait_until(run)["status"], "succeeded")
+        self.assertEqual({row["handoff"] for row in self.client.list_handoffs(run)}, {"a.1", "b.1", "b.2", "b.2.c.1"})
+        self.assertEqual(self.client.get_handoff(run, "b.2.c.1").summary, "c")
+        fork = self.client.fork_run(run, "b", "once more", idempotency_key="once")
+        self.assertEqual(self.client.fork_run(run, "b", "once more", idempotency_key="once")["run"], fork["run"])
+        self.assertIsInstance(fork["notes"], list)
+        told = list(self.client.follow_run(fork["run"]))
+        self.assertIn("run_forked", [event["event"]["type"] for event in told])
+
     def test_a_wait_has_an_end(self) -> None:
         self.client.register_flow(WAITING)
         run = self.client.start_run("slow")["run"]

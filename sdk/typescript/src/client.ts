@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, Event, Flow, HandoffRow, Health, Log, Question, Resume, Run, Start } from "./client/shapes.js";
+import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,7 +26,7 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, Event, Flow, HandoffRow, Health, Log, Question, Resume, Run, Start } from "./client/shapes.js";
+export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
 
 /** Rows that are asked for at a time. */
 const PAGE = 100;
@@ -67,24 +67,6 @@ export type AnswerWithFiles = Omit<Answer, "seen"> & {
   seen?: string | null | undefined;
   /** Brought first; together with `attachments`, which are there already, at most 20. */
   files?: readonly Content[] | undefined;
-};
-
-/** How much more a run may use: `{ llm_calls: 5 }`, `{ cost_usd: "1.00" }`. */
-export type More = Readonly<Record<string, number | string>>;
-
-/** How a fork goes another way. */
-export interface Fork {
-  /** The step where it begins; without one, that which stopped the run. */
-  from?: string;
-  why?: string;
-  workspace?: Start["workspace"];
-  yes_to?: readonly string[];
-}
-
-/** A run that began with what another one has lived. */
-export type Forked = Run & {
-  /** What should be known besides, such as files that lie otherwise than then. */
-  notes: string[];
 };
 
 /** Questions, oldest first, read page by page as one goes through them. */
@@ -184,9 +166,9 @@ export class Client {
     return rows((await this.get(call, ["runs", run, "handoffs"])).object(), "handoffs");
   }
 
-  /** A hand-off of a step; the newest unless a visit is named. */
-  async getHandoff(run: string, step: string, { visit, signal }: { visit?: number } & Call = {}): Promise<HandoffEnvelope> {
-    return HandoffEnvelope.decode((await this.get({ signal }, ["runs", run, "handoffs", step], { visit })).body);
+  /** A hand-off by its name in the list, such as `draft.1`; without a visit, the newest of the step. */
+  async getHandoff(run: string, handoff: string, { visit, signal }: { visit?: number } & Call = {}): Promise<HandoffEnvelope> {
+    return HandoffEnvelope.decode((await this.get({ signal }, ["runs", run, "handoffs", handoff], { visit })).body);
   }
 
   /** The attempts that were started, and how much they have written. */
@@ -252,8 +234,8 @@ export class Client {
   }
 
   /** Gives a run more than its limits. */
-  async raiseRun(run: string, more: More, { why, ...call }: { why?: string } & KeyedCall = {}): Promise<Run> {
-    return row(await this.post(call, ["runs", run, "raise"], { more, why }));
+  async raiseRun(run: string, raise: Raise, call: KeyedCall = {}): Promise<Run> {
+    return row(await this.post(call, ["runs", run, "raise"], raise));
   }
 
   /** Starts a run with what this one has lived up to a step. */

@@ -13,15 +13,19 @@ export interface Answer {
   data?: unknown;
   raise?: {
     agent_hops?: number | undefined;
+    /** Dollars as a decimal, such as `2.50`. */
     cost_usd?: string | undefined;
     iterations?: number | undefined;
     llm_calls?: number | undefined;
+    rounds?: number | undefined;
     wall_time_ms?: number | undefined;
   } | undefined;
   /** Whether the run goes on; else the answer is only recorded. */
   resume?: boolean | undefined;
   seen?: string | undefined;
   text?: string | null | undefined;
+  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both. */
+  user_envelope?: boolean | undefined;
 }
 
 export interface Event {
@@ -36,19 +40,58 @@ export interface Events {
 
 export interface Flow {
   digest: string;
+  /** Its own first, then those that it names. */
+  files: string[];
   flow: string;
   language: number;
   registered_at: string;
   registered_by: string;
 }
 
+export interface FlowFiles {
+  /** The texts of all flows that belong to it, by their paths. */
+  files: object;
+  /** Which of the files the flow is. */
+  flow: string;
+}
+
 export interface Flows {
   flows: Flow[];
+}
+
+export interface Fork {
+  /** A step of the run's own flow, as it was entered last; the one that stopped it unless said. */
+  from?: string | null | undefined;
+  why?: string | null | undefined;
+  workspace?: "alone" | "shared" | "copy" | undefined;
+  /** Steps whose questions are approved as they are put. */
+  yes_to?: readonly string[] | undefined;
+}
+
+export interface Forked {
+  actor: string;
+  events: number;
+  flow: string;
+  flow_digest: string;
+  in_doubt: boolean;
+  live_attempts: number;
+  /** What should be known besides, such as files that lie otherwise than at the cut. */
+  notes: string[];
+  open_questions: number;
+  reason: string | null;
+  run: string;
+  started_at: string;
+  status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
+  step: string | null;
+  terminal_reason: string | null;
+  updated_at: string;
 }
 
 export interface HandoffRow {
   at: string;
   flow: string;
+  /** By this it is got: `[scope.]step.visit`. */
+  handoff: string;
   scope: string;
   seq: number;
   status: "succeeded" | "failed" | "skipped";
@@ -106,6 +149,19 @@ export interface Questions {
   /** The `cursor` of the next page. */
   next: string | null;
   questions: Question[];
+}
+
+export interface Raise {
+  more: {
+    agent_hops?: number | undefined;
+    /** Dollars as a decimal, such as `2.50`. */
+    cost_usd?: string | undefined;
+    iterations?: number | undefined;
+    llm_calls?: number | undefined;
+    rounds?: number | undefined;
+    wall_time_ms?: number | undefined;
+  };
+  why?: string | null | undefined;
 }
 
 export interface Resume {

@@ -11,10 +11,10 @@ Each method is one operation of `spec/openapi.json`, named for it, and gives wha
 `import envoi` does not load it: a command that Envoi runs needs no network.
 """
 
-from .client import Client, Forked
+from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
-from .shapes import Event, Flow, HandoffRow, Health, Log, Question, Run
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Run
 from .questions import QuestionEvent, QuestionList
 
 __all__ = [

@@ -19,7 +19,7 @@ from .caller import Caller
 from .content import Bytes, Content, File
 from .errors import DigestMismatch
 from .questions import QuestionEvent, QuestionList
-from .shapes import Event, Flow, HandoffRow, Health, Log, Question, Questions, Run
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Questions, Run
 from .stream import Follower
 from .wire import Reply, Request, Server, path_of
 
@@ -28,13 +28,6 @@ MAX_FILES = 20
 
 PAGE = 100
 """Rows that are asked for at a time."""
-
-
-class Forked(Run):
-    """A run that began with what another one has lived."""
-
-    notes: List[str]
-    """What should be known besides, such as files that lie otherwise than then."""
 
 
 class Client:
@@ -137,9 +130,9 @@ class Client:
         """The hand-offs at a glance, in order."""
         return cast(List[HandoffRow], self._get("runs", run, "handoffs").object()["handoffs"])
 
-    def get_handoff(self, run: str, step: str, *, visit: Optional[int] = None) -> HandoffEnvelope:
-        """A hand-off of a step; the newest unless a visit is named."""
-        return HandoffEnvelope.from_json(self._get("runs", run, "handoffs", step, visit=visit).body)
+    def get_handoff(self, run: str, handoff: str, *, visit: Optional[int] = None) -> HandoffEnvelope:
+        """A hand-off by its name in the list, such as `draft.1`; without a visit, the newest of the step."""
+        return HandoffEnvelope.from_json(self._get("runs", run, "handoffs", handoff, visit=visit).body)
 
     def list_logs(self, run: str) -> List[Log]:
         """The attempts that were started, and how much they have written."""
@@ -255,6 +248,7 @@ class Client:
         attachments: Iterable[AttachmentRef] = (),
         seen: Optional[str] = None,
         more: Optional[Mapping[str, Any]] = None,
+        user_envelope: bool = False,
         resume: bool = True,
         idempotency_key: Optional[str] = None,
     ) -> Question:
@@ -262,7 +256,8 @@ class Client:
 
         `files` (bytes, paths, `File`) are brought first; together with `attachments`, which are there already, at most 20.
         `seen` is the `subject` of the question: if something else is to be approved by then, the answer is refused.
-        `more` goes with the choice `raise`. Without `resume` the answer is only recorded.
+        `more` goes with the choice `raise`. With `user_envelope` the text is one (contract 5), with attachments of its own.
+        Without `resume` the answer is only recorded.
         """
         given, references = list(files), list(attachments)
         if len(given) + len(references) > MAX_FILES:
@@ -275,6 +270,7 @@ class Client:
             "attachments": [each.to_dict() for each in references] or None,
             "seen": seen,
             "raise": None if more is None else dict(more),
+            "user_envelope": user_envelope or None,
             "resume": None if resume else False,
         }
         return cast(Question, self._post(body, idempotency_key, "questions", question, "answer"))

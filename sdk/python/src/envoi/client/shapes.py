@@ -20,6 +20,8 @@ class Events(TypedDict):
 
 class Flow(TypedDict):
     digest: str
+    files: List[str]
+    """Its own first, then those that it names."""
     flow: str
     language: int
     registered_at: str
@@ -30,9 +32,30 @@ class Flows(TypedDict):
     flows: List[Flow]
 
 
+class Forked(TypedDict):
+    actor: str
+    events: int
+    flow: str
+    flow_digest: str
+    in_doubt: bool
+    live_attempts: int
+    notes: List[str]
+    """What should be known besides, such as files that lie otherwise than at the cut."""
+    open_questions: int
+    reason: Optional[str]
+    run: str
+    started_at: str
+    status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
+    step: Optional[str]
+    terminal_reason: Optional[str]
+    updated_at: str
+
+
 class HandoffRow(TypedDict):
     at: str
     flow: str
+    handoff: str
+    """By this it is got: `[scope.]step.visit`."""
     scope: str
     seq: int
     status: Literal["succeeded", "failed", "skipped"]
