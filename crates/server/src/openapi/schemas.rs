@@ -171,7 +171,7 @@ fn event() -> Value {
     object(
         &["seq", "at", "event"],
         json!({
-            "seq": count(), "at": {}, "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
+            "seq": count(), "at": count(), "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
         }),
     )
 }
