@@ -27,6 +27,7 @@ mod preview;
 mod prompt;
 mod reopening;
 mod select;
+mod telemetry;
 
 use args::{Cli, Command};
 use clap::Parser as _;
