@@ -29,6 +29,7 @@ mod prompt;
 mod remote;
 mod reopening;
 mod select;
+mod telemetry;
 
 use args::{Cli, Command};
 use clap::Parser as _;

@@ -23,6 +23,8 @@ mod ledger;
 mod nasty;
 mod notify;
 mod observed;
+#[cfg(feature = "otel")]
+mod otel;
 mod outputs;
 mod parallel;
 mod parts;
