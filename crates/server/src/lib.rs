@@ -10,6 +10,9 @@ pub mod operation;
 pub mod scope;
 
 #[cfg(feature = "serve")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the operations that use it are not there yet"))]
+mod a2a;
+#[cfg(feature = "serve")]
 mod admission;
 #[cfg(feature = "serve")]
 mod app;
