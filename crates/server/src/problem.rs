@@ -82,6 +82,11 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
+    /// What exactly is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// What the log is to be told.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.cause.as_deref()

@@ -226,7 +226,7 @@ fn resolved(
 }
 
 /// How much more a bound is to be.
-fn more(value: &Value) -> Result<Ledger, Problem> {
+pub(crate) fn more(value: &Value) -> Result<Ledger, Problem> {
     let bad = || Problem::bad_request("`raise` is not an object of numbers, `cost_usd` a decimal string");
     let members = value.as_object().ok_or_else(bad)?;
     let mut ledger = Ledger::default();

@@ -1,7 +1,7 @@
 //! From a request to its operation: admission, scope, bounds, then the work, on a thread that may block.
 
 use crate::{
-    admission,
+    a2a, admission,
     app::{App, blocking},
     artifacts,
     call::{Call, discard, in_time},
@@ -18,7 +18,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use std::sync::Arc;
 
@@ -80,6 +80,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
             Method::Post => post(serve),
         };
         router = router.route(operation.path, route);
+    }
+    for path in ["/a2a", "/a2a/", "/a2a/{*below}"] {
+        let state = Arc::clone(app);
+        router = router.route(path, any(move |request: Request| a2a::door::answer(state, request)));
     }
     let unknown =
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };

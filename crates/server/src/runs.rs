@@ -243,13 +243,14 @@ impl<'m> Wanted<'m> {
     }
 }
 
-fn new_run(app: &App) -> Result<RunId, Problem> {
+/// A new id for a run.
+pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
     let seed = random_seed()?;
     RunId::new(format!("run_{}", uuid_v7_text(app.now(), &seed))).map_err(Problem::internal)
 }
 
 /// The folder in which runs of a tenant work: that of the store for the person at the terminal, else one of its own.
-fn workspace(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn workspace(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
     if tenant == LOCAL {
         return Ok(app.settings.workspace.clone());
     }
