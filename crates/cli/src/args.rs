@@ -1,5 +1,6 @@
 //! The command line: every command, its arguments, and what `--help` says of them.
 
+use crate::log;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use envoi_kernel::ledger::Cost;
 use std::{net::SocketAddr, path::PathBuf};
@@ -208,6 +209,23 @@ pub(crate) struct ServeArgs {
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// Log what happens to stderr: error, warn, info, debug, trace or off, or TARGET=LEVEL, with commas between several
+    /// [default: $ENVOI_LOG, else off]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// The form of the log's lines
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) log_format: log::Format,
+}
+
+impl Command {
+    /// What the command line says of the log.
+    pub(crate) fn log(&self) -> (Option<&str>, log::Format) {
+        match self {
+            Self::Serve(args) => (args.log.as_deref(), args.log_format),
+            _ => (None, log::Format::default()),
+        }
+    }
 }
 
 /// `envoi token`.

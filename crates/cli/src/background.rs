@@ -75,7 +75,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
         }
         // A run that rests with its first commit is heard of before it is said to be accepted.
         Response::Rest { .. } => {
-            outcome = Ok(engine_room::run_of(request).cloned());
+            outcome = Ok(request.run().cloned());
             false
         }
         Response::Noted { text } => {

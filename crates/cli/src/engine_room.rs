@@ -219,7 +219,7 @@ fn hand_over(holder: Option<&Holder>, request: &Request, narrator: &mut Narrator
         return Err(gone);
     }
     let Ok(client) = Client::connect(&holder.socket) else { return Err(gone) };
-    interrupts::mean(Mode::Following { engine: holder.pid, run: run_of(request).cloned() })
+    interrupts::mean(Mode::Following { engine: holder.pid, run: request.run().cloned() })
         .map_err(Handing::Failed)?;
     let mut accepted = false;
     let mut end = None;
@@ -273,7 +273,7 @@ fn be_the_engine(
     told: Told<'_>,
 ) -> Result<u8, Failure> {
     let host = start(room.store, lease, other, room.args.jobs)?;
-    let run = run_of(&request).cloned();
+    let run = request.run().cloned();
     let outcome = converse(&host, room.store, request, told.narrator, told.talk);
     wait_for_others(room.store, run.as_ref(), told.narrator);
     let stopped = host.close();
@@ -364,18 +364,6 @@ fn kill(store: &Path, pid: u32) {
     if files.any(|file| file.starts_with(store)) {
         // A process that has ended in the meantime is what was wanted.
         pidfd_send_signal(&process, Signal::KILL).unwrap_or_default();
-    }
-}
-
-/// The run that a request is about.
-pub(crate) fn run_of(request: &Request) -> Option<&RunId> {
-    match request {
-        Request::Start(start) => Some(&start.run),
-        Request::Fork(fork) => Some(&fork.run),
-        Request::Resume(resume) => Some(&resume.run),
-        Request::Answer(answer) => Some(&answer.run),
-        Request::Cancel { run, .. } => Some(run),
-        Request::Ping => None,
     }
 }
 

@@ -19,6 +19,7 @@ mod home;
 mod interrupts;
 mod keyboard;
 mod live;
+mod log;
 mod narrate;
 mod output;
 mod place;
@@ -49,6 +50,8 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let (asked, format) = cli.command.log();
+    log::begin(asked, format)?;
     let home = home::Home::new(cli.home, cli.json);
     match cli.command {
         Command::Init { dir } => command::init::init(&home, &dir),

@@ -12,8 +12,8 @@ use envoi_engine::protocol::Standing;
 use envoi_kernel::{
     Event, Record,
     event::{
-        About, AttemptSettled, Course, FannedOut, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
-        Routed, RunEnded,
+        About, AttemptSettled, CallOutcome, Course, FannedOut, FlowEntered, HandoffWritten, InterruptRaised,
+        ModelCallEnded, Outcome, Routed, RunEnded,
     },
     ids::{InterruptId, RunId, VisitId},
 };
@@ -171,6 +171,15 @@ fn question(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
     format!("{}\n  answer: {}", raised.question, how_to_answer(run, raised, is_alone))
 }
 
+/// What became of a call of a model.
+pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
+    match ended.outcome {
+        CallOutcome::Ok => "a model answered",
+        CallOutcome::Failed => "a model call failed",
+        CallOutcome::BrokenOff => "a model call was broken off",
+    }
+}
+
 /// How a person answers this question. What decides for all questions of a run is for one that is alone.
 pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
     let choose = |choices: &str| format!("envoi answer {} --choice {choices}", raised.interrupt);
@@ -184,6 +193,7 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
             format!("envoi resume {run} --review proceed|again|stop")
         }
         About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
+        About::Agent => format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
             format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)
         }
@@ -235,6 +245,11 @@ impl Narrator {
             Event::AttemptSettled(settled) if !settled.ok => {
                 let took = seconds(settled.duration_ms);
                 format!("  {:<18} failed after {took}: {}", settled.attempt.to_string(), error(settled))
+            }
+            // Those that were answered are in the run's account; there may be hundreds.
+            Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
+                let of = ended.attempt.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("  {of:<18} {}", model_call(ended))
             }
             Event::TimerSet(timer) => format!("  {:<18} next try at {}", timer.visit.to_string(), timer.due),
             Event::FannedOut(fanned) => {

@@ -21,8 +21,10 @@
 mod answer;
 mod asking;
 mod bytes;
+pub(crate) mod card;
 mod cards;
 pub(crate) mod door;
+pub(crate) mod envelope;
 pub(crate) mod fault;
 mod fold;
 mod inputs;
@@ -34,6 +36,7 @@ mod reading;
 pub(crate) mod request;
 pub(crate) mod rpc;
 mod send;
+pub(crate) mod state;
 mod stream;
 mod task;
 mod tasks;

@@ -98,6 +98,8 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    /// When the server came up.
+    pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
     readers: Mutex<Vec<Reader>>,
 }
@@ -125,6 +127,7 @@ impl App {
             streams,
             starts,
             metrics: Metrics::default(),
+            since: envoi_engine::now(),
             stopping,
             readers: Mutex::default(),
         }
@@ -165,6 +168,7 @@ impl App {
     pub(crate) fn note(&self, problem: &Problem) {
         if let Some(cause) = problem.cause() {
             (self.settings.log)(&format!("{}: {cause}", problem.code));
+            tracing::error!(code = problem.code, "failed");
         }
     }
 }
@@ -173,5 +177,8 @@ impl App {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Problem::internal(error)))
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .unwrap_or_else(|error| Err(Problem::internal(error)))
 }

@@ -114,6 +114,13 @@ impl Call {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
     }
 
+    /// The trace that the client is in; several are none.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        let mut said = self.headers.get_all("traceparent").iter();
+        let only = said.next().filter(|_| said.next().is_none())?;
+        only.to_str().ok()
+    }
+
     /// The key of a request that is done once.
     pub(crate) fn key(&self) -> Result<Option<&str>, Problem> {
         let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };

@@ -14,11 +14,15 @@ mod a2a;
 #[cfg(feature = "serve")]
 mod admission;
 #[cfg(feature = "serve")]
+mod amount;
+#[cfg(feature = "serve")]
 mod app;
 #[cfg(feature = "serve")]
 mod artifacts;
 #[cfg(feature = "serve")]
 mod attachments;
+#[cfg(feature = "serve")]
+mod begin;
 #[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
@@ -33,6 +37,8 @@ mod listen;
 mod logs;
 #[cfg(feature = "serve")]
 mod metrics;
+#[cfg(feature = "serve")]
+mod observe;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]

@@ -3,9 +3,9 @@
 use crate::{
     a2a, admission,
     app::{App, blocking},
-    artifacts,
+    artifacts, begin,
     call::{Call, discard, in_time},
-    flows, follow, logs, metrics,
+    flows, follow, logs, metrics, observe,
     operation::{self, Content, Method, Operation},
     problem::Problem,
     questions, reply, runs,
@@ -46,7 +46,8 @@ fn way(id: &str) -> Option<Way> {
         "registerFlow" => flows::register,
         "getFlow" => flows::get,
         "listRuns" => runs::list,
-        "startRun" => runs::start,
+        "startRun" => begin::start,
+        "forkRun" => begin::fork,
         "getRun" => runs::get,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
@@ -55,6 +56,7 @@ fn way(id: &str) -> Option<Way> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
+        "raiseRun" => runs::raise,
         "listLogs" => logs::list,
         "getLog" => logs::get,
         "listQuestions" => questions::list,
@@ -91,10 +93,15 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         let detail = "this path is not asked for by that method";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
     };
+    let known = Arc::clone(app);
+    // Whoever has no token may know how to get one to use.
+    let card = move |request: Request| a2a::door::card(known, request);
     router
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+        .route(a2a::door::CARD, get(card))
+        .layer(middleware::from_fn(observe::observed))
 }
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks.
@@ -103,6 +110,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
+            observe::asked_by(&bearer);
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
             next.run(request).await

@@ -25,6 +25,7 @@ pub(crate) fn run(row: &RunRow) -> serde_json::Value {
 
 pub(crate) fn handoff(row: &HandoffRow) -> serde_json::Value {
     json!({
+        "handoff": row.visit.to_string(),
         "step": row.visit.step.as_str(),
         "scope": row.visit.scope,
         "visit": row.visit.visit,

@@ -94,6 +94,12 @@ const HOMES: &[Home] = &[
     Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
     Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
     Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
+    Home {
+        dependency: "tracing",
+        homes: &["envoi-engine", "envoi-server", "envoi"],
+        why: "what is below the engine tells nobody what it does",
+    },
+    Home { dependency: "tracing-subscriber", homes: &["envoi"], why: "only `cli` says who reads the log" },
     Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP as a client, and has one" },
 ];
 
@@ -209,11 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn sql_yaml_and_http_have_one_home() {
+    fn sql_yaml_http_and_the_log_have_one_home() {
         assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` knows HTTP"));
         assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
         assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
+        assert!(found("envoi-kernel", &["tracing"], &[]).contains("tells nobody"));
+        assert!(found("envoi-server", &["tracing-subscriber"], &[]).contains("only `cli`"));
         assert!(found("envoi-engine", &["rusqlite"], &[]).contains("only `journal` knows SQL"));
         assert!(found("envoi", &[], &["saphyr-parser"]).contains("only `flow` knows YAML"));
         assert_eq!(found("envoi-journal", &["rusqlite"], &[]), "");

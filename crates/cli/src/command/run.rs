@@ -40,6 +40,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         inputs: given,
         workspace: workspace_use(args.copy, args.share_workspace),
         yes_to: yes_to(&args.yes_to)?,
+        trace: home::variable("TRACEPARENT"),
         by: home::principal(),
         caller: home::caller(&loaded.flow, &flow_dir),
     }));

@@ -23,6 +23,7 @@ mod importing;
 mod ledger;
 mod nasty;
 mod notify;
+mod observed;
 mod outputs;
 mod parallel;
 mod parts;

@@ -3,6 +3,9 @@
 mod attached;
 pub(crate) mod client;
 mod described;
+mod going_on;
+mod logged;
+mod registered;
 mod streams;
 mod tenants;
 

@@ -9,7 +9,7 @@ use super::{
     model::{Content, Message},
     task::takes_words,
 };
-use crate::questions;
+use crate::amount;
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::{event::Choice, ledger::Ledger};
 
@@ -111,7 +111,7 @@ fn exactly(question: &Question, members: &Object, words: Option<&str>) -> Result
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => return Err(misfit(question, "`text` is not a string")),
     };
-    let raise = members.get("raise").map(|more| questions::more(more).ok()).unwrap_or_default();
+    let raise = members.get("raise").map(|more| amount::read("raise", more).ok()).unwrap_or_default();
     if members.contains_key("raise") && raise.is_none() {
         return Err(misfit(question, "`raise` is not an object of numbers, `cost_usd` a decimal string"));
     }

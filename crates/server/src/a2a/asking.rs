@@ -18,6 +18,8 @@ pub(crate) struct Asking {
     pub(crate) extensions: Extensions,
     /// The flow that the path, or the `tenant` of the request, names.
     pub(crate) flow: Option<String>,
+    /// The trace that the request is part of.
+    pub(crate) trace: Option<String>,
     /// Where the server is for them: a scheme, a name and a port.
     pub(crate) base: String,
 }

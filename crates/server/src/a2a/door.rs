@@ -5,6 +5,7 @@
 
 use super::{
     asking::Asking,
+    cards,
     fault::{Fault, Kind},
     path::{self, Lost, Rest, Target},
     pushes,
@@ -17,6 +18,7 @@ use super::{
     wait,
 };
 use crate::{
+    admission,
     app::App,
     call::{Call, discard, in_time},
     problem::Problem,
@@ -39,6 +41,9 @@ const JSON: &str = "application/json";
 
 /// The extensions that are known here.
 pub(crate) const OURS: [&str; 1] = [EXTENSION_URI];
+
+/// The path of the card that needs no token.
+pub(crate) use cards::PATH as CARD;
 
 /// Everything below `/a2a`.
 pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response {
@@ -66,6 +71,13 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
     }
     app.metrics.count(&tenant, operation, response.status().as_u16());
     response
+}
+
+/// The card for everybody, whom nobody knows.
+pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
+    let (parts, _) = request.into_parts();
+    let found = admission::check_host(&app, &parts).and_then(|()| cards::public(&app, &parts));
+    found.unwrap_or_else(axum::response::IntoResponse::into_response)
 }
 
 /// The operation as figures name it.
@@ -206,14 +218,13 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn asking(app: &App, call: &Call, version: Version, flow: Option<String>) -> Asking {
-    let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
-    let host = call.header(&header::HOST).unwrap_or_default();
     Asking {
         bearer: call.bearer.clone(),
         version,
         extensions: extensions(call),
         flow,
-        base: format!("{scheme}://{host}"),
+        trace: call.traceparent().map(str::to_owned),
+        base: cards::base(app, call.header(&header::HOST).unwrap_or_default()),
     }
 }
 
@@ -298,7 +309,7 @@ fn at_once(app: &App, asking: &Asking, params: Params) -> Result<Reply, Fault> {
             pushes::list(app, asking, &task_id, (page_size, page_token.as_deref()))
         }
         Params::PushDelete { task_id, id } => pushes::delete(app, asking, &task_id, &id),
-        Params::ExtendedCard => super::cards::extended(app, asking).map(Reply::Card),
+        Params::ExtendedCard => cards::extended(app, asking).map(Reply::Card),
         Params::Send(_) | Params::Stream(_) | Params::Subscribe { .. } | Params::Cancel { .. } => {
             Err(Fault::new(Kind::MethodNotFound))
         }

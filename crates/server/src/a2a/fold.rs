@@ -8,8 +8,9 @@
 //! as one or as two moments. That is the same for all who follow, unless the run had come to rest and was moved on within
 //! that millisecond.
 
-use super::model::TaskState;
+use super::{model::TaskState, state};
 use envoi_contract::{handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_journal as journal;
 use envoi_kernel::{
     ApplyError, Event, Flow, Record, Run, Status as RunStatus,
     event::{
@@ -333,15 +334,11 @@ fn placed(of_moment: Vec<(Seq, What)>) -> impl Iterator<Item = Told> {
     })
 }
 
-/// DESIGN §2: what A2A calls the status of a run.
+/// What A2A calls the status of a run, as the kernel has it.
 fn state_of(status: &RunStatus) -> TaskState {
-    match status {
-        RunStatus::Running => TaskState::Working,
-        RunStatus::Waiting { .. } => TaskState::InputRequired,
-        RunStatus::Ended(ended) => match ended.status {
-            EndStatus::Succeeded => TaskState::Completed,
-            EndStatus::Failed | EndStatus::Exhausted => TaskState::Failed,
-            EndStatus::Cancelled => TaskState::Canceled,
-        },
-    }
+    state::of(match status {
+        RunStatus::Running => journal::RunStatus::Running,
+        RunStatus::Waiting { .. } => journal::RunStatus::Waiting,
+        RunStatus::Ended(ended) => journal::RunStatus::Ended(ended.status),
+    })
 }

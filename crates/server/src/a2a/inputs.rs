@@ -4,6 +4,7 @@
 //! may be an object in JSON. Files cannot be inputs, and nothing is fetched from an address.
 
 use super::{
+    envelope,
     fault::{Fault, Kind},
     model::{Content, Message},
 };
@@ -12,7 +13,7 @@ use envoi_flow::inputs::{self, InputError};
 use envoi_kernel::Flow;
 
 /// The input that takes the words of a message.
-const MESSAGE: &str = "message";
+pub(super) const MESSAGE: &str = "message";
 
 /// The inputs that `message` gives `flow`; they fit what it declares.
 ///
@@ -43,26 +44,14 @@ pub(crate) fn read(flow: &Flow, message: &Message) -> Result<Object, Fault> {
     }
 }
 
-/// The text of a message: that of its text parts, a line each. `None` if there is none.
-pub(crate) fn text(message: &Message) -> Option<String> {
-    let texts: Vec<&str> = message
-        .parts
-        .iter()
-        .filter_map(|part| match &part.content {
-            Content::Text(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
-}
-
 fn words(message: &Message) -> Result<Option<String>, Fault> {
     let file = |part: &super::model::Part| matches!(part.content, Content::Raw(_) | Content::Url(_));
     if message.parts.iter().any(file) {
         let detail = "a message that starts a task has text and data parts; bring files to `/v1/artifacts`";
         return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
     }
-    Ok(text(message))
+    let words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
+    Ok(words.then(|| envelope::text(message)))
 }
 
 /// The object of the only `data` part.

@@ -168,7 +168,8 @@ pub(crate) struct Configuration {
     pub(crate) push_config: Option<PushConfig>,
     /// How much history the answer may have; `None` is all of it.
     pub(crate) history_length: Option<u32>,
-    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to the server.
+    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to
+    /// the server.
     pub(crate) return_immediately: Option<bool>,
 }
 

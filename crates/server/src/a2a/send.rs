@@ -7,6 +7,7 @@
 use super::{
     answer,
     asking::{Asking, broken},
+    card, envelope,
     fault::{Fault, Kind},
     fold::Question,
     inputs, look,
@@ -19,15 +20,16 @@ use super::{
 use crate::{
     app::App,
     attachments,
+    begin::{self, new_run},
     call::random_seed,
     problem::Problem,
-    runs::{self, ask, caller, new_run},
+    runs::{ask, caller},
     scope::Scope,
 };
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
-    user_envelope::{self, AttachmentRef, EXTENSION_URI},
+    user_envelope::AttachmentRef,
 };
 use envoi_engine::{
     load_run,
@@ -35,7 +37,7 @@ use envoi_engine::{
 };
 use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow, Upload};
 use envoi_kernel::{
-    Flow, Run, Status,
+    Run, Status,
     ids::{InterruptId, RunId, uuid_v7_text},
     input::Answer,
 };
@@ -112,13 +114,10 @@ fn check(message: &Message) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a part is what its media type says, where it says one: words are text, values are JSON, files are anything.
+/// Whether a part is of a type that the card names, where it says one. A file may be of any.
 fn is_read(part: &Part) -> bool {
-    let Some(said) = part.media_type.as_deref() else { return true };
-    let said = said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match part.content {
-        Content::Text(_) => said.starts_with("text/") || said == "application/json",
-        Content::Data(_) => said == "application/json" || said.ends_with("+json"),
+        Content::Text(_) | Content::Data(_) => part.media_type.as_deref().is_none_or(card::takes),
         Content::Raw(_) | Content::Url(_) => true,
     }
 }
@@ -195,7 +194,7 @@ fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
 fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sent, Fault> {
     asking.may(&[Scope::Run])?;
     let registered = flow(app, asking, message)?;
-    let loaded = envoi_flow::load(registered.id.as_str(), &registered.text)
+    let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
         .map_err(|report| broken(app, format!("a registered flow cannot be read: {report}")))?;
     let inputs = inputs::read(&loaded.flow, message)?;
     let workspace = workspace_use(app, message)?;
@@ -224,9 +223,8 @@ fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sent, Fault> {
         let detail = "this token has started as many runs in a minute as it may";
         Fault::new(Kind::TooMuch).detail(detail).code("TOO_MANY_STARTS")
     });
-    let started = started.and_then(|()| {
-        start(app, asking, &kept.run, registered, &loaded.flow, (inputs, workspace)).map_err(Fault::from)
-    });
+    let started = started
+        .and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace)).map_err(Fault::from));
     match started {
         Ok(()) => Ok(Sent { run: kept.run, from: From::TheStart }),
         Err(fault) => Err(forgotten(app, &kept, fault)),
@@ -238,22 +236,11 @@ fn start(
     asking: &Asking,
     run: &RunId,
     registered: RegisteredFlow,
-    flow: &Flow,
     (inputs, workspace): (Object, WorkspaceUse),
 ) -> Result<(), Problem> {
-    let folder = runs::workspace(app, &asking.bearer.tenant)?;
-    let request = StartRequest {
-        run: run.clone(),
-        flow_name: folder.join(format!("{}.yaml", registered.id)).to_string_lossy().into_owned(),
-        flow_text: registered.text,
-        flow_parts: std::collections::BTreeMap::new(),
-        inputs,
-        workspace,
-        yes_to: Vec::new(),
-        by: asking.principal(),
-        caller: (app.settings.caller)(flow, &folder),
-    };
-    ask(app, Request::Start(Box::new(request)))
+    let request = begin::of_flow(app, run.clone(), registered, asking.principal())?;
+    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), ..request };
+    ask(app, Request::Start(Box::new(request))).map(drop)
 }
 
 /// A message that was refused is forgotten, unless it may still be done: by whoever is the engine next, when it comes again.
@@ -353,9 +340,13 @@ fn go_on(app: &App, asking: &Asking, message: &Message, run: &RunId) -> Result<S
     }
     let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     let question = asked(&loaded, message)?;
-    let words = words(asking, message)?;
-    let wanted = answer::read(&question, message, words.text.as_deref())?;
-    let attachments = attached(app, asking, message, words)?;
+    let files = carried(app, asking, message)?;
+    let references: Vec<AttachmentRef> = files.iter().map(|file| file.reference.clone()).collect();
+    let envelope = envelope::open(message, &asking.extensions, &references)?;
+    let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
+    let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
+    keep_uploads(app, asking, &files)?;
+    let attachments = resolved(app, asking, envelope.attachments)?;
     let answer = Answer {
         text: wanted.text,
         data: wanted.data,
@@ -370,7 +361,7 @@ fn go_on(app: &App, asking: &Asking, message: &Message, run: &RunId) -> Result<S
     let caller = caller(app, run)?;
     let order = AnswerRequest { run: run.clone(), answer, follow: true, caller };
     match ask(app, Request::Answer(Box::new(order))) {
-        Ok(()) => from(From::Request(row.request)),
+        Ok(_) => from(From::Request(row.request)),
         Err(_) if was_done(app, &row)? => from(From::Now),
         Err(problem) => {
             app.note(&problem);
@@ -439,80 +430,61 @@ fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
     subject.map(read).transpose()
 }
 
-/// The text of an answer, and the files that its envelope names.
-struct Words {
-    text: Option<String>,
-    attachments: Vec<AttachmentRef>,
+/// A file that a message carries.
+struct Carried<'m> {
+    upload: Upload,
+    bytes: &'m [u8],
+    reference: AttachmentRef,
 }
 
-/// Takes the user envelope apart (contract 5), where the client has opted in twice: in the header and in the message.
-fn words(asking: &Asking, message: &Message) -> Result<Words, Fault> {
-    let text = inputs::text(message);
-    let opted = message.metadata.get(EXTENSION_URI).and_then(|member| member.get("user_envelope"));
-    let enabled = asking.extensions.contain(EXTENSION_URI) && opted.and_then(Value::as_bool) == Some(true);
-    match text.filter(|_| enabled) {
-        None => Ok(Words { text: inputs::text(message), attachments: Vec::new() }),
-        Some(raw) => {
-            let envelope = user_envelope::parse(&raw, true, &[]).map_err(|refusal| {
-                Fault::new(Kind::InvalidParams).detail(refusal.reason.clone()).code(refusal.code())
-            })?;
-            Ok(Words { text: Some(envelope.text), attachments: envelope.attachments })
-        }
+/// The files that a message carries. Nothing is fetched from an address.
+fn carried<'m>(app: &App, asking: &Asking, message: &'m Message) -> Result<Vec<Carried<'m>>, Fault> {
+    let mut files = Vec::new();
+    for (at, part) in message.parts.iter().enumerate() {
+        let bytes = match &part.content {
+            Content::Text(_) | Content::Data(_) => continue,
+            Content::Raw(bytes) => bytes.as_slice(),
+            Content::Url(_) => {
+                let detail = format!("part {at} is an address, and none is asked; send its bytes as `raw`");
+                return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
+            }
+        };
+        let named = part.filename.as_deref().map(attachments::type_of);
+        let upload = Upload {
+            digest: Digest::of(bytes),
+            size_bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            mime: part.media_type.clone().or(named).unwrap_or_else(|| attachments::UNKNOWN.to_owned()),
+            uploaded_at: app.now(),
+            uploaded_by: asking.bearer.name.clone(),
+        };
+        let reference = AttachmentRef { filename: part.filename.clone(), ..attachments::reference(&upload) };
+        files.push(Carried { upload, bytes, reference });
     }
+    Ok(files)
 }
 
-/// The files of an answer: those that its envelope names, then those that it carries. All of them, or none.
-fn attached(
+/// Keeps what a message carries as content of the tenant.
+fn keep_uploads(app: &App, asking: &Asking, files: &[Carried<'_>]) -> Result<(), Fault> {
+    for Carried { upload, bytes, .. } in files {
+        app.store.blobs().put(bytes).map_err(|error| broken(app, error))?;
+        app.store.keep_upload(&asking.bearer.tenant, upload).map_err(|error| broken(app, error))?;
+    }
+    Ok(())
+}
+
+/// References with the size and the type that the store knows, whatever the client says; all of them, or none.
+fn resolved(
     app: &App,
     asking: &Asking,
-    message: &Message,
-    words: Words,
+    mut references: Vec<AttachmentRef>,
 ) -> Result<Vec<AttachmentRef>, Fault> {
-    let refused = |detail: String, code: &str| Fault::new(Kind::InvalidParams).detail(detail).code(code);
-    let carried = message.parts.iter().filter(|part| matches!(part.content, Content::Raw(_))).count();
-    let all = words.attachments.len().saturating_add(carried);
-    if all > user_envelope::MAX_ATTACHMENTS {
-        let detail =
-            format!("an answer has at most {} attachments, these are {all}", user_envelope::MAX_ATTACHMENTS);
-        return Err(refused(detail, user_envelope::INVALID_USER_ENVELOPE));
-    }
-    let mut references = words.attachments;
     for (place, reference) in references.iter_mut().enumerate() {
         let resolved = attachments::resolve(app, &asking.bearer.tenant, reference).map_err(|unreadable| {
-            let place = place.saturating_add(1);
-            let detail = format!(
-                "attachment {place} (`{}`) cannot be read: {}",
-                reference.artifact_id, unreadable.reason
-            );
-            refused(detail, "ATTACHMENT_UNREADABLE")
+            let (place, id) = (place.saturating_add(1), &reference.artifact_id);
+            let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
+            Fault::new(Kind::InvalidParams).detail(detail).code("ATTACHMENT_UNREADABLE")
         })?;
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }
-    for (at, part) in message.parts.iter().enumerate() {
-        match &part.content {
-            Content::Raw(bytes) => references.push(brought(app, asking, part, bytes)?),
-            Content::Url(_) => {
-                let detail = format!(
-                    "part {at} is an address, and nothing is fetched from elsewhere; send its bytes as `raw`"
-                );
-                return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
-            }
-            Content::Text(_) | Content::Data(_) => {}
-        }
-    }
     Ok(references)
-}
-
-/// Keeps the bytes of a part as content of the tenant.
-fn brought(app: &App, asking: &Asking, part: &Part, bytes: &[u8]) -> Result<AttachmentRef, Fault> {
-    let named = part.filename.as_deref().map(attachments::type_of);
-    let upload = Upload {
-        digest: app.store.blobs().put(bytes).map_err(|error| broken(app, error))?,
-        size_bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-        mime: part.media_type.clone().or(named).unwrap_or_else(|| attachments::UNKNOWN.to_owned()),
-        uploaded_at: app.now(),
-        uploaded_by: asking.bearer.name.clone(),
-    };
-    app.store.keep_upload(&asking.bearer.tenant, &upload).map_err(|error| broken(app, error))?;
-    Ok(AttachmentRef { filename: part.filename.clone(), ..attachments::reference(&upload) })
 }

@@ -6,6 +6,7 @@ use super::{
     look::{self, Seen},
     model::{Task, TaskState},
     request::{ListQuery, TaskPage, TaskQuery},
+    state,
     wait::{self, off},
 };
 use crate::{
@@ -61,7 +62,7 @@ fn listed(app: &App, asking: &Asking, query: &ListQuery, row: &RunRow) -> Result
     task.limit_history(query.history_length);
     // By the row it was chosen: it stands as the list says, even if it has gone on in between.
     if query.state.is_some_and(|state| state != task.status.state) {
-        (task.status.state, task.status.message) = (state_of(row), None);
+        (task.status.state, task.status.message) = (state::of(row.status()), None);
     }
     task.status.timestamp = Some(row.updated_at);
     Ok(task)
@@ -77,11 +78,6 @@ fn words(state: TaskState) -> &'static [&'static str] {
         TaskState::Canceled => &["cancelled"],
         TaskState::Submitted | TaskState::AuthRequired | TaskState::Rejected => &[],
     }
-}
-
-fn state_of(row: &RunRow) -> TaskState {
-    let word = row.status().word();
-    TaskState::ALL.into_iter().find(|state| words(*state).contains(&word)).unwrap_or(TaskState::Working)
 }
 
 /// The place behind a task of a list, as text that says nothing to clients.
@@ -126,7 +122,7 @@ fn asked_to_end(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
     }
     let caller = caller(app, &run)?;
     let request = Request::Cancel { run: run.clone(), by: asking.principal(), caller };
-    ask(app, request).map_err(|problem: Problem| match problem.code.as_str() {
+    ask(app, request).map(drop).map_err(|problem: Problem| match problem.code.as_str() {
         "RUN_OVER" => over("in the meantime"),
         _ => {
             app.note(&problem);

@@ -98,11 +98,17 @@ fn without_a_good_token_every_operation_answers_the_same_and_does_nothing() {
     wait_until("its end", || expired.get("/v1/health").status == 401);
     let before = Peer::new(&north, Way::Rest).get(&task).unwrap();
     let bearers = [Client::new(&served.url, None), expired, served.client("evt_0_0"), served.client("")];
-    let expected = Client::new(&served.url, None).get("/v1/health").body;
+    // But for the name of the request.
+    let told = |reply: &Reply| {
+        let mut told = reply.json();
+        assert!(told["request_id"].take().is_string());
+        told
+    };
+    let expected = told(&Client::new(&served.url, None).get("/v1/health"));
     for asked in operations(&task).iter().chain(&operations("run_0")) {
         for client in &bearers {
             let reply = (asked.call)(client);
-            assert_eq!((reply.status, &reply.body), (401, &expected), "{}", asked.name);
+            assert_eq!((reply.status, told(&reply)), (401, expected.clone()), "{}", asked.name);
         }
     }
     for path in ["/a2a/nothing/here", "/a2a/tasks", "/a2a/extendedAgentCard"] {
@@ -228,4 +234,44 @@ fn what_is_no_request_is_refused_in_the_words_of_its_binding() {
     assert_eq!((reply.status, reply.header("content-type").as_str()), (200, "application/a2a+json"));
     let large = vec![b' '; 2 * 1024 * 1024];
     assert_eq!(client.call("POST", "/a2a", &headers, &large).status, 413);
+}
+
+#[test]
+fn the_card_needs_no_token_and_names_no_flow_and_the_extended_one_names_the_caller_s() {
+    const CARD: &str = "/.well-known/agent-card.json";
+    let stage = Stage::new();
+    let (served, north, south, _) = land(&stage);
+    let nobody = Client::new(&served.url, None);
+    let reply = nobody.get(CARD);
+    assert_eq!((reply.status, reply.header("content-type").as_str()), (200, "application/json"));
+    assert!(!reply.text().contains("review"), "{}", reply.text());
+    let card = reply.json();
+    let url = format!("{}/a2a", served.url);
+    assert_eq!(card["url"], url.as_str());
+    let interfaces = card["supportedInterfaces"].as_array().unwrap();
+    assert!(interfaces.iter().all(|interface| interface["url"] == url.as_str()));
+    let (tag, date) = (reply.header("etag"), reply.header("last-modified"));
+    for (name, value, status) in [
+        ("if-none-match", tag.as_str(), 304),
+        ("if-none-match", "\"other\"", 200),
+        ("if-modified-since", date.as_str(), 304),
+    ] {
+        let reply = nobody.call("GET", CARD, &[(name, value)], &[]);
+        assert_eq!((reply.status, reply.body.is_empty()), (status, status == 304), "{name} {value}");
+        assert_eq!(reply.header("cache-control"), "public, max-age=300");
+    }
+    assert_eq!(nobody.call("GET", CARD, &[("host", "evil.example")], &[]).status, 421);
+    assert_eq!(nobody.call("POST", CARD, &[], b"{}").status, 405);
+
+    let skills = |client: &Client| {
+        let rest = Peer::new(client, Way::Rest).ask("GET", "/extendedAgentCard", &Value::Null, &[]).json();
+        let new = Peer::new(client, Way::Rpc).call("GetExtendedAgentCard", json!({}), &[]).json();
+        let old = Peer::new(client, Way::Old);
+        let old = old.call("agent/getAuthenticatedExtendedCard", json!({}), &[]).json();
+        assert_eq!(new["result"], rest);
+        assert_eq!(old["result"], rest);
+        rest["skills"].as_array().unwrap().iter().map(|skill| text(&skill["id"])).collect::<Vec<_>>()
+    };
+    assert_eq!(skills(&north), ["review"]);
+    assert_eq!(skills(&south), ["run"]);
 }

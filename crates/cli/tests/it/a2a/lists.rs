@@ -19,7 +19,7 @@ steps:
 #[test]
 fn tasks_are_listed_by_their_last_change_in_pages_and_by_what_is_asked_for() {
     let stage = Stage::new();
-    stage.write(".envoi/config.yaml", "server: { a2a: { workspace: shared } }\n");
+    stage.write(".envoi/config.yaml", "server: { a2a: { workspace: copy } }\n");
     let (_served, client) = served(&stage, REVIEW);
     let peer = Peer::new(&client, Way::Rest);
     let begin = |id: &str, context: &str| {

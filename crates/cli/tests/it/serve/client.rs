@@ -15,11 +15,21 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(stage: &Stage) -> Self {
-        Self::on(stage, "127.0.0.1:0")
+        Self::with(stage, &[])
     }
 
     pub(crate) fn on(stage: &Stage, address: &str) -> Self {
-        let mut process = stage.start(&["--json", "serve", "--listen", address]);
+        Self::started(stage, address, &[])
+    }
+
+    /// With these arguments besides.
+    pub(crate) fn with(stage: &Stage, arguments: &[&str]) -> Self {
+        Self::started(stage, "127.0.0.1:0", arguments)
+    }
+
+    fn started(stage: &Stage, address: &str, arguments: &[&str]) -> Self {
+        let all = [&["--json", "serve", "--listen", address], arguments].concat();
+        let mut process = stage.start(&all);
         let line = process.line();
         let Ok(said) = serde_json::from_str::<Value>(&line) else { panic!("{line}{:?}", process.done()) };
         let first = said["token"].as_str().map(str::to_owned);

@@ -113,7 +113,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let stage = Stage::new();
     stage.write(
         ".envoi/config.yaml",
-        "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 8 } }\n",
+        "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12 } }\n",
     );
     let served = Served::start(&stage);
     let admin = served.client(served.first.as_deref().unwrap());
@@ -137,6 +137,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("listFlows", &[], plain()).json()["flows"].as_array().unwrap().len(), 2);
     assert_eq!(ask("getFlow", &["publish"], plain()).text(), APPROVAL);
     ask("getFlow", &["nothing"], plain());
+    assert_eq!(ask("getFlow", &["publish"], query("?file=other.yaml")).status, 404);
+    let several = How { headers: &[("content-type", "application/json")], ..body("{}") };
+    assert_eq!(ask("registerFlow", &[], several).status, 400);
 
     // Runs, started.
     let key = [("idempotency-key", "k")];
@@ -309,6 +312,28 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("resumeRun", &[&live], body(r#"{"why": "it was too early"}"#)).status, 202);
     admin.wait_until_run_is(&live, "succeeded");
 
+    // Runs with more than their flow gives them, and forks.
+    let bounded = "flow: bounded\nlimits: { agent_hops: 9 }\nsteps:\n  - id: a\n    run: 'false'\n";
+    let failed = admin.run(bounded);
+    admin.wait_until_run_is(&failed, "failed");
+    assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"agent_hops": 1}}"#)).status, 202);
+    assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"llm_calls": 1}}"#)).status, 409);
+    ask("raiseRun", &[&failed], body("{}"));
+    ask("raiseRun", &[NO_RUN], body(r#"{"more": {"agent_hops": 1}}"#));
+    ask("raiseRun", &[&failed], body(&large));
+    for status in [201, 200] {
+        let fork = ask("forkRun", &[&failed], How { headers: &[("idempotency-key", "f")], ..plain() });
+        assert_eq!(fork.status, status, "{}", fork.text());
+        admin.wait_until_run_is(&text(&fork.json()["run"]), "failed");
+    }
+    let odd = How { headers: &[("idempotency-key", "f")], ..body(r#"{"from": "a"}"#) };
+    assert_eq!(ask("forkRun", &[&failed], odd).status, 422);
+    assert_eq!(ask("forkRun", &[&failed], body(r#"{"from": "b"}"#)).status, 409);
+    ask("forkRun", &[&failed], body(r#"{"from": 1}"#));
+    ask("forkRun", &[NO_RUN], plain());
+    ask("forkRun", &[&failed], body(&large));
+    wait_until("the limit", || asker.ask(&eager, "forkRun", &[&failed], &plain()).status == 429);
+
     // Whoever may not.
     for (id, params) in everything(&asker.document, &run, &question, &digest) {
         let params: Vec<&str> = params.iter().map(String::as_str).collect();
@@ -333,7 +358,7 @@ fn everything(document: &Value, run: &str, question: &str, digest: &str) -> Vec<
                 "run" => run.to_owned(),
                 "question" => question.to_owned(),
                 "digest" => digest.to_owned(),
-                "step" => "draft".to_owned(),
+                "handoff" => "draft".to_owned(),
                 "attempt" => "draft.1.1".to_owned(),
                 "stream" => "stdout".to_owned(),
                 "flow" => "publish".to_owned(),
