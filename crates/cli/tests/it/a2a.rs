@@ -1,5 +1,6 @@
 //! A2A over raw HTTP, in both versions and both bindings: what another agent sends, and what it is told.
 
+mod crash;
 mod doors;
 mod followed;
 mod lists;
