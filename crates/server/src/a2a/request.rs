@@ -81,6 +81,7 @@ impl Method {
     }
 
     /// Whether it is answered by a stream.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is asked for says so too"))]
     pub(crate) const fn streams(self) -> bool {
         matches!(self, Self::Stream | Self::Subscribe)
     }

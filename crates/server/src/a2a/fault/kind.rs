@@ -5,6 +5,10 @@
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the protocol has errors that this server has no cause for")
+)]
 pub(crate) enum Kind {
     /// No task of that id, or not this client's. Also a push configuration that is not there.
     TaskNotFound,
