@@ -101,7 +101,7 @@ fn over_a2a(configured: config::A2a) -> A2a {
         config::Workspace::Shared => WorkspaceUse::Shared,
         config::Workspace::Copy => WorkspaceUse::Copy,
     };
-    A2a { default_flow: configured.default_flow, workspace }
+    A2a { url: configured.url, default_flow: configured.default_flow, workspace }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

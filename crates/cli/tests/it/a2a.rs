@@ -6,6 +6,7 @@ mod followed;
 mod lists;
 mod messages;
 mod older;
+mod page;
 mod peer;
 
 use crate::{
