@@ -20,6 +20,7 @@ pub(crate) mod card;
 pub(crate) mod envelope;
 pub(crate) mod fault;
 pub(crate) mod model;
+mod push;
 mod reading;
 pub(crate) mod request;
 pub(crate) mod rpc;
