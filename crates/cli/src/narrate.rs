@@ -193,6 +193,7 @@ pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: boo
             format!("envoi resume {run} --review proceed|again|stop")
         }
         About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
+        About::Agent => format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
             format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)
         }

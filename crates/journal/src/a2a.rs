@@ -215,13 +215,14 @@ impl Store {
         self.with_conn(|conn| conn.execute(sql, values)).map(drop)
     }
 
-    /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone.
+    /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone, is
+    /// active no more, or has come further: whoever marks late takes nothing back.
     ///
     /// # Errors
     /// Whatever the database says.
     pub fn mark_push(&self, push: &PushRow) -> Result<(), CommitError> {
         let sql = "UPDATE a2a_push SET next_seq = ?3, tries = ?4, due_at_ms = ?5, state = ?6, note = ?7 \
-                   WHERE run = ?1 AND id = ?2 AND at_ms = ?8";
+                   WHERE run = ?1 AND id = ?2 AND at_ms = ?8 AND state = 'active' AND next_seq <= ?3";
         let values = params![
             push.run.as_str(),
             push.id,

@@ -133,6 +133,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         given_up: false,
         flow: None,
         workspace_digest: None,
+        agent: None,
     }))
 }
 

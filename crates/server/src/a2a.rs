@@ -1,6 +1,6 @@
-//! A2A on the wire: what other agents send and are sent, in both versions of the protocol. Pure: no IO, no clock.
+//! A2A: other agents start, pause, answer and follow runs, in both versions of the protocol.
 //!
-//! A request goes this way:
+//! The half that reads and writes what is on the wire is pure. A request goes this way:
 //!
 //! 1. [`version`] says which version it speaks and which extensions it names, by its headers.
 //! 2. JSON-RPC: [`rpc`] takes the frame off the body, and [`request::Method::named`] finds the operation. HTTP+JSON, which is
@@ -12,22 +12,39 @@
 //!
 //! [`card`] is what an agent says of itself, [`state`] what the status of a run is called, [`envelope`] the opt-in to contract 5.
 //!
-//! What it deliberately does not: decide what a message starts or answers, know runs, tasks or tenants, read headers or
-//! paths off an HTTP request. It reads what clients send and writes what servers say; the other half is a client's.
+//! That half does not decide what a message starts or answers, and knows no runs, tasks or tenants.
+//!
+//! The other half is the server. [`door`] takes a request of HTTP and finds what it asks for ([`path`]); [`send`] starts a run
+//! ([`inputs`]) or answers a question ([`answer`]); [`tasks`] and [`pushes`] look things up and change them; [`wait`] and [`stream`]
+//! follow, and [`push`] tells receivers that clients have named. What a client is told of a run is what [`fold`] makes of its events and [`task`] writes down; both are pure too.
 
+mod answer;
+mod asking;
 mod bytes;
 pub(crate) mod card;
+mod cards;
+pub(crate) mod door;
 pub(crate) mod envelope;
 pub(crate) mod fault;
+mod fold;
+mod inputs;
+mod look;
 pub(crate) mod model;
-mod push;
+mod path;
+pub(crate) mod push;
+mod pushes;
 mod reading;
 pub(crate) mod request;
 pub(crate) mod rpc;
+mod send;
 pub(crate) mod state;
+mod stream;
+mod task;
+mod tasks;
 mod v03;
 mod v1;
 pub(crate) mod version;
+mod wait;
 mod writing;
 
 #[cfg(test)]

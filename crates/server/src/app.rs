@@ -1,10 +1,16 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use crate::{
+    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes,
+};
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Desk, protocol::CallerWire};
+use envoi_engine::{
+    Desk,
+    protocol::{CallerWire, WorkspaceUse},
+};
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use envoi_kernel::Flow;
+use envoi_notify::Reach;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -23,12 +29,25 @@ pub struct Settings {
     pub limits: Limits,
     /// A certificate and its key, for TLS.
     pub tls: Option<Tls>,
+    /// What messages over A2A mean where they do not say it.
+    pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
     pub log: fn(&str),
+}
+
+/// See [`Settings::a2a`].
+#[derive(Debug, Clone)]
+pub struct A2a {
+    /// The flow that a message starts.
+    pub default_flow: Option<String>,
+    /// How its run uses the workspace.
+    pub workspace: WorkspaceUse,
+    /// Where push notifications may lead.
+    pub push: Reach,
 }
 
 /// Files of a certificate, in PEM.
@@ -81,9 +100,12 @@ pub(crate) struct App {
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Desk,
     pub(crate) wakes: Arc<Wakes>,
+    pub(crate) pushes: Arc<Board>,
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    /// When the server came up.
+    pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
     readers: Mutex<Vec<Reader>>,
 }
@@ -108,9 +130,11 @@ impl App {
             store,
             desk,
             wakes,
+            pushes: Arc::default(),
             streams,
             starts,
             metrics: Metrics::default(),
+            since: envoi_engine::now(),
             stopping,
             readers: Mutex::default(),
         }

@@ -83,6 +83,11 @@ impl Call {
         find(&self.query, name)
     }
 
+    /// All parameters after the question mark.
+    pub(crate) fn queries(&self) -> &[(String, String)] {
+        &self.query
+    }
+
     /// A header that is text.
     pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

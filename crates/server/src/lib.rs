@@ -10,7 +10,6 @@ pub mod operation;
 pub mod scope;
 
 #[cfg(feature = "serve")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the operations that use it are not there yet"))]
 mod a2a;
 #[cfg(feature = "serve")]
 mod admission;
@@ -64,6 +63,8 @@ mod view;
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{Limits, Settings, Tls};
+pub use app::{A2a, Limits, Settings, Tls};
+#[cfg(feature = "serve")]
+pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};

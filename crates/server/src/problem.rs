@@ -82,6 +82,11 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
+    /// What exactly is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// What the client is told, who knows the request by this id.
     pub(crate) fn body(&self, request: &str) -> String {
         let body = json!({

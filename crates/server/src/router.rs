@@ -1,7 +1,7 @@
 //! From a request to its operation: admission, scope, bounds, then the work, on a thread that may block.
 
 use crate::{
-    admission,
+    a2a, admission,
     app::{App, blocking},
     artifacts, begin,
     call::{Call, discard, in_time},
@@ -18,7 +18,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use std::sync::Arc;
 
@@ -83,16 +83,24 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         };
         router = router.route(operation.path, route);
     }
+    for path in ["/a2a", "/a2a/", "/a2a/{*below}"] {
+        let state = Arc::clone(app);
+        router = router.route(path, any(move |request: Request| a2a::door::answer(state, request)));
+    }
     let unknown =
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
     let other_method = || async {
         let detail = "this path is not asked for by that method";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
     };
+    let known = Arc::clone(app);
+    // Whoever has no token may know how to get one to use.
+    let card = move |request: Request| a2a::door::card(known, request);
     router
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+        .route(a2a::door::CARD, get(card))
         .layer(middleware::from_fn(observe::observed))
 }
 

@@ -10,7 +10,7 @@ use super::{
 const ONE_WORD: &[&str] = &["CANCELLING", "DENIED", "REFUSED"];
 
 /// Words in capitals that are no codes of ours.
-const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
+const NO_CODES: &[&str] = &["CARGO_PKG_VERSION", "NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
 
 /// Texts of the libraries that are no codes: variables without their `ENVOI_`.
 const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];

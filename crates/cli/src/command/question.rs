@@ -372,6 +372,7 @@ fn a_kind(row: &InboxRow) -> String {
         About::Blocked => "a decision on a loop that cannot get further".to_owned(),
         About::Review => "a look".to_owned(),
         About::Limit => "a higher bound".to_owned(),
+        About::Agent => "an answer to another agent".to_owned(),
         About::Stuck => "a decision on rounds without any goal reached".to_owned(),
     }
 }

@@ -14,12 +14,12 @@ use crate::{
 };
 use envoi_engine::{
     Desk, Host,
-    protocol::{Request, Response, ResumeRequest},
+    protocol::{Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    Limits, ServeError, Server, Settings, Tls,
+    A2a, Limits, Reach, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -77,17 +77,28 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
 }
 
 fn settings(store: &Store, configured: config::Server) -> Settings {
-    let config::Server { hosts, origins, tls, limits, .. } = configured;
+    let config::Server { hosts, origins, tls, limits, a2a, .. } = configured;
     let root = store.layout().root();
     Settings {
         hosts,
         origins,
         limits: bounds(&limits),
+        a2a: over_a2a(a2a),
         tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
         workspace: workspace(store),
         caller: home::caller,
         log: live::say,
     }
+}
+
+fn over_a2a(configured: config::A2a) -> A2a {
+    let workspace = match configured.workspace {
+        config::Workspace::Alone => WorkspaceUse::Alone,
+        config::Workspace::Shared => WorkspaceUse::Shared,
+        config::Workspace::Copy => WorkspaceUse::Copy,
+    };
+    let push = Reach::new(&configured.push.hosts, configured.push.ranges);
+    A2a { default_flow: configured.default_flow, workspace, push }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

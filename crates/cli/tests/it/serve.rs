@@ -1,7 +1,7 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
-mod client;
+pub(crate) mod client;
 mod described;
 mod going_on;
 mod logged;

@@ -48,6 +48,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         command: match &started.command {
             Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
             Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+            Command::A2a(_) => return Err(Trouble::Step("no agent can be talked to yet".to_owned())),
         },
         cwd,
         env: last_wins(env),

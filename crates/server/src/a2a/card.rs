@@ -1,8 +1,9 @@
-//! What the agent says of itself: one card that clients of both versions read, and a fuller one for those who are known.
+//! What the agent says of itself: one card that clients of both versions read, and a fuller one for those who are
+//! known.
 //!
-//! The card that anybody may read names no flow, no tenant and no run. The extended card has the flows of whoever asks as
-//! skills. Members of 1.0 and of 0.3 stand beside one another, as the SDKs' cards have it: `supportedInterfaces` is what 1.0
-//! reads, `url`, `preferredTransport` and `protocolVersion` what 0.3 reads.
+//! The card that anybody may read names no flow, no tenant and no run. The extended card has the flows of whoever
+//! asks as skills. Members of 1.0 and of 0.3 stand beside one another, as the SDKs' cards have it:
+//! `supportedInterfaces` is what 1.0 reads, `url`, `preferredTransport` and `protocolVersion` what 0.3 reads.
 //!
 //! Owns also what HTTP says of the card: its tag, its age, and whether a client has it already. The card is not signed.
 

@@ -1,11 +1,11 @@
 //! Why a request was not done, as each binding of each version says it.
 //!
-//! Owns the table of errors ([`Kind`]) and their three shapes: the error of a JSON-RPC response in 1.0 and in 0.3, and the
-//! body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
+//! Owns the table of errors ([`Kind`]) and their three shapes: the error of a JSON-RPC response in 1.0 and in 0.3,
+//! and the body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
 //!
 //! In 1.0 an error says its kind in a `google.rpc.ErrorInfo` and what is wrong with which field in a
-//! `google.rpc.BadRequest`. In 0.3 code and message are one of a closed set, compared as literals by real clients; what there
-//! is to say beyond stands in `data`.
+//! `google.rpc.BadRequest`. In 0.3 code and message are one of a closed set, compared as literals by real clients;
+//! what there is to say beyond stands in `data`.
 
 mod kind;
 

@@ -1,7 +1,7 @@
 //! What A2A speaks about, whatever its version: tasks, messages, parts, artifacts and what is told of their changes.
 //!
-//! Owns the shapes, not how a version writes them (`v1`, `v03`), nor what a run looks like as a task. What others may put
-//! into metadata and data is kept as it came: member order, number tokens and strings.
+//! Owns the shapes, not how a version writes them (`v1`, `v03`), nor what a run looks like as a task. What others
+//! may put into metadata and data is kept as it came: member order, number tokens and strings.
 
 use envoi_contract::{
     json::{Object, Value},
@@ -214,6 +214,7 @@ pub(crate) enum StreamItem {
     /// A task as it stands: the first item of most streams.
     Task(Task),
     /// An answer without a task: the only item of its stream.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what this server answers always has a task"))]
     Message(Message),
     /// A task stands elsewhere.
     Status(StatusUpdate),

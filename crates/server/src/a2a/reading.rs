@@ -1,7 +1,8 @@
 //! Takes the fields of a request apart and collects all that is wrong with them.
 //!
-//! Owns types, places and words of refusals; what fields there are is `v1`'s and `v03`'s. A field that is wrong reads as its
-//! default, so that reading goes on to the next one: nothing of a request is used unless [`Wrong::refuse`] lets it pass.
+//! Owns types, places and words of refusals; what fields there are is `v1`'s and `v03`'s. A field that is wrong
+//! reads as its default, so that reading goes on to the next one: nothing of a request is used unless
+//! [`Wrong::refuse`] lets it pass.
 //!
 //! As in ProtoJSON, members that are not known are ignored and `null` is absent. Types are not stretched: a number in a
 //! string is no number, and an enum's value is its name.

@@ -81,6 +81,7 @@ impl Method {
     }
 
     /// Whether it is answered by a stream.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is asked for says so too"))]
     pub(crate) const fn streams(self) -> bool {
         matches!(self, Self::Stream | Self::Subscribe)
     }
@@ -167,7 +168,8 @@ pub(crate) struct Configuration {
     pub(crate) push_config: Option<PushConfig>,
     /// How much history the answer may have; `None` is all of it.
     pub(crate) history_length: Option<u32>,
-    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to the server.
+    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to
+    /// the server.
     pub(crate) return_immediately: Option<bool>,
 }
 

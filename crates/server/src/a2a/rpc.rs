@@ -2,9 +2,10 @@
 //!
 //! Owns the frame around methods and results, in both versions; the methods are `v1`'s and `v03`'s.
 //!
-//! A request without an `id` is by JSON-RPC a notification, which has no response. A2A has no notifications: each of its
-//! methods is there for what it answers. So such a request is taken as one whose `id` is null, and answered, as the SDKs'
-//! servers do. Batches are refused, as everywhere in A2A, and a body in which a name stands twice is no JSON here.
+//! A request without an `id` is by JSON-RPC a notification, which has no response. A2A has no notifications: each
+//! of its methods is there for what it answers. So such a request is taken as one whose `id` is null, and answered,
+//! as the SDKs' servers do. Batches are refused, as everywhere in A2A, and a body in which a name stands twice is
+//! no JSON here.
 
 use super::{
     fault::{Fault, Kind},

@@ -1,7 +1,7 @@
 //! What the status of a run is called as the state of a task.
 //!
-//! A run is made with its first event and begins at once, asks for no credentials, and is refused before it is made: it is
-//! never `Submitted`, `AuthRequired` or `Rejected`. Other agents' tasks are.
+//! A run is made with its first event and begins at once, asks for no credentials, and is refused before it is
+//! made: it is never `Submitted`, `AuthRequired` or `Rejected`. Other agents' tasks are.
 
 use super::model::TaskState;
 use envoi_journal::RunStatus;

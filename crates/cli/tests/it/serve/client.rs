@@ -173,7 +173,18 @@ impl Client {
     /// Opens a stream of events, after this one.
     pub(crate) fn follow(&self, path: &str, after: Option<&str>) -> Result<Stream, ureq::Error> {
         let headers: Vec<(&str, &str)> = after.iter().map(|id| ("last-event-id", *id)).collect();
-        let response = self.send("GET", path, &headers, &[])?;
+        self.open("GET", path, &headers, &[])
+    }
+
+    /// Asks for something that is answered by a stream of events.
+    pub(crate) fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Stream, ureq::Error> {
+        let response = self.send(method, path, headers, body)?;
         let status = response.status().as_u16();
         Ok(Stream {
             status,

@@ -1,10 +1,14 @@
-//! The errors there are: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP that a server with
-//! tokens and limits cannot do without.
+//! The errors there are: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP that a
+//! server with tokens and limits cannot do without.
 //!
 //! The words in capitals are A2A's and Google's, not codes of Envoi.
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the protocol has errors that this server has no cause for")
+)]
 pub(crate) enum Kind {
     /// No task of that id, or not this client's. Also a push configuration that is not there.
     TaskNotFound,
@@ -192,8 +196,8 @@ impl Kind {
         self.row().rpc != SERVER_ERROR
     }
 
-    /// Code and message in 0.3. Clients of that version know these pairs and no other, some of them letter by letter, so
-    /// what came later is told as the nearest of them: a request that will not do, or our failure.
+    /// Code and message in 0.3. Clients of that version know these pairs and no other, some of them letter by
+    /// letter, so what came later is told as the nearest of them: a request that will not do, or our failure.
     pub(crate) const fn in_v03(self) -> (i64, &'static str) {
         match self {
             Self::TaskNotFound => (-32001, "Task not found"),

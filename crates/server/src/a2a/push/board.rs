@@ -87,7 +87,7 @@ impl Board {
     }
 
     /// Something of this run was committed.
-    pub(super) fn committed(&self, run: &RunId, now: Timestamp) {
+    pub(crate) fn committed(&self, run: &RunId, now: Timestamp) {
         let mut state = self.lock();
         let first = (run.clone(), String::new());
         let mut idle = Vec::new();

@@ -5,7 +5,8 @@ use super::super::model::{Role, TaskState};
 /// For refusals.
 pub(super) const ROLES: &str = "user, agent";
 
-/// The member of a part's metadata that says that its data is wrapped, because 0.3 has only objects there; the SDKs' word.
+/// The member of a part's metadata that says that its data is wrapped, because 0.3 has only objects there; the
+/// SDKs' word.
 pub(super) const WRAPPED: &str = "data_part_compat";
 
 /// The member of the wrapping object.

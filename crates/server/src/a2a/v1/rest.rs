@@ -65,7 +65,8 @@ fn from_body(body: &[u8]) -> Result<Object, Fault> {
     }
 }
 
-/// What is a number or a truth value in JSON is one here too, if it looks so; what does not is refused where it is read.
+/// What is a number or a truth value in JSON is one here too, if it looks so; what does not is refused where it is
+/// read.
 fn from_query(query: &[(String, String)]) -> Result<Object, Fault> {
     let mut params = Object::new();
     for (name, text) in query {

@@ -627,6 +627,13 @@ fn over_http_path_query_and_body_say_what_json_rpc_says_in_one_object() {
         (Method::Stream, none, &[("historyLength", "3")], send, send),
         (Method::Get, task, &[], "", r#"{"id":"t"}"#),
         (Method::Get, task, &[("historyLength", "10")], "", r#"{"id":"t","historyLength":10}"#),
+        (
+            Method::Get,
+            task,
+            &[("id", "other"), ("A2A-Version", "1.0"), ("A2A-Version", "1.0")],
+            "",
+            r#"{"id":"t"}"#,
+        ),
         (Method::List, none, &list, "", listed),
         (Method::List, flow, &[("includeArtifacts", "false")], "", r#"{"tenant":"f"}"#),
         (Method::List, none, &[("tenant", "f")], "", r#"{"tenant":"f"}"#),

@@ -1,5 +1,9 @@
 //! The courier between a real store and receivers on loopback.
 
+#[path = "../../../../../notify/tests/notify/receiver.rs"]
+#[allow(dead_code, reason = "the tests of `notify` need more of it")]
+mod receiver;
+
 use super::*;
 use crate::{
     scope::{Scope, Scopes},
@@ -10,101 +14,14 @@ use envoi_journal::{
     conformance::{commit, ended, run, started, timer_fired, timer_set},
 };
 use envoi_kernel::{Event, Record, ids::RunId};
-use std::{
-    collections::VecDeque,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener},
-    sync::mpsc,
-};
+use receiver::{Answer, OK, Receiver, Request};
+use std::collections::VecDeque;
 
 /// Longer than anything takes here.
 const AMPLE: Duration = Duration::from_secs(60);
 
-/// What a receiver answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Says(&'static str),
-    /// Says so, and where else to go.
-    Redirects(SocketAddr),
-    /// Nothing, until the test is over.
-    Hangs,
-}
-
-const OK: Answer = Answer::Says("200 OK");
-
-/// What a receiver was sent.
-#[derive(Debug, Clone)]
-struct Heard {
-    head: String,
-    body: String,
-}
-
-impl Heard {
-    fn header(&self, name: &str) -> Option<&str> {
-        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-}
-
-/// Answers posts with these in order, all further ones with the last.
-struct Receiver {
-    address: SocketAddr,
-    heard: mpsc::Receiver<Heard>,
-}
-
-impl Receiver {
-    fn new(answers: &[Answer]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (tell, heard) = mpsc::channel();
-        let answers = answers.to_vec();
-        thread::spawn(move || {
-            let mut open = Vec::new();
-            for (place, stream) in listener.incoming().enumerate() {
-                let mut stream = stream.unwrap();
-                let heard = read(&mut BufReader::new(&stream));
-                let answer = match answers.get(place).or(answers.last()).copied().unwrap() {
-                    Answer::Hangs => {
-                        tell.send(heard).unwrap_or_default();
-                        open.push(stream);
-                        continue;
-                    }
-                    Answer::Says(status) => format!("HTTP/1.1 {status}\r\nconnection: close\r\n"),
-                    Answer::Redirects(to) => format!("HTTP/1.1 307 There\r\nlocation: http://{to}/\r\n"),
-                };
-                tell.send(heard).unwrap_or_default();
-                stream.write_all(format!("{answer}content-length: 0\r\n\r\n").as_bytes()).unwrap_or_default();
-            }
-        });
-        Self { address, heard }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/hook", self.address)
-    }
-
-    fn next(&self) -> Heard {
-        self.heard.recv_timeout(AMPLE).expect("a post")
-    }
-
-    fn bodies(&self, count: usize) -> Vec<String> {
-        (0..count).map(|_| self.next().body).collect()
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.heard.try_recv().is_err()
-    }
-}
-
-fn read(stream: &mut impl std::io::BufRead) -> Heard {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
-    }
-    let mut heard = Heard { head, body: String::new() };
-    let length: u64 = heard.header("content-length").unwrap().parse().unwrap();
-    stream.take(length).read_to_string(&mut heard.body).unwrap();
-    heard
+fn bodies(receiver: &Receiver, count: usize) -> Vec<String> {
+    (0..count).map(|_| receiver.next().body).collect()
 }
 
 /// Tells the name of every event but those of timers that fire; of those that are set it tells two things.
@@ -178,6 +95,11 @@ struct Stage {
     reader: Reader,
 }
 
+/// This machine by its address, also without TLS.
+fn reach() -> Reach {
+    Reach::new(&["127.0.0.1".to_owned()], Vec::new())
+}
+
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Stage {
@@ -198,7 +120,7 @@ impl Stage {
     }
 
     fn courier(&self) -> (Courier, Arc<Board>) {
-        self.courier_with(Reach::new(&["127.0.0.1".to_owned()], Vec::new()))
+        self.courier_with(reach())
     }
 
     fn courier_with(&self, reach: Reach) -> (Courier, Arc<Board>) {
@@ -269,7 +191,7 @@ fn stop(courier: Courier) {
 fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     stage.begun("a");
-    stage.push("a", &receiver.url());
+    stage.push("a", &receiver.url);
     let (courier, board) = stage.courier();
     let first = receiver.next();
     assert_eq!(first.body, "run_started");
@@ -280,10 +202,10 @@ fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() 
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.commit("a", 1, [timer_set("t").unwrap(), timer_fired("t").unwrap()]);
     board.committed(&run("a").unwrap(), envoi_engine::now());
-    assert_eq!(receiver.bodies(2), ["timer_set.1", "timer_set"]);
+    assert_eq!(bodies(&receiver, 2), ["timer_set.1", "timer_set"]);
     stage.commit("a", 3, [ended()]);
     board.committed(&run("a").unwrap(), envoi_engine::now());
-    assert_eq!(receiver.bodies(1), ["run_ended"]);
+    assert_eq!(bodies(&receiver, 1), ["run_ended"]);
     let row = stage.wait("a", "its end", |row| row.state == PushState::Done);
     assert_eq!((row.next_seq, row.tries, row.note), (4, 0, None));
     stop(courier);
@@ -293,13 +215,13 @@ fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() 
 #[test]
 fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
     let stage = Stage::new();
-    let receiver = Receiver::new(&[OK, Answer::Says("500 Oops"), OK]);
+    let receiver = Receiver::new(&[OK, Answer::Says("500 Oops", ""), OK]);
     stage.begun("a");
     stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
-    stage.push("a", &receiver.url());
+    stage.push("a", &receiver.url);
     let (courier, _) = stage.courier();
-    let told: Vec<Heard> = (0..5).map(|_| receiver.next()).collect();
-    let bodies: Vec<&str> = told.iter().map(|heard| heard.body.as_str()).collect();
+    let told: Vec<Request> = (0..5).map(|_| receiver.next()).collect();
+    let bodies: Vec<&str> = told.iter().map(|request| request.body.as_str()).collect();
     assert_eq!(bodies, ["run_started", "timer_set.1", "timer_set.1", "timer_set", "run_ended"]);
     assert_eq!(told[1].header("idempotency-key"), told[2].header("idempotency-key"));
     assert_ne!(told[2].header("idempotency-key"), told[3].header("idempotency-key"));
@@ -313,15 +235,15 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
     let receiver = Receiver::new(&[OK, OK, Answer::Hangs, OK]);
     stage.begun("a");
     stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
-    stage.push("a", &receiver.url());
+    stage.push("a", &receiver.url);
     let (courier, _) = stage.courier();
-    assert_eq!(receiver.bodies(3), ["run_started", "timer_set.1", "timer_set"]);
+    assert_eq!(bodies(&receiver, 3), ["run_started", "timer_set.1", "timer_set"]);
     // What is under way is left to itself: whether it arrived, nobody knows.
     courier.close();
     courier.wait(Instant::now());
     assert_eq!(stage.row("a").next_seq, 1);
     let (courier, _) = stage.courier();
-    assert_eq!(receiver.bodies(3), ["timer_set.1", "timer_set", "run_ended"]);
+    assert_eq!(bodies(&receiver, 3), ["timer_set.1", "timer_set", "run_ended"]);
     stage.wait("a", "its end", |row| row.state == PushState::Done);
     stop(courier);
     let (courier, _) = stage.courier();
@@ -336,14 +258,14 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
     for name in 0..2 * THREADS {
         let name = format!("slow{name}");
         stage.begun(&name);
-        stage.push(&name, &slow.url());
+        stage.push(&name, &slow.url);
     }
     let (courier, board) = stage.courier();
-    assert_eq!(slow.bodies(2), ["run_started", "run_started"]);
+    assert_eq!(bodies(&slow, 2), ["run_started", "run_started"]);
     stage.begun("fast");
-    let row = stage.push("fast", &fast.url());
-    board.add((row.run, row.id), &fast.address.to_string(), row.due_at);
-    assert_eq!(fast.bodies(1), ["run_started"]);
+    let row = stage.push("fast", &fast.url);
+    board.add((row.run, row.id), &super::receiver(&reach(), &fast.url), row.due_at);
+    assert_eq!(bodies(&fast, 1), ["run_started"]);
     assert!(slow.is_quiet(), "few at a time");
     courier.close();
     courier.wait(Instant::now());
@@ -352,9 +274,10 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
 #[test]
 fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
     let (stage, elsewhere) = (Stage::new(), Receiver::new(&[OK]));
-    let receiver = Receiver::new(&[Answer::Redirects(elsewhere.address)]);
+    let location = format!("location: {}\r\n", elsewhere.url).leak();
+    let receiver = Receiver::new(&[Answer::Says("307 There", location)]);
     stage.begun("a");
-    stage.push("a", &receiver.url());
+    stage.push("a", &receiver.url);
     let (courier, _) = stage.courier();
     let row = stage.wait("a", "the first failure", |row| row.tries > 0);
     assert!(row.note.unwrap().contains("redirects are not followed"));
@@ -369,8 +292,8 @@ fn an_address_inside_that_is_not_allowed_is_never_asked() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     stage.begun("a");
     stage.begun("b");
-    stage.push("a", &receiver.url());
-    stage.push("b", &receiver.url().replace("http://127.0.0.1", "https://localhost"));
+    stage.push("a", &receiver.url);
+    stage.push("b", &receiver.url.replace("http://127.0.0.1", "https://localhost"));
     let (courier, _) = stage.courier_with(Reach::default());
     let a = stage.wait("a", "its failure", |row| row.tries > 0);
     let b = stage.wait("b", "its failure", |row| row.tries > 0);
@@ -382,12 +305,12 @@ fn an_address_inside_that_is_not_allowed_is_never_asked() {
 
 #[test]
 fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
-    let (stage, gone) = (Stage::new(), Receiver::new(&[Answer::Says("410 Gone")]));
-    let failing = Receiver::new(&[Answer::Says("500 Oops")]);
+    let (stage, gone) = (Stage::new(), Receiver::new(&[Answer::Says("410 Gone", "")]));
+    let failing = Receiver::new(&[Answer::Says("500 Oops", "")]);
     stage.begun("gone");
     stage.begun("late");
-    stage.push("gone", &gone.url());
-    let late = stage.push("late", &failing.url());
+    stage.push("gone", &gone.url);
+    let late = stage.push("late", &failing.url);
     stage.store.mark_push(&PushRow { tries: 1_000, ..late }).unwrap();
     let (courier, board) = stage.courier();
     let row = stage.wait("gone", "its end", |row| row.state == PushState::Failed);
@@ -397,7 +320,7 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
     stage.commit("gone", 1, [ended()]);
     board.committed(&run("gone").unwrap(), envoi_engine::now());
     stop(courier);
-    assert_eq!((gone.bodies(1).len(), gone.is_quiet()), (1, true));
+    assert_eq!((bodies(&gone, 1).len(), gone.is_quiet()), (1, true));
     let said = SAID.lock().unwrap().join("\n");
     assert!(said.contains("run_gone are given up: the receiver answered 410"), "{said}");
     assert!(!said.contains("s3cret") && !said.contains("t0ken") && !said.contains("/hook"), "{said}");
@@ -407,9 +330,9 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
 fn nothing_is_told_for_a_token_that_is_good_no_more() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     stage.begun("a");
-    stage.push("a", &receiver.url());
+    stage.push("a", &receiver.url);
     let (courier, board) = stage.courier();
-    assert_eq!(receiver.bodies(1), ["run_started"]);
+    assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.store.revoke_token(&stage.client, envoi_engine::now()).unwrap();
     stage.commit("a", 1, [ended()]);
@@ -426,21 +349,21 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     let (old, new) = (Receiver::new(&[OK]), Receiver::new(&[OK]));
     stage.begun("a");
     stage.begun("b");
-    stage.push("a", &old.url());
-    stage.push("b", &old.url());
+    stage.push("a", &old.url);
+    stage.push("b", &old.url);
     let (courier, board) = stage.courier();
-    assert_eq!(old.bodies(2).len(), 2);
+    assert_eq!(bodies(&old, 2).len(), 2);
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.wait("b", "the mark", |row| row.next_seq == 1);
     assert!(stage.store.forget_push(&run("a").unwrap(), "p").unwrap());
-    let row = PushRow { next_seq: 1, at: Timestamp::from_millis(1), ..stage.push("b", &new.url()) };
+    let row = PushRow { next_seq: 1, at: Timestamp::from_millis(1), ..stage.push("b", &new.url) };
     stage.store.keep_push(&row).unwrap();
-    board.add((row.run, row.id), &new.address.to_string(), row.due_at);
+    board.add((row.run, row.id), &super::receiver(&reach(), &new.url), row.due_at);
     stage.commit("a", 1, [ended()]);
     stage.commit("b", 1, [ended()]);
     board.committed(&run("a").unwrap(), envoi_engine::now());
     board.committed(&run("b").unwrap(), envoi_engine::now());
-    assert_eq!(new.bodies(1), ["run_ended"]);
+    assert_eq!(bodies(&new, 1), ["run_ended"]);
     stage.wait("b", "its end", |row| row.state == PushState::Done);
     stop(courier);
     assert!(old.is_quiet() && new.is_quiet());
@@ -449,7 +372,7 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
 #[test]
 fn a_run_that_cannot_be_read_is_tried_again_later() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
-    stage.push("nobody", &receiver.url());
+    stage.push("nobody", &receiver.url);
     let (courier, _) = stage.courier();
     let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
