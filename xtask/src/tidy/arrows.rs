@@ -33,8 +33,15 @@ const BELOW_SIM: &[&str] = &[
     "envoi-notify",
     "envoi-engine",
 ];
-const BELOW_SERVER: &[&str] =
-    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-engine"];
+const BELOW_SERVER: &[&str] = &[
+    "envoi-contract",
+    "envoi-kernel",
+    "envoi-flow",
+    "envoi-journal",
+    "envoi-step",
+    "envoi-notify",
+    "envoi-engine",
+];
 const BELOW_CLI: &[&str] = &[
     "envoi-contract",
     "envoi-kernel",
