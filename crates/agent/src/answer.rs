@@ -18,7 +18,7 @@ pub(crate) fn fill(
     let answer = Value::parse_str(&text).map_err(|error| io::Error::other(error.to_string()))?;
     let words = answer.get("text").and_then(Value::as_str).unwrap_or_default();
     let attachments = answer.get("attachments").and_then(Value::as_array).unwrap_or_default();
-    message.data = answer.get("data").filter(|data| matches!(data, Value::Object(_))).cloned();
+    message.data = answer.get("data").filter(|data| !data.is_null()).cloned();
     message.text = Some(words.to_owned()).filter(|words| words != WORDLESS || message.data.is_none());
     if attachments.is_empty() {
         return Ok(());

@@ -6,6 +6,7 @@
 mod feedback;
 mod job;
 mod settlement;
+mod talk;
 
 use job::Trouble;
 pub use job::is_allowed;

@@ -11,7 +11,11 @@ use crate::{
     narrate::Narrator,
     preview, select,
 };
-use envoi_contract::{digest::Digest, json::Value, user_envelope};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    user_envelope,
+};
 use envoi_engine::protocol::{AnswerRequest, Request};
 use envoi_journal::Reader;
 use envoi_kernel::{
@@ -165,6 +169,12 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
+        // Another agent may be told anything.
+        let free = given.filter(|_| raised.about == About::Agent && choice == Choice::Respond);
+        if let Some(given) = free.filter(|_| given_any) {
+            let any = Value::Object(Object::from([("type", Value::from("object"))]));
+            return form::given(&any, given);
+        }
         return match given_any {
             false => Ok(None),
             true => {

@@ -10,6 +10,7 @@
     reason = "what is not as a test expects ends it"
 )]
 
+mod agents;
 mod asking;
 mod cancel;
 mod check;
