@@ -85,6 +85,11 @@ impl Runner for Processes {
         }
     }
 
+    fn withdraw(&mut self, job: Job) {
+        // The agent's task waits on then, and its question says where.
+        drop(talk::withdraw(&self.shared, &job));
+    }
+
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
         let dir = self.shared.dir(run, attempt);
         let shared = Arc::clone(&self.shared);

@@ -217,6 +217,26 @@ fn a_cancelled_run_cancels_the_task() {
 }
 
 #[test]
+fn a_run_that_is_cancelled_while_its_agent_asks_cancels_the_task() {
+    let ways = Ways { token: Some("t0ken"), ..Ways::default() };
+    let agent = Agent::new(ways, &[(Asks("Which?"), Good)]);
+    let stage = Stage::with_flow(&format!(
+        "flow: talk\nsteps:\n  - {{ id: ask, a2a: {{ url: '{}', message: m, token: {{ file: token }} }} }}\n",
+        agent.url
+    ));
+    stage.write("token", "t0ken\n");
+    stage.expect(3, &["run", "flow.yaml"]);
+    stage.expect(0, &["cancel", &stage.run_id()]);
+    wait_until("the task's end", || agent.stands(0) == "canceled");
+    // A question that is answered is not withdrawn.
+    let agent = Agent::new(Ways::default(), &[(Asks("Which?"), Good), (Completes("done"), Good)]);
+    let stage = self::stage(&agent, "");
+    stage.expect(3, &["run", "flow.yaml"]);
+    stage.expect(0, &["answer", "--text", "left"]);
+    assert!(agent.heard().iter().all(|heard| heard.method != "CancelTask"));
+}
+
+#[test]
 fn a_time_limit_cancels_the_task_and_another_try_is_another_task() {
     let agent = Agent::new(Ways::default(), &[(Works, Good), (Completes("done"), Good)]);
     // On a busy machine a try may be over before it has sent anything.
