@@ -1,6 +1,6 @@
 //! One request, as operations see it: who asks, what for, with what.
 
-use crate::{app::App, problem::Problem, scope::Scopes, token::Bearer};
+use crate::{app::App, operation::MAX_PAGE, problem::Problem, scope::Scopes, token::Bearer};
 use axum::{
     body::Body,
     extract::{FromRequestParts as _, RawPathParams},
@@ -16,9 +16,8 @@ use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 
-/// Rows of a page unless said, and the most there may be.
+/// Rows of a page unless said.
 const PAGE: u32 = 50;
-const MAX_PAGE: u32 = 200;
 
 /// Bytes of a refused body that are read and forgotten, and how long that may take.
 const DISCARDED: usize = 1024 * 1024;

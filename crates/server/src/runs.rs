@@ -6,6 +6,7 @@ use crate::{
     amount,
     app::App,
     call::{Call, text},
+    operation::STATUSES,
     problem::Problem,
     reply, view,
 };
@@ -22,9 +23,6 @@ use envoi_kernel::{
 };
 use serde_json::json;
 use std::{path::Path, sync::mpsc, thread};
-
-/// Words of a run's status.
-const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
 
 /// `listRuns`.
 pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
