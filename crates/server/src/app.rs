@@ -1,6 +1,9 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use crate::{
+    metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, tls::Tls, verified::Verified,
+    wakes::Wakes,
+};
 use envoi_contract::time::Timestamp;
 use envoi_engine::{Desk, protocol::CallerWire};
 use envoi_journal::{Layout, ReadError, Reader, Store};
@@ -29,15 +32,6 @@ pub struct Settings {
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
     pub log: fn(&str),
-}
-
-/// Files of a certificate, in PEM.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The chain, the server's own certificate first.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
 }
 
 /// Bounds on what clients may use.
@@ -84,6 +78,7 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    pub(crate) verified: Verified,
     pub(crate) stopping: watch::Receiver<bool>,
     readers: Mutex<Vec<Reader>>,
 }
@@ -111,6 +106,7 @@ impl App {
             streams,
             starts,
             metrics: Metrics::default(),
+            verified: Verified::default(),
             stopping,
             readers: Mutex::default(),
         }

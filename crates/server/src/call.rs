@@ -103,6 +103,11 @@ impl Call {
         fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
     }
 
+    /// The first event after the one that was seen last, in lists of a run's events.
+    pub(crate) fn after(&self) -> Result<u64, Problem> {
+        Ok(self.number("after")?.map_or(0, |after| after.saturating_add(1)))
+    }
+
     /// The last event that a reader of a stream has seen, as it was told.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())

@@ -54,11 +54,15 @@ mod tls;
 #[cfg(feature = "serve")]
 pub mod token;
 #[cfg(feature = "serve")]
+mod verified;
+#[cfg(feature = "serve")]
 mod view;
 #[cfg(feature = "serve")]
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{Limits, Settings, Tls};
+pub use app::{Limits, Settings};
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};
+#[cfg(feature = "serve")]
+pub use tls::Tls;

@@ -125,6 +125,10 @@ const LIMIT: Param = Param {
     range: Some((1, MAX_PAGE as u64)),
     ..query("limit", "integer", "At most so many, from 1 to 200; 50 unless said")
 };
+const AFTER: Param = Param {
+    range: Some((0, MAX_NUMBER)),
+    ..query("after", "integer", "Only what stands after this event: the `next` of the page before")
+};
 const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
 const RANGE: Param = header("Range", "One range of bytes");
 const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
@@ -263,11 +267,7 @@ pub const ALL: &[Operation] = &[
         "listEvents",
         "/v1/runs/{run}/events",
         "What happened, in order",
-        &[
-            RUN_ID,
-            Param { range: Some((0, MAX_NUMBER)), ..query("after", "integer", "Only events after this one") },
-            LIMIT,
-        ],
+        &[RUN_ID, AFTER, LIMIT],
         &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     get(
@@ -318,9 +318,9 @@ pub const ALL: &[Operation] = &[
     get(
         "listLogs",
         "/v1/runs/{run}/logs",
-        "The attempts that were started, and how much they have written",
-        &[RUN_ID],
-        &[ok(Content::Json("Logs")), NO_RUN],
+        "The attempts that were started, in order, and how much they have written",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Logs")), BAD, NO_RUN],
     ),
     get(
         "getLog",
@@ -337,9 +337,9 @@ pub const ALL: &[Operation] = &[
     get(
         "explainRun",
         "/v1/runs/{run}/why",
-        "The events that decided which way the run went",
-        &[RUN_ID],
-        &[ok(Content::Json("Events")), NO_RUN],
+        "The events that decided which way the run went, in order",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     Operation {
         method: Method::Post,

@@ -56,6 +56,11 @@ fn page(member: &str, of: &str) -> Value {
     }))
 }
 
+/// Of lists by the places of events.
+fn next() -> Value {
+    json!({"type": ["integer", "null"], "description": "The `after` of the next page; null on the last"})
+}
+
 pub(super) fn all() -> Value {
     json!({
         "Problem": problem(),
@@ -81,15 +86,15 @@ pub(super) fn all() -> Value {
         "Runs": page("runs", "Run"),
         "Envelope": {"type": "object", "description": "Contract 3: urn:envoi:envelope:v1"},
         "Event": event(),
-        "Events": whole(json!({"events": list_of("Event")})),
+        "Events": whole(json!({"events": list_of("Event"), "next": next()})),
         "Handoff": {"type": "object", "description": "Contract 2: urn:envoi:handoff:v1"},
         "HandoffRow": whole(json!({
             "handoff": {"type": "string", "description": "By this it is got: `[scope.]step.visit`"}, "step": text(), "scope": text(), "visit": count(), "flow": text(),
             "status": {"enum": ["succeeded", "failed", "skipped"]}, "summary": text(), "at": time(), "seq": count(),
         })),
         "Handoffs": whole(json!({"handoffs": list_of("HandoffRow")})),
-        "Log": whole(json!({"attempt": text(), "stdout_bytes": count(), "stderr_bytes": count()})),
-        "Logs": whole(json!({"logs": list_of("Log")})),
+        "Log": whole(json!({"attempt": text(), "seq": count(), "stdout_bytes": count(), "stderr_bytes": count()})),
+        "Logs": whole(json!({"logs": list_of("Log"), "next": next()})),
         "Question": question(),
         "Questions": whole(json!({
             "questions": list_of("Question"),
