@@ -5,6 +5,7 @@
 
 mod answer;
 mod begin;
+mod call;
 mod family;
 mod fork;
 mod resume;
@@ -177,6 +178,9 @@ pub(crate) fn refused(error: EngineError) -> Refused {
                 Refusal::PastBound { .. } => "PAST_BOUND",
                 Refusal::NotRaised { .. } => "NOT_RAISED",
                 Refusal::Cancelling => "CANCELLING",
+                Refusal::NoCallsLeft { .. } => "BUDGET_EXHAUSTED",
+                Refusal::NotLive { .. } => "ATTEMPT_OVER",
+                Refusal::NoCall { .. } => "CALL_OVER",
                 Refusal::AlreadyStarted => "ALREADY_STARTED",
                 Refusal::Inconsistent { .. } => return Refused::failure(message),
                 _ => "REFUSED",

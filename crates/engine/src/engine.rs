@@ -16,8 +16,8 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
     Event, Input, Record, Refusal, Run, Status,
-    ids::{AttemptId, RunId, Seq},
-    input::{Slot, Wants},
+    ids::{AttemptId, CallId, RunId, Seq},
+    input::{ModelCalled, Slot, Wants},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -44,6 +44,8 @@ pub struct Engine {
     runs: BTreeMap<RunId, Active>,
     /// Runs that were held and are over, and their next event: one that was loaded before its end is not adopted.
     over: BTreeMap<RunId, Seq>,
+    /// Calls of models that have begun through this engine and are not known to be over.
+    calls: BTreeSet<CallId>,
     /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
     used_slots: usize,
     /// Runs with a visit that waits for a slot, the longest waiting first.
@@ -68,6 +70,7 @@ impl Engine {
             jobs: jobs.max(1),
             runs: BTreeMap::new(),
             over: BTreeMap::new(),
+            calls: BTreeSet::new(),
             used_slots: 0,
             waiting: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -97,6 +100,9 @@ impl Engine {
             Message::Fork(branch) => self.fork(*branch),
             Message::Adopt(adopt) => self.adopt(*adopt),
             Message::Ask { run, ask, reply } => self.ask(run, ask, reply),
+            Message::IsLive { run, attempt, reply } => {
+                reply(self.runs.get(&run).map(|active| active.run.is_live(&attempt)));
+            }
             Message::Committed { run, result } => self.committed(&run, result),
             Message::Settled { run, attempt, settlement } => self.settled(&run, &attempt, settlement),
             Message::Wake => self.wake(),
@@ -218,6 +224,10 @@ impl Engine {
         if decides {
             active.caller = caller;
         }
+        if is_new {
+            let lost = lost_calls(&active.run, &self.calls);
+            active.requests.extend(lost.map(|call| Request::of(Input::ModelCalled(Box::new(call)))));
+        }
         let replies = message::all_of(reply, asks.len());
         let requests = asks.into_iter().zip(replies);
         active
@@ -334,9 +344,17 @@ impl Engine {
         let slot = if halted { None } else { self.take_slot(&input) };
         let taken = slot.is_some();
         let begins = matches!(input, Input::Start(_) | Input::Fork(_));
+        let begun = match &input {
+            Input::ModelCall(asked) => Some(asked.call.clone()),
+            _ => None,
+        };
+        if let Input::ModelCalled(told) = &input {
+            self.calls.remove(&told.call);
+        }
         let Some(active) = self.runs.get_mut(id) else { return };
         match active.run.decide(with_slot(input, slot), self.world.clock.now()) {
             Ok(records) => {
+                self.calls.extend(begun);
                 let deliveries = self.outbox.deliveries(&active.run, id, &records);
                 let commit = active.commit(id, &records, blobs, deliveries);
                 active.in_flight = Some(InFlight { records, slot: taken, reply });
@@ -347,6 +365,8 @@ impl Engine {
                 if begins {
                     self.runs.remove(id);
                 }
+                // Who adopted a run that is over, for something that is refused, does not keep it.
+                self.forget_if_over(id);
                 self.give_back(taken);
                 match reply {
                     Some(reply) => reply(Err(refusal.into())),
@@ -420,6 +440,7 @@ impl Engine {
             matches!(active.run.status(), Status::Ended(_))
                 && active.live.is_empty()
                 && active.in_flight.is_none()
+                && active.requests.is_empty()
         };
         if self.runs.get(id).is_some_and(over)
             && let Some(active) = self.runs.remove(id)
@@ -527,12 +548,20 @@ fn input(ask: Ask) -> Input {
     match ask {
         Ask::Answer(answer) => Input::Answer { answer, slot: None },
         Ask::Changed { interrupt, found } => Input::Changed { interrupt, found },
+        Ask::ModelCall(asked) => Input::ModelCall(asked),
+        Ask::ModelCalled(told) => Input::ModelCalled(told),
         Ask::Raise { more, by, why, request, elsewhere } => {
             Input::Raise { more, by, why, request, elsewhere, slot: None }
         }
         Ask::Cancel { by } => Input::Cancel { by },
         Ask::Reopen { by, why, elsewhere } => Input::Reopen { by, why, elsewhere, slot: None },
     }
+}
+
+/// Calls of a run from the journal that an engine had begun which is gone: nobody knows any more how they ended.
+fn lost_calls(run: &Run, begun_here: &BTreeSet<CallId>) -> impl Iterator<Item = ModelCalled> {
+    let lost = run.calls().filter(|(call, _)| !begun_here.contains(call));
+    lost.map(|(call, _)| ModelCalled::lost(call.clone()))
 }
 
 /// Attempts that these events announce.
@@ -565,6 +594,8 @@ fn with_slot(input: Input, free: Option<Slot>) -> Input {
         Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
         Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
         Input::SlotFree(slot) => Input::SlotFree(slot),
+        Input::ModelCall(asked) => Input::ModelCall(asked),
+        Input::ModelCalled(told) => Input::ModelCalled(told),
         Input::Cancel { by } => Input::Cancel { by },
     }
 }
@@ -575,6 +606,7 @@ fn refuse(message: Message, error: EngineError) {
         Message::Fork(branch) => (branch.reply)(Err(error)),
         Message::Adopt(adopt) => (adopt.reply)(Err(error)),
         Message::Ask { reply, .. } => reply(Err(error)),
+        Message::IsLive { reply, .. } => reply(None),
         Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}
     }
 }

@@ -7,7 +7,7 @@ use envoi_kernel::{
     event::FoundFile,
     family::Share,
     ids::{AttemptId, InterruptId, Principal, RunId},
-    input::{Answer, Start},
+    input::{Answer, ModelCall, ModelCalled, Start},
     ledger::Ledger,
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,15 @@ pub enum Message {
         ask: Ask,
         /// Answered after the commit.
         reply: Reply,
+    },
+    /// Whether an attempt is to be running, as the journal says.
+    IsLive {
+        /// Whose.
+        run: RunId,
+        /// Which.
+        attempt: AttemptId,
+        /// Answered at once; `None` if the engine does not hold the run.
+        reply: Box<dyn FnOnce(Option<bool>) + Send>,
     },
     /// A commit is durable, or is not.
     Committed {
@@ -118,6 +127,10 @@ pub enum Ask {
         /// The artifacts that differ, as they are now.
         found: Vec<FoundFile>,
     },
+    /// Count a call of a model that is to be made.
+    ModelCall(Box<ModelCall>),
+    /// Charge a call of a model that is over. It stays under way if this is never said; then the next engine ends it.
+    ModelCalled(Box<ModelCalled>),
     /// Let it use more than its flow says.
     Raise {
         /// What is added to each bound.

@@ -6,7 +6,7 @@
 use crate::{
     control::Control,
     flow::{Budget, Flow, Limits},
-    ids::VisitId,
+    ids::{AttemptId, VisitId},
     ledger::{Cost, Ledger},
     verify,
 };
@@ -60,6 +60,30 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
         not_yet = true;
     }
     if not_yet { Room::NotYet } else { Room::Enough }
+}
+
+/// Why no further model call may begin, if none may: the attempt that asks has used its own budget, or the run what it may
+/// use together with what is set aside for others. What calls under way will cost is not known yet and does not count.
+pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<String> {
+    let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
+    let others = control.accounts.reserved_beside(attempt);
+    let (raised, used) = (&control.raised, &control.ledger);
+    let nanos = |cost: Option<Cost>| cost.map(Cost::nano_usd);
+    let calls = (own.llm_calls, budget.llm_calls);
+    let cost = (own.cost.nano_usd(), nanos(budget.cost));
+    let budgets = [("llm_calls", calls), ("cost_usd", cost)].into_iter().find_map(|(name, (used, max))| {
+        let tally = Tally::of(used, max, 0).filter(|tally| !tally.fits(0))?;
+        Some(format!("{} by the attempt", tally.told(name)))
+    });
+    let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
+    let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
+    let limits = [("llm_calls", calls, others.llm_calls), ("cost_usd", cost, others.cost.nano_usd())];
+    budgets.or_else(|| {
+        limits.into_iter().find_map(|(name, tally, reserved)| {
+            let tally = Tally { reserved, ..tally? };
+            (!tally.fits(reserved)).then(|| tally.told(name))
+        })
+    })
 }
 
 /// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
@@ -123,6 +147,9 @@ impl Tally {
                 amount(self.reserved),
                 amount(wanted)
             ),
+            None if self.fits(0) => {
+                format!("{name} {used} used, {} reserved, {max} is the limit", amount(self.reserved))
+            }
             None => format!("{name}{unit} {used} of {max} is used up"),
         }
     }

@@ -1,7 +1,7 @@
 //! What a report tells of its attempt's use, and whether that is within the attempt's budget.
 //!
-//! A report is believed as it is: what it does not tell of was not used. What is counted where is [`crate::accounts`]'s
-//! business.
+//! A report is believed as it is: what it does not tell of was not used, unless it was metered. What is counted where is
+//! [`crate::accounts`]'s business.
 
 use crate::{
     flow::Budget,
@@ -45,11 +45,13 @@ pub(crate) fn whole(budget: &Budget) -> Ledger {
     }
 }
 
-/// Holds an attempt to its budget: one that used more has failed, whatever else it came to.
-pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>) -> Verdict {
+/// Holds an attempt to its budget: one that used more has failed, whatever else it came to. What was metered of it counts as
+/// if its report told of it.
+pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
+    let Some(budget) = budget else { return verdict };
     let metrics = verdict.report.as_ref().and_then(|report| report.metrics.as_ref());
-    let (Some(metrics), Some(budget)) = (metrics, budget) else { return verdict };
-    let Some(overrun) = overrun(&reported(metrics), &budget) else { return verdict };
+    let used = metrics.map(reported).unwrap_or_default().larger(metered);
+    let Some(overrun) = overrun(&used, &budget) else { return verdict };
     let also = verdict.error.as_ref().map(|error| format!("; also {}: {}", error.code, error.message));
     let message = format!("{overrun}{}", also.unwrap_or_default());
     verdict.ok = false;

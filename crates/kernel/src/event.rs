@@ -7,8 +7,8 @@
 use crate::{
     family::Share,
     flow::Budget,
-    ids::{AttemptId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
-    ledger::Ledger,
+    ids::{AttemptId, CallId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
+    ledger::{Cost, Ledger},
 };
 use envoi_contract::{
     digest::Digest,
@@ -57,6 +57,10 @@ pub enum Event {
     AttemptStarted(Box<AttemptStarted>),
     /// An attempt is over, or its end can no longer be known.
     AttemptSettled(Box<AttemptSettled>),
+    /// A model may now be called by whoever sees this committed; it counts, whatever becomes of it.
+    ModelCallStarted(Box<ModelCallStarted>),
+    /// A call of a model is over, or nobody knows any more how it ended.
+    ModelCallEnded(Box<ModelCallEnded>),
     /// Where a visit leads.
     Routed(Box<Routed>),
     /// The visit is done and visible; it never runs again.
@@ -104,6 +108,8 @@ impl Event {
             Event::FlowReturned(_) => "flow_returned",
             Event::AttemptStarted(_) => "attempt_started",
             Event::AttemptSettled(_) => "attempt_settled",
+            Event::ModelCallStarted(_) => "model_call_started",
+            Event::ModelCallEnded(_) => "model_call_ended",
             Event::Routed(_) => "routed",
             Event::HandoffWritten(_) => "handoff_written",
             Event::InterruptRaised(_) => "interrupt_raised",
@@ -150,6 +156,9 @@ pub struct RunStarted {
     /// Steps whose questions are approved as soon as they are put, because whoever started the run said so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever started it; nothing follows from it but the ids under which it is observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// See [`Event::StepEntered`].
@@ -276,6 +285,39 @@ pub enum Command {
     Exec(Vec<String>),
     /// For `sh -c`.
     Shell(String),
+    /// Another agent is talked to, by a program of our own. Of attempts only.
+    A2a(Box<Call>),
+}
+
+/// What one attempt says to another agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The agent.
+    pub url: String,
+    /// The text of the first message.
+    pub message: String,
+    /// The data part beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// The tenant of the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The name of the secret that it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// Which of the agent's tasks in this visit it is about, from 0: another one begins after one that failed.
+    pub task: u32,
+    /// Which message to that task it is, from 0: the first one, then one for each answer.
+    pub turn: u32,
+    /// The answer to the agent's question that it passes on; none with the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InterruptId>,
+    /// The answer is no: the task is to be cancelled.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub denied: bool,
+    /// A person wants it sent, although nobody knows whether it has been.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub resend: bool,
 }
 
 /// See [`Event::AttemptSettled`].
@@ -318,6 +360,26 @@ pub struct AttemptSettled {
     /// Digest of the workspace, for kinds of step that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_digest: Option<Digest>,
+    /// What the agent said that the attempt talked to, where its visit is not over with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSaid>,
+}
+
+/// What another agent has come to, beside success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentSaid {
+    /// It waits for an answer.
+    Asks {
+        /// Its question.
+        text: String,
+        /// Which task of which agent.
+        evidence: Value,
+    },
+    /// Its task is over, without success.
+    Over,
+    /// Nobody knows whether it took what was sent.
+    Unclear,
 }
 
 /// How an attempt ended.
@@ -383,6 +445,67 @@ pub enum Change {
     Modified,
     /// It is gone.
     Deleted,
+}
+
+/// See [`Event::ModelCallStarted`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallStarted {
+    /// Its id.
+    pub call: CallId,
+    /// The attempt whose command asked for it. `None`: somebody beside the run did, on its account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// Which model, as the configuration names it.
+    pub model: String,
+    /// Who offers it, as the configuration names it.
+    pub provider: String,
+}
+
+/// See [`Event::ModelCallEnded`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallEnded {
+    /// Which.
+    pub call: CallId,
+    /// As in [`ModelCallStarted::attempt`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptId>,
+    /// How.
+    pub outcome: CallOutcome,
+    /// Tokens that the model was given; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens that the model gave; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+    /// What it cost; `None`: not known, or the model has no price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// How long it took; 0 where that is not known.
+    pub duration_ms: u64,
+}
+
+/// How a call of a model ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It was answered.
+    Ok,
+    /// It was not, or with an error.
+    Failed,
+    /// Whoever asked went away, or the engine did; what was used is known as far as it had come.
+    BrokenOff,
+}
+
+impl CallOutcome {
+    /// The word for it, as it is written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::BrokenOff => "broken_off",
+        }
+    }
 }
 
 /// See [`Event::Routed`].
@@ -485,6 +608,7 @@ impl InterruptRaised {
             About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
             About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
+            About::Agent => InterruptKind::Clarification,
         })
     }
 }
@@ -516,6 +640,8 @@ pub enum About {
     Stuck,
     /// A step asks.
     Ask,
+    /// The agent asks that a step talks to.
+    Agent,
 }
 
 /// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.

@@ -1,4 +1,4 @@
-//! The names of things: flows, steps, runs, visits, attempts, interrupts, timers.
+//! The names of things: flows, steps, runs, visits, attempts, interrupts, timers, calls of models.
 //!
 //! Owns their spelling and their parsing. Ids that a run makes for itself are derived from its own id and the sequence
 //! number of the event that makes them, so that asking twice gives the same answer.
@@ -92,6 +92,12 @@ text_id!(
     TimerId,
     "`tim_` and up to 60 of `a-z 0-9`",
     |text: &str| is_prefixed(text, "tim_")
+);
+text_id!(
+    /// The id of a call of a model: `call_` and 26 letters or digits. Made by whoever calls.
+    CallId,
+    "`call_` and up to 60 of `a-z 0-9`",
+    |text: &str| is_prefixed(text, "call_")
 );
 
 /// Whether `text` may name a flow or a step.

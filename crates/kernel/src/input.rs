@@ -1,11 +1,11 @@
 //! What the world tells a run, and why it may be refused.
 
 use crate::{
-    event::{Blob, Choice, FileChange, FoundFile, Outcome},
+    event::{Blob, CallOutcome, Choice, FileChange, FoundFile, Outcome},
     family::Share,
     fork::Fork,
-    ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
-    ledger::Ledger,
+    ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+    ledger::{Cost, Ledger},
 };
 use envoi_contract::{
     digest::Digest,
@@ -40,6 +40,10 @@ pub enum Input {
         /// For what follows.
         slot: Option<Slot>,
     },
+    /// A model is to be called on the run's account.
+    ModelCall(Box<ModelCall>),
+    /// A call of a model is over. Also taken when its attempt, or the run, is over meanwhile.
+    ModelCalled(Box<ModelCalled>),
     /// A person decides.
     Answer {
         /// What, and on which question.
@@ -108,6 +112,45 @@ pub struct Slot {
     pub boot_id: String,
 }
 
+/// See [`Input::ModelCall`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelCall {
+    /// A new id.
+    pub call: CallId,
+    /// The attempt whose command asks for it; it must be live. `None`: somebody beside the run asks.
+    pub attempt: Option<AttemptId>,
+    /// Which model.
+    pub model: String,
+    /// Who offers it.
+    pub provider: String,
+}
+
+/// See [`Input::ModelCalled`]. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelCalled {
+    /// Which call.
+    pub call: CallId,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// Tokens that the model was given.
+    pub tokens_in: Option<u64>,
+    /// Tokens that the model gave.
+    pub tokens_out: Option<u64>,
+    /// What it cost.
+    pub cost: Option<Cost>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+impl ModelCalled {
+    /// Nobody knows how the call ended.
+    #[must_use]
+    pub fn lost(call: CallId) -> Self {
+        let outcome = CallOutcome::BrokenOff;
+        Self { call, outcome, tokens_in: None, tokens_out: None, cost: None, duration_ms: 0 }
+    }
+}
+
 /// See [`Input::Answer`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -174,6 +217,8 @@ pub struct Start {
     pub by: Principal,
     /// Steps whose questions are approved as soon as they are put.
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever starts it.
+    pub trace: Option<String>,
     /// For the first step.
     pub slot: Option<Slot>,
 }
@@ -310,6 +355,24 @@ pub enum Refusal {
     PastBound {
         /// Which one, such as `max_iterations 3 of step critic`.
         bound: String,
+    },
+    /// A model may not be called: what the run or the attempt may use is used up, or set aside for others.
+    #[error("no further model call may begin: {bound}")]
+    NoCallsLeft {
+        /// Which bound, and how it stands.
+        bound: String,
+    },
+    /// A call of this id has begun.
+    #[error("call `{call}` has begun already")]
+    CallBegun {
+        /// Which.
+        call: CallId,
+    },
+    /// No such call is under way: it never began, or is known to be over.
+    #[error("call `{call}` is not under way")]
+    NoCall {
+        /// Which.
+        call: CallId,
     },
     /// No such timer is armed.
     #[error("timer `{timer}` is not armed")]

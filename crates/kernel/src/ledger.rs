@@ -106,19 +106,19 @@ pub struct Ledger {
     pub agent_hops: u64,
     /// Loop-backs.
     pub iterations: u64,
-    /// Model calls that reports told of.
+    /// Model calls that reports told of, or that were metered.
     pub llm_calls: u64,
     /// Milliseconds in which an attempt was live.
     pub wall_time_ms: u64,
-    /// Cost that reports told of.
+    /// Cost that reports told of, or that was metered.
     pub cost: Cost,
     /// Rounds begun, in a run with goals.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rounds: u64,
-    /// Tokens that models were given, as reports told. No bound counts them.
+    /// Tokens that models were given, as reports told or providers did. No bound counts them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_in: u64,
-    /// Tokens that models gave, as reports told.
+    /// Tokens that models gave, likewise.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
 }
@@ -139,6 +139,14 @@ impl Ledger {
         self.rounds = self.rounds.saturating_add(more.rounds);
         self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
+    }
+
+    /// The larger of both, counter by counter.
+    #[must_use]
+    pub fn larger(&self, other: &Self) -> Self {
+        let mut larger = self.clone();
+        larger.add(&other.beyond(self));
+        larger
     }
 
     /// How much more this is than `other`, counter by counter; nothing where it is not more.

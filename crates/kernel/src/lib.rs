@@ -6,11 +6,13 @@
 
 mod accounts;
 mod advance;
+mod agent;
 mod answer;
 mod ask;
 mod attached;
 mod bounds;
 mod budget;
+mod call;
 mod cancel;
 mod conclude;
 mod control;

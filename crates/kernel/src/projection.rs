@@ -11,7 +11,7 @@ use crate::{
     flow::Flow,
     frame::StepResult,
     graph,
-    ids::{StepId, VisitId, derived},
+    ids::{AttemptId, StepId, VisitId, derived},
 };
 use envoi_contract::{
     envelope::{Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason},
@@ -30,6 +30,10 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         Event::RunStarted(_) => begin(envelope, flow, control, record.at),
         Event::AttemptStarted(event) => attempt_started(envelope, flow, control, event, record.at),
         Event::AttemptSettled(event) if !event.late => attempt_settled(envelope, control, event, record.at),
+        Event::ModelCallStarted(event) => {
+            let record = event.attempt.as_ref().and_then(|attempt| running(envelope, attempt));
+            record.into_iter().for_each(|record| record.llm_calls = record.llm_calls.saturating_add(1));
+        }
         Event::StepEntered(event) => {
             let visit = VisitId { scope: event.scope.clone(), step: event.step.clone(), visit: 1 };
             again(envelope, control, &visit);
@@ -136,20 +140,28 @@ fn attempt_started(
     });
 }
 
+/// The record of an attempt that is under way.
+fn running<'e>(envelope: &'e mut Envelope, attempt: &AttemptId) -> Option<&'e mut ProcessingRecord> {
+    let attempt = attempt.to_string();
+    let of_it = |record: &&mut ProcessingRecord| {
+        record.status == RecordStatus::Running
+            && record.unknown.get("attempt").and_then(Value::as_str) == Some(attempt.as_str())
+    };
+    envelope.processing_history.iter_mut().rev().find(of_it)
+}
+
 fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSettled, at: Timestamp) {
     let step = stage(control, &event.attempt.visit);
     let attempt = event.attempt.to_string();
     let error = event.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-    let running = |record: &&mut ProcessingRecord| {
-        let of_it = record.unknown.get("attempt").and_then(Value::as_str) == Some(attempt.as_str());
-        of_it && record.status == RecordStatus::Running
-    };
-    if let Some(record) = envelope.processing_history.iter_mut().rev().find(running) {
+    if let Some(record) = running(envelope, &event.attempt) {
         record.completed_at = Some(at.to_string());
         record.duration_ms = event.duration_ms;
         record.status = if event.ok { RecordStatus::Success } else { RecordStatus::Error };
         record.error = error;
-        record.llm_calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
+        let told = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
+        // Its report tells of the calls that were metered, too.
+        record.llm_calls = record.llm_calls.max(told);
     }
     if let Some(error) = &event.error {
         push_error(envelope, &step, Some(attempt), (&error.code, &error.message), at);

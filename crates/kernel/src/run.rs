@@ -1,7 +1,7 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
 use crate::{
-    accounts, advance, answer, ask, cancel,
+    accounts, advance, answer, ask, call, cancel,
     control::{ApplyError, Control},
     draft::Draft,
     event::{
@@ -11,7 +11,7 @@ use crate::{
     family::Share,
     flow::{Flow, Limits, Step},
     fork,
-    ids::{AttemptId, InterruptId, RunId, Seq, VisitId},
+    ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
     input::{Input, Refusal, Wants},
     ledger::Ledger,
     projection, raise,
@@ -122,6 +122,8 @@ impl Run {
             Input::SlotFree(slot) => advance::slot_free(draft(None), slot),
             Input::Settled { result, slot } => settle::settled(draft(slot), *result),
             Input::InDoubt { attempt, evidence, slot } => settle::in_doubt(draft(slot), &attempt, evidence),
+            Input::ModelCall(asked) => call::begin(draft(None), *asked),
+            Input::ModelCalled(told) => call::end(draft(None), *told),
             Input::Answer { answer, slot } => answer::answer(draft(slot), *answer),
             Input::Changed { interrupt, found } => ask::changed(draft(None), interrupt, found),
             Input::Expire { interrupt, slot } => expire::expire(draft(slot), interrupt),
@@ -146,7 +148,9 @@ impl Run {
             }
             (Input::Start(_) | Input::Fork(_), _) => Ok(()),
             _ if self.control.started.is_none() => Err(Refusal::NotStarted),
-            (Input::Reopen { .. } | Input::Settled { .. }, Status::Ended(_)) => Ok(()),
+            (Input::Reopen { .. } | Input::Settled { .. } | Input::ModelCalled(_), Status::Ended(_)) => {
+                Ok(())
+            }
             (Input::Raise { .. }, Status::Ended(ended)) if ended.status != EndStatus::Succeeded => Ok(()),
             (_, Status::Ended(_)) => Err(Refusal::Over { status: status.word() }),
             _ => Ok(()),
@@ -331,8 +335,20 @@ impl Run {
         self.control.accounts.reserved()
     }
 
+    /// Whether this attempt is to be running.
+    #[must_use]
+    pub fn is_live(&self, attempt: &AttemptId) -> bool {
+        self.control.is_live(attempt)
+    }
+
+    /// Calls of models that are under way, and the attempt that asked for each, if one did. There may be some when the run
+    /// is over.
+    pub fn calls(&self) -> impl Iterator<Item = (&CallId, Option<&AttemptId>)> {
+        self.control.accounts.calls()
+    }
+
     /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
-    /// is what it has used itself ([`Run::own_share`]).
+    /// is what it has used itself ([`Run::own_share`]), but for calls of models that no attempt asked for.
     #[must_use]
     pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
         &self.by_step

@@ -17,8 +17,8 @@ use envoi_contract::{
     json::{Object, Value},
 };
 use envoi_engine::protocol::{ForkRequest, Request, StartRequest, WorkspaceUse};
-use envoi_journal::StartKey;
-use envoi_kernel::ids::{RunId, StepId, uuid_v7_text};
+use envoi_journal::{RegisteredFlow, StartKey};
+use envoi_kernel::ids::{Principal, RunId, StepId, uuid_v7_text};
 use serde_json::json;
 use std::{fs, path::PathBuf};
 
@@ -38,23 +38,40 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
     };
     let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
     let begun = once(app, call, body, |run| {
-        let loaded = envoi_flow::load_with(&flow.file, &flow.text, &flow.parts)
-            .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
-        let folder = folder(app, &call.bearer.tenant)?;
         Ok(Request::Start(Box::new(StartRequest {
-            run,
-            // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
-            flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
-            flow_text: flow.text,
-            flow_parts: flow.parts,
             inputs: wanted.inputs,
             workspace: wanted.workspace,
             yes_to: wanted.yes_to,
-            by: call.principal(),
-            caller: (app.settings.caller)(&loaded.flow, &folder),
+            trace: call.traceparent().map(str::to_owned),
+            ..of_flow(app, run, flow, call.principal())?
         })))
     })?;
     shown(app, begun.status(), begun.run())
+}
+
+/// What begins a run of a registered flow for whom its tenant is, without inputs and alone in the workspace.
+pub(crate) fn of_flow(
+    app: &App,
+    run: RunId,
+    flow: RegisteredFlow,
+    by: Principal,
+) -> Result<StartRequest, Problem> {
+    let loaded = envoi_flow::load_with(&flow.file, &flow.text, &flow.parts)
+        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
+    let folder = folder(app, &by.tenant)?;
+    Ok(StartRequest {
+        run,
+        // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
+        flow_name: folder.join(&flow.file).to_string_lossy().into_owned(),
+        flow_text: flow.text,
+        flow_parts: flow.parts,
+        inputs: Object::new(),
+        workspace: WorkspaceUse::Alone,
+        yes_to: Vec::new(),
+        trace: None,
+        by,
+        caller: (app.settings.caller)(&loaded.flow, &folder),
+    })
 }
 
 /// `forkRun`.
@@ -181,7 +198,8 @@ fn yes_to(members: &Object) -> Result<Vec<StepId>, Problem> {
     value.as_array().ok_or_else(bad)?.iter().map(read).collect::<Option<_>>().ok_or_else(bad)
 }
 
-fn new_run(app: &App) -> Result<RunId, Problem> {
+/// A new id for a run.
+pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
     let seed = random_seed()?;
     RunId::new(format!("run_{}", uuid_v7_text(app.now(), &seed))).map_err(Problem::internal)
 }

@@ -10,6 +10,8 @@ pub mod operation;
 pub mod scope;
 
 #[cfg(feature = "serve")]
+mod a2a;
+#[cfg(feature = "serve")]
 mod admission;
 #[cfg(feature = "serve")]
 mod amount;
@@ -26,6 +28,8 @@ mod call;
 #[cfg(feature = "serve")]
 mod content;
 #[cfg(feature = "serve")]
+mod evidence;
+#[cfg(feature = "serve")]
 mod flows;
 #[cfg(feature = "serve")]
 mod follow;
@@ -35,6 +39,8 @@ mod listen;
 mod logs;
 #[cfg(feature = "serve")]
 mod metrics;
+#[cfg(feature = "serve")]
+mod observe;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
@@ -61,7 +67,7 @@ mod view;
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{Limits, Settings};
+pub use app::{A2a, Limits, Settings};
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};
 #[cfg(feature = "serve")]

@@ -34,6 +34,16 @@ fn document() -> Value {
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas::all(),
+            "parameters": {"RequestId": {
+                "name": "X-Request-Id",
+                "in": "header",
+                "description": "An id for this request, 1 to 128 visible ASCII characters; instead of any other one is made",
+                "schema": {"type": "string"},
+            }},
+            "headers": {"RequestId": {
+                "description": "The id of the request, as it was brought or made",
+                "schema": {"type": "string"},
+            }},
         },
     })
 }
@@ -47,11 +57,12 @@ fn word(method: Method) -> &'static str {
 
 fn described(operation: &Operation) -> Value {
     let scopes: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
+    let own_id = json!({"$ref": "#/components/parameters/RequestId"});
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
         "x-envoi-scopes": scopes,
-        "parameters": operation.params.iter().map(parameter).collect::<Vec<_>>(),
+        "parameters": operation.params.iter().map(parameter).chain([own_id]).collect::<Vec<_>>(),
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
@@ -85,15 +96,18 @@ fn parameter(param: &Param) -> Value {
 }
 
 fn responses(operation: &Operation) -> Value {
+    let headers = json!({"X-Request-Id": {"$ref": "#/components/headers/RequestId"}});
     let mut responses = Map::new();
     for outcome in operation::outcomes(operation) {
-        let mut response = json!({"description": outcome.about});
+        let mut response = json!({"description": outcome.about, "headers": headers});
         if let (Some(content), Some(members)) = (media(outcome.content), response.as_object_mut()) {
             members.insert("content".to_owned(), content);
         }
         responses.insert(outcome.status.to_string(), response);
     }
-    let other = json!({"description": "Whatever else went wrong", "content": media(Content::Problem)});
+    let other = json!({
+        "description": "Whatever else went wrong", "headers": headers, "content": media(Content::Problem),
+    });
     responses.insert("default".to_owned(), other);
     responses.into()
 }

@@ -135,6 +135,11 @@ const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was se
 const KEY: Param =
     header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
 
+const TRACEPARENT: Param = header(
+    "traceparent",
+    "The trace that the run becomes part of (W3C Trace Context); one that is not well formed is ignored",
+);
+
 const fn ok(content: Content) -> Outcome {
     Outcome { status: 200, about: "As asked", content }
 }
@@ -182,6 +187,13 @@ pub const ALL: &[Operation] = &[
             &[ok(Content::Text("text/plain; version=0.0.4"))],
         )
     },
+    get(
+        "getToken",
+        "/v1/token",
+        "Who asks: what the token is called, whose it is, what it is good for",
+        &[],
+        &[ok(Content::Json("Token"))],
+    ),
     get("getOpenApi", "/v1/openapi.json", "This document", &[], &[ok(Content::Json("Document"))]),
     get(
         "listFlows",
@@ -238,7 +250,7 @@ pub const ALL: &[Operation] = &[
             "startRun",
             "/v1/runs",
             "Start a run of a registered flow",
-            &[KEY],
+            &[KEY, TRACEPARENT],
             &[
                 Outcome {
                     status: 200,
@@ -256,6 +268,25 @@ pub const ALL: &[Operation] = &[
         )
     },
     get("getRun", "/v1/runs/{run}", "One run", &[RUN_ID], &[ok(Content::Json("Run")), NO_RUN]),
+    get(
+        "getRunFlow",
+        "/v1/runs/{run}/flow",
+        "The flow that a run is pinned to, with the flows that it names",
+        &[RUN_ID],
+        &[ok(Content::Json("PinnedFlow")), NO_RUN],
+    ),
+    get(
+        "getRunContent",
+        "/v1/runs/{run}/contents/{digest}",
+        "What one of the run's files was, at any time that its events tell of",
+        &[RUN_ID, path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE],
+        &[
+            ok(Content::Bytes),
+            PARTIAL,
+            problem(404, "The tenant has no such run, or the run never had such a file"),
+            NO_RANGE,
+        ],
+    ),
     get(
         "getEnvelope",
         "/v1/runs/{run}/envelope",

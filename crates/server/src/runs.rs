@@ -229,6 +229,8 @@ pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
 /// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
 /// is in the journal.
 pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
+    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
+    tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
     let desk = app.desk.clone();
     // The desk of an answer goes on for a moment; nobody here waits for that.

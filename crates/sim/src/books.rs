@@ -5,23 +5,24 @@
 
 use crate::{
     instance::Errand,
+    uses::Uses,
     violation::{Violation, holds},
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Flow, Record, Run,
-    event::{AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, Outcome},
+    event::{
+        AttemptSettled, AttemptStarted, Choice, Course, InterruptAnswered, InterruptRaised, ModelCallStarted,
+        Outcome,
+    },
     flow::{Budget, InDoubtPolicy},
     ids::{AttemptId, InterruptId, RunId, VisitId},
-    ledger::{Cost, Ledger},
+    ledger::Ledger,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-
-/// Calls, time and cost.
-type Used = (u64, u64, Cost);
 
 /// See the module.
 pub(crate) struct Books {
@@ -41,9 +42,7 @@ pub(crate) struct Books {
     pub(crate) items: u64,
     pub(crate) inner: u64,
     handoffs: BTreeSet<VisitId>,
-    llm_calls: u64,
-    wall_time_ms: u64,
-    cost: Cost,
+    pub(crate) uses: Uses,
     iterations: u64,
     over: bool,
     pub(crate) reopened: usize,
@@ -56,10 +55,6 @@ pub(crate) struct Books {
     /// All that were put.
     put: BTreeSet<InterruptId>,
     raised: Ledger,
-    /// Budgets of live attempts.
-    reserved: BTreeMap<AttemptId, Budget>,
-    /// What attempts in doubt were charged with.
-    doubted: BTreeMap<AttemptId, Used>,
     /// Attempts in doubt that a command is to verify next.
     unverified: BTreeMap<VisitId, AttemptId>,
     pub(crate) votes: u64,
@@ -85,9 +80,7 @@ impl Books {
             items: 0,
             inner: 0,
             handoffs: BTreeSet::new(),
-            llm_calls: 0,
-            wall_time_ms: 0,
-            cost: Cost::default(),
+            uses: Uses::default(),
             iterations: 0,
             over: false,
             reopened: 0,
@@ -97,8 +90,6 @@ impl Books {
             asked: BTreeMap::new(),
             put: BTreeSet::new(),
             raised: Ledger::default(),
-            reserved: BTreeMap::new(),
-            doubted: BTreeMap::new(),
             unverified: BTreeMap::new(),
             votes: 0,
             expired: 0,
@@ -126,7 +117,8 @@ impl Books {
     }
 
     fn check(&mut self, event: &Event) -> Result<(), Violation> {
-        let late = matches!(event, Event::AttemptSettled(settled) if settled.late);
+        let late = matches!(event, Event::AttemptSettled(settled) if settled.late)
+            || matches!(event, Event::ModelCallEnded(_));
         let reopens = matches!(event, Event::RunReopened(_));
         if self.over && !reopens && !late {
             return Err(self.broken("nothing follows the end of a run", event.name()));
@@ -134,6 +126,13 @@ impl Books {
         match event {
             Event::AttemptStarted(started) => self.attempt_started(started)?,
             Event::AttemptSettled(settled) => self.attempt_settled(settled)?,
+            Event::ModelCallStarted(begun) => self.call_begins(begun)?,
+            Event::ModelCallEnded(ended) => {
+                let known = self.uses.call_ends(ended);
+                holds(known, "a call is over once, after it began", || {
+                    format!("{}: {}", self.id, ended.call)
+                })?;
+            }
             Event::Routed(routed) => self.routed(&routed.course)?,
             Event::HandoffWritten(written) => {
                 let first = self.handoffs.insert(written.visit.clone());
@@ -290,8 +289,8 @@ impl Books {
         let below =
             |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max.saturating_add(more));
         let within = below(hops.saturating_sub(1), limits.agent_hops, more.agent_hops)
-            && below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms)
-            && self.leaves_room(started.reserved.unwrap_or_default());
+            && below(self.uses.wall_time_ms(), limits.wall_time_ms, more.wall_time_ms)
+            && self.uses.leaves_room(&limits, more, started.reserved.unwrap_or_default());
         holds(within, "nothing starts past a bound", || format!("{}: {attempt}", self.id))?;
         let step = self.replayed.step(&attempt.visit);
         let own = started.verifies.is_none();
@@ -299,32 +298,25 @@ impl Books {
         holds(started.reserved == budget, "a budget is reserved before a start", || {
             format!("{}: {attempt}: {:?}", self.id, started.reserved)
         })?;
-        self.reserved.extend(budget.map(|budget| (attempt.clone(), budget)));
+        self.uses.reserve(attempt, budget);
         Ok(())
     }
 
-    /// With what the live attempts may still use, one with this budget stays within the bounds of calls and cost.
-    fn leaves_room(&self, budget: Budget) -> bool {
-        let (limits, more) = (&self.replayed.flow().limits, &self.raised);
-        let mut taken = (self.llm_calls, self.cost);
-        for other in self.reserved.values() {
-            taken.0 = taken.0.saturating_add(other.llm_calls.unwrap_or(0));
-            taken.1 = taken.1.saturating_add(other.cost.unwrap_or_default());
-        }
-        let calls = limits.llm_calls.is_none_or(|max| {
-            let max = max.saturating_add(more.llm_calls);
-            budget.llm_calls.map_or(taken.0 < max, |wanted| taken.0.saturating_add(wanted) <= max)
-        });
-        let cost = limits.cost.is_none_or(|max| {
-            let max = max.saturating_add(more.cost);
-            budget.cost.map_or(taken.1 < max, |wanted| taken.1.saturating_add(wanted) <= max)
-        });
-        calls && cost
+    fn call_begins(&mut self, begun: &ModelCallStarted) -> Result<(), Violation> {
+        let shown = || format!("{}: {} of {:?}", self.id, begun.call, begun.attempt);
+        let live = begun.attempt.as_ref().filter(|attempt| self.live.contains(*attempt));
+        holds(live.is_some(), "only a live attempt calls a model", shown)?;
+        let limits = &self.replayed.flow().limits;
+        let within = live.is_some_and(|attempt| self.uses.may_call(limits, &self.raised, attempt));
+        holds(within, "no call begins past a bound", shown)?;
+        let first = self.uses.call_begins(begun);
+        holds(first, "a call begins once", || format!("{}: {}", self.id, begun.call))
     }
 
     fn attempt_settled(&mut self, settled: &AttemptSettled) -> Result<(), Violation> {
         let attempt = &settled.attempt;
-        self.charge(settled)?;
+        let fair = self.uses.settles(settled);
+        holds(fair, "an overrun is a failure", || settled.attempt.to_string())?;
         if settled.late {
             return Ok(());
         }
@@ -339,29 +331,6 @@ impl Books {
                 self.unverified.insert(attempt.visit.clone(), attempt.clone());
             }
         }
-        Ok(())
-    }
-
-    /// What an attempt used; one in doubt may have used all that it had.
-    fn charge(&mut self, settled: &AttemptSettled) -> Result<(), Violation> {
-        let budget = self.reserved.remove(&settled.attempt).unwrap_or_default();
-        let calls = settled.metrics.get("llm_calls").and_then(|calls| calls.as_u53()).unwrap_or(0);
-        let cost = settled.metrics.get("cost_usd").and_then(|cost| cost.as_str()).and_then(Cost::parse);
-        let mut used = (calls, settled.duration_ms, cost.unwrap_or_default());
-        if matches!(settled.outcome, Outcome::InDoubt { .. }) {
-            used = (budget.llm_calls.unwrap_or(0), settled.duration_ms, budget.cost.unwrap_or_default());
-            self.doubted.insert(settled.attempt.clone(), used);
-        } else if settled.late {
-            let (calls, time, cost) = self.doubted.remove(&settled.attempt).unwrap_or_default();
-            used = (used.0.saturating_sub(calls), used.1.saturating_sub(time), used.2.saturating_sub(cost));
-        } else {
-            let over = budget.llm_calls.is_some_and(|max| used.0 > max)
-                || budget.cost.is_some_and(|max| used.2 > max);
-            holds(!(over && settled.ok), "an overrun is a failure", || settled.attempt.to_string())?;
-        }
-        self.llm_calls = self.llm_calls.saturating_add(used.0);
-        self.wall_time_ms = self.wall_time_ms.saturating_add(used.1);
-        self.cost = self.cost.saturating_add(used.2);
         Ok(())
     }
 
@@ -382,7 +351,8 @@ impl Books {
         let ledger = self.replayed.ledger();
         let hops = u64::try_from(self.started.len()).unwrap_or(u64::MAX);
         let kept = (ledger.agent_hops, ledger.iterations, ledger.llm_calls, ledger.wall_time_ms, ledger.cost);
-        let expected = (hops, self.iterations, self.llm_calls, self.wall_time_ms, self.cost);
+        let uses = &self.uses;
+        let expected = (hops, self.iterations, uses.calls(), uses.wall_time_ms(), uses.cost());
         let same = kept == expected;
         holds(same, "budgets survive", || format!("{}: {kept:?}, not {expected:?}", self.id))
     }
@@ -400,6 +370,8 @@ impl Books {
             Errand::Begin => self.replayed.started().is_some(),
             Errand::Adopt => true,
             Errand::Answer(interrupt, by) => self.answered.contains(&(interrupt.clone(), by.clone())),
+            Errand::ModelCall(call) => self.uses.has_begun(call),
+            Errand::ModelCalled(call) => !self.uses.is_under_way(call),
             Errand::Changed(interrupt) => !self.asked.contains_key(interrupt),
             Errand::Cancel => self.cancelled,
             Errand::Reopen => self.reopened > 0,
@@ -423,6 +395,8 @@ fn told(event: &Event) -> String {
         }
         Event::InterruptRaised(raised) => format!("{name} {} {:?}", raised.visit, raised.about),
         Event::InterruptAnswered(answered) => format!("{name} {:?}", answered.choice),
+        Event::ModelCallStarted(begun) => format!("{name} {:?}", begun.attempt),
+        Event::ModelCallEnded(ended) => format!("{name} {:?} {:?}", ended.attempt, ended.outcome),
         Event::RunReopened(reopened) => format!("{name} {}", reopened.step),
         Event::RunForked(forked) => format!("{name} {} {}", forked.from, forked.step),
         Event::RunEnded(ended) => format!("{name} {:?} {}", ended.status, ended.terminal_reason),

@@ -38,6 +38,8 @@ pub(crate) fn errand(ask: &Ask) -> Errand {
     match ask {
         Ask::Answer(answer) => Errand::Answer(answer.interrupt.clone(), answer.by.actor.clone()),
         Ask::Changed { interrupt, .. } => Errand::Changed(interrupt.clone()),
+        Ask::ModelCall(asked) => Errand::ModelCall(asked.call.clone()),
+        Ask::ModelCalled(told) => Errand::ModelCalled(told.call.clone()),
         Ask::Raise { .. } | Ask::Cancel { .. } => Errand::Cancel,
         Ask::Reopen { .. } => Errand::Reopen,
     }

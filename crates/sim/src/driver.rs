@@ -1,8 +1,9 @@
 //! One world from its beginning until nothing can happen any more.
 //!
 //! Owns the choice of what happens next, and what the engine's doings do to the world. Crashes, take-overs and other mishaps
-//! are in `mishap`; what may be expected of everyone is in `checks`.
+//! are in `mishap`; what may be expected of everyone is in `checks`; calls of models in `called`.
 
+mod called;
 mod checks;
 mod mishap;
 
@@ -12,6 +13,7 @@ use crate::{
     dice::Dice,
     faults::Faults,
     instance::{Effect, Ensured, Errand, Instance, Key},
+    models::Models,
     plan::Plan,
     questions::Who,
     store::{Fate, SimStore},
@@ -23,7 +25,7 @@ use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlem
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal};
 use envoi_kernel::{
     Event, Refusal, Run, Status,
-    ids::{InterruptId, RunId},
+    ids::{CallId, InterruptId, RunId},
     input::AttemptResult,
 };
 use std::{
@@ -53,6 +55,8 @@ pub(crate) struct Driver<'p> {
     /// One that was stopped and does not know that it has been replaced.
     asleep: Option<Instance>,
     calls: Vec<Call>,
+    /// Calls of models that commands make through the engine.
+    models: Models,
     refusals: Refusals,
     /// Answers that somebody was told are taken.
     taken: BTreeSet<(InterruptId, String)>,
@@ -77,6 +81,7 @@ pub(crate) struct Tally {
     pub(crate) given_up: u64,
     pub(crate) items: u64,
     pub(crate) inner: u64,
+    pub(crate) model_calls: u64,
 }
 
 /// How a world ended.
@@ -93,6 +98,7 @@ pub(crate) struct RunEnd {
     pub(crate) timed: bool,
     pub(crate) cancelled: bool,
     pub(crate) parallel: bool,
+    pub(crate) calls_models: bool,
 }
 
 /// Something that can happen now.
@@ -111,6 +117,10 @@ enum Happening {
     Call(RunId),
     /// A call goes one step on.
     Proceed(usize),
+    /// A command asks for a model.
+    AskModel(Key),
+    /// A model has answered, or cannot be reached.
+    ModelAnswers(CallId),
     /// Time passes until something is due.
     Pass(Timestamp),
     /// An engine that was to stop, and has nothing left to do, stops.
@@ -130,6 +140,7 @@ impl<'p> Driver<'p> {
             engine: None,
             asleep: None,
             calls: Vec::new(),
+            models: Models::default(),
             refusals: Refusals::new(),
             taken: BTreeSet::new(),
             mishaps: 0,
@@ -202,6 +213,7 @@ impl<'p> Driver<'p> {
             }
             return possible;
         }
+        possible.extend(self.model_calls(instance));
         possible.extend(self.plan.runs.iter().filter_map(|run| self.needed(instance, &run.id)));
         let waits = |(_, call): &(usize, &Call)| call.awaits.is_none();
         possible
@@ -247,6 +259,8 @@ impl<'p> Driver<'p> {
             Happening::Begin(run) => self.begin(&run),
             Happening::Call(run) => self.call(&run),
             Happening::Proceed(place) => self.proceed(place),
+            Happening::AskModel(key) => self.ask_model(key),
+            Happening::ModelAnswers(call) => self.model_answers(&call),
             Happening::Pass(due) => {
                 self.now.set(due);
                 self.outside.pass(due);
@@ -256,6 +270,7 @@ impl<'p> Driver<'p> {
                 self.note("the engine has ended");
                 self.engine = None;
                 self.calls.clear();
+                self.models.forget();
                 Ok(())
             }
         }
@@ -441,6 +456,7 @@ impl<'p> Driver<'p> {
                 *refused = refused.saturating_add(1);
             }
             self.note(format!("{}: {:?} is answered: {:?}", answer.run, answer.errand, answer.result));
+            self.models.heard(&answer.errand, answer.result.is_ok());
             let ours = |call: &Call| call.run == answer.run && call.awaits.as_ref() == Some(&answer.errand);
             if let Some(place) = self.calls.iter().position(ours) {
                 self.calls.get_mut(place).into_iter().for_each(|call| call.awaits = None);
@@ -536,6 +552,8 @@ fn asked(ask: &Ask) -> String {
     match ask {
         Ask::Answer(answer) => answer.choice.word().to_owned(),
         Ask::Changed { .. } => "to look again".to_owned(),
+        Ask::ModelCall(asked) => format!("for {}", asked.call),
+        Ask::ModelCalled(told) => format!("to charge {} ({:?})", told.call, told.outcome),
         Ask::Raise { .. } => "for more".to_owned(),
         Ask::Cancel { .. } => "to cancel".to_owned(),
         Ask::Reopen { .. } => "to reopen".to_owned(),

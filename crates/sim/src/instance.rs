@@ -9,7 +9,7 @@ use envoi_engine::{Clock, Engine, EngineError, Job, Log, Observer, Reply, Runner
 use envoi_journal::{Commit, CommitError, Receipt};
 use envoi_kernel::{
     Record, Run,
-    ids::{AttemptId, InterruptId, RunId},
+    ids::{AttemptId, CallId, InterruptId, RunId},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -37,6 +37,8 @@ pub(crate) enum Errand {
     /// Of a question, by somebody.
     Answer(InterruptId, String),
     Changed(InterruptId),
+    ModelCall(CallId),
+    ModelCalled(CallId),
     Cancel,
     Reopen,
 }

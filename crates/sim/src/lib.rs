@@ -12,9 +12,11 @@ mod driver;
 mod faults;
 mod flows;
 mod instance;
+mod models;
 mod plan;
 mod questions;
 pub mod store;
+mod uses;
 mod violation;
 mod work;
 mod world;
@@ -59,6 +61,8 @@ pub struct Report {
     pub items: u64,
     /// Flows that were entered as a part of a run.
     pub inner: u64,
+    /// Calls of models that were counted.
+    pub model_calls: u64,
 }
 
 /// A broken promise, and how to see it again.
@@ -121,6 +125,7 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.given_up = report.given_up.saturating_add(end.tally.given_up);
     report.items = report.items.saturating_add(end.tally.items);
     report.inner = report.inner.saturating_add(end.tally.inner);
+    report.model_calls = report.model_calls.saturating_add(end.tally.model_calls);
     Ok(end)
 }
 
@@ -135,6 +140,9 @@ fn same_end(calm: &End, end: &End) -> Result<(), Violation> {
             || expected.timed
             || run.cancelled
             || expected.cancelled
+            // A call that breaks off with an engine costs nothing.
+            || run.calls_models
+            || expected.calls_models
         {
             continue;
         }

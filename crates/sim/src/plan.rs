@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub(crate) cancel_after: Option<u64>,
     /// How often somebody reopens it when it did not succeed.
     pub(crate) reopenings: usize,
+    /// Whether its commands call models through the engine.
+    pub(crate) calls_models: bool,
 }
 
 impl Plan {
@@ -64,6 +66,9 @@ impl Plan {
         match raised.about {
             About::InDoubt => {
                 *dice.pick(&[Choice::Rerun, Choice::Rerun, Choice::Fail]).unwrap_or(&Choice::Fail)
+            }
+            About::Agent => {
+                *dice.pick(&[Choice::Respond, Choice::Respond, Choice::Deny]).unwrap_or(&Choice::Deny)
             }
             About::Limit => *dice.pick(&[Choice::Raise, Choice::Stop]).unwrap_or(&Choice::Stop),
             About::Ask => {
@@ -101,6 +106,7 @@ fn planned(dice: &mut Dice, number: u64) -> Option<Planned> {
         answered: !dice.permille(150),
         cancel_after: dice.permille(120).then(|| dice.between(1, 20)),
         reopenings: usize::from(dice.permille(400)),
+        calls_models: dice.permille(300),
     })
 }
 
@@ -126,6 +132,7 @@ impl Planned {
             language: self.pinned.language,
             by: person(),
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         }
     }

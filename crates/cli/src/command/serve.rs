@@ -14,12 +14,12 @@ use crate::{
 };
 use envoi_engine::{
     Desk, Host,
-    protocol::{Request, Response, ResumeRequest},
+    protocol::{Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    Limits, ServeError, Server, Settings, Tls,
+    A2a, Limits, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -45,6 +45,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(400);
 /// What the engine gets to commit what it has begun.
 const LAST_COMMITS: Duration = Duration::from_millis(300);
+/// What the collector of spans gets to take the last ones.
+const LAST_SPANS: Duration = Duration::from_millis(200);
 
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
@@ -58,7 +60,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
             .hint("name another with --listen; is another server there?")
     })?;
     let (lease, other) = lease(&store, args.take_over)?;
-    let host = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
+    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
@@ -69,7 +71,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
-    leave(host)
+    let left = leave(host);
+    telemetry.end(LAST_SPANS);
+    left
 }
 
 /// The certificate and its key, if the configuration names any.
@@ -83,16 +87,26 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
 }
 
 fn settings(store: &Store, configured: config::Server, tls: Option<Tls>) -> Settings {
-    let config::Server { hosts, origins, limits, .. } = configured;
+    let config::Server { hosts, origins, limits, a2a, .. } = configured;
     Settings {
         hosts,
         origins,
         limits: bounds(&limits),
+        a2a: over_a2a(a2a),
         tls,
         workspace: workspace(store),
         caller: home::caller,
         log: live::say,
     }
+}
+
+fn over_a2a(configured: config::A2a) -> A2a {
+    let workspace = match configured.workspace {
+        config::Workspace::Alone => WorkspaceUse::Alone,
+        config::Workspace::Shared => WorkspaceUse::Shared,
+        config::Workspace::Copy => WorkspaceUse::Copy,
+    };
+    A2a { default_flow: configured.default_flow, workspace }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

@@ -4,16 +4,17 @@ use crate::{
     diff,
     failure::Failure,
     home::Home,
-    narrate::{flow_of, goals, items, plain, stopping},
+    narrate::{flow_of, goals, items, model_call, plain, stopping},
     output,
     place::Place,
     select,
 };
 use envoi_contract::json::Value;
+use envoi_journal::Reader;
 use envoi_kernel::{
     Event, Record,
-    event::{Course, Done, InterruptAnswered, Routed, StepsGivenUp},
-    ids::{StepId, VisitId},
+    event::{CallOutcome, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
+    ids::{RunId, StepId, VisitId},
 };
 use serde_json::json;
 use std::fmt::Write as _;
@@ -21,11 +22,16 @@ use std::fmt::Write as _;
 pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
-    let records = reader.records(&id, 0, None).map_err(Failure::store)?;
+    print(&reader, &id, step, home.json)
+}
+
+/// Prints the decisions of a run.
+pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool) -> Result<u8, Failure> {
+    let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Place::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
-    let text = if home.json {
+    let text = if json {
         let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
     } else {
@@ -42,6 +48,9 @@ fn concerns(event: &Event, place: Option<&Place>) -> bool {
     match event {
         Event::Routed(routed) => place.has_visit(&routed.visit),
         Event::AttemptSettled(settled) => place.has_attempt(&settled.attempt),
+        Event::ModelCallEnded(ended) => {
+            ended.attempt.as_ref().is_some_and(|attempt| place.has_attempt(attempt))
+        }
         Event::TimerSet(timer) => place.has_visit(&timer.visit),
         Event::InterruptRaised(raised) => place.has_visit(&raised.visit),
         Event::FannedOut(fanned) => place.has_visit(&fanned.visit),
@@ -72,6 +81,10 @@ fn as_text(record: &Record, records: &[Record]) -> String {
             let error = settled.error.as_ref();
             let why = error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
             format!("{}  failed\n    {}\n", settled.attempt, why.replace('\n', "\n    "))
+        }
+        Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => {
+            let of = ended.attempt.as_ref().map_or_else(|| "the run".to_owned(), ToString::to_string);
+            format!("{of}  {} ({})\n", model_call(ended), ended.call)
         }
         Event::TimerSet(timer) => format!("{}  is tried again at {}\n", timer.visit, timer.due),
         Event::InterruptRaised(raised) => format!("{}  asked: {}\n", raised.visit, raised.question),
@@ -183,6 +196,10 @@ fn as_json(record: &Record, records: &[Record]) -> Option<serde_json::Value> {
             "event": "attempt_failed", "at": record.at.to_string(), "attempt": settled.attempt.to_string(),
             "code": settled.error.as_ref().map(|error| error.code.clone()),
             "message": settled.error.as_ref().map(|error| error.message.clone()),
+        }),
+        Event::ModelCallEnded(ended) if ended.outcome != CallOutcome::Ok => json!({
+            "event": "model_call_ended", "at": record.at.to_string(), "call": ended.call.as_str(),
+            "attempt": ended.attempt.as_ref().map(ToString::to_string), "outcome": ended.outcome.word(),
         }),
         Event::InterruptRaised(raised) => json!({
             "event": "asked", "at": record.at.to_string(), "visit": raised.visit.to_string(), "question": raised.question,

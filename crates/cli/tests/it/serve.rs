@@ -1,10 +1,11 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
-mod client;
+pub(crate) mod client;
 mod crowd;
 mod described;
 mod going_on;
+mod logged;
 mod registered;
 mod streams;
 mod tenants;

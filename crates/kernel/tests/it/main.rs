@@ -12,6 +12,7 @@
     reason = "a test stops at what it did not expect"
 )]
 
+mod agent_rules;
 mod driver;
 mod flows;
 mod raise;
@@ -21,10 +22,13 @@ mod rules;
 mod story;
 
 mod acceptance;
+mod agents;
 mod ask;
 mod bounds;
 mod branch;
 mod budget;
+mod call_rules;
+mod calls;
 mod cancel;
 mod conditions;
 mod denial;

@@ -8,10 +8,10 @@ use crate::{
 };
 use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
-    event::{About, Choice, Course, InterruptRaised},
+    event::{About, Choice, Command, Course, InterruptRaised},
     flow::Step,
     input::Answer,
-    ledger::{Cost, Ledger},
+    ledger::Ledger,
 };
 use proptest::{
     prelude::*,
@@ -76,8 +76,7 @@ proptest! {
 
     #[test]
     fn no_bound_is_passed_and_no_visit_is_repeated((flow, turns) in (flows(), turns())) {
-        let driver = live(&flow, &turns, |driver, _| check_accounts(&driver.run));
-        rules::check(&flow, &driver.records);
+        check_accounts(&live(&flow, &turns, |_, _| {}));
     }
 
     #[test]
@@ -97,8 +96,7 @@ proptest! {
 
     #[test]
     fn no_rule_of_a_graph_is_broken((flow, turns) in (graphs(), busy_turns())) {
-        let driver = live(&flow, &turns, |driver, _| check_accounts(&driver.run));
-        rules::check(&flow, &driver.records);
+        check_accounts(&live(&flow, &turns, |_, _| {}));
     }
 
     #[test]
@@ -124,21 +122,20 @@ proptest! {
     }
 }
 
-/// The steps' accounts sum up to the run's, and only what lives has anything set aside.
-fn check_accounts(run: &Run) {
+/// What was used and is set aside is what the records say; the steps' accounts sum up to it, but for what no step called.
+fn check_accounts(driver: &Driver) {
+    let (run, uses) = (&driver.run, rules::check(driver.run.flow(), &driver.records));
     let sum = |count: fn(&Ledger) -> u64| run.ledger_by_step().values().map(count).sum::<u64>();
-    let used = run.ledger();
+    let (used, (calls, cost)) = (run.ledger(), uses.beside());
+    uses.agree_with(used);
+    uses.agree_on_reserved(&run.reserved());
     assert_eq!(sum(|used| used.agent_hops), used.agent_hops);
     assert_eq!(sum(|used| used.iterations), used.iterations);
-    assert_eq!(sum(|used| used.llm_calls), used.llm_calls);
+    assert_eq!(sum(|used| used.llm_calls) + calls, used.llm_calls);
     assert_eq!(sum(|used| used.wall_time_ms), used.wall_time_ms);
-    let cost = run.ledger_by_step().values().fold(Cost::default(), |sum, used| sum.saturating_add(used.cost));
-    assert_eq!(cost, used.cost);
-    let wants = run.wants();
-    let live = wants.attempts.iter().chain(&wants.ending);
-    let budgets = live.filter_map(|attempt| run.attempt(attempt)?.reserved);
-    let calls: u64 = budgets.filter_map(|budget| budget.llm_calls).sum();
-    assert_eq!(run.reserved().llm_calls, calls);
+    let by_step = run.ledger_by_step().values().fold(cost, |sum, used| sum.saturating_add(used.cost));
+    assert_eq!(by_step, used.cost);
+    assert_eq!(run.envelope().llm_call_count, used.llm_calls);
 }
 
 /// Turns that one try may take: the attempt, its wait, and raises of every bound that it has used up.
@@ -151,13 +148,16 @@ const MOST_TURNS: u64 = 5_000;
 fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver {
     let mut driver = Driver::started(flow);
     let (mut left, mut answers) = (left.iter().cycle(), answers.iter().cycle());
-    for _ in 0..most {
+    // An agent may ask for ever, and doubt about it need not end either.
+    for turn in 0..most.saturating_mul(2) {
+        let quiet = turn > most;
         let wants = driver.run.wants();
         let asked = driver.run.interrupts().next().cloned();
         let input = if !wants.ready.is_empty() {
             Input::SlotFree(slot().unwrap())
         } else if let Some(attempt) = wants.ending.first().or(wants.attempts.last()) {
-            left.next().unwrap().settles(attempt, slot())
+            let left = left.next().unwrap();
+            if quiet { left.without_agent() } else { left.clone() }.settles(attempt, &driver, slot())
         } else if let Some((timer, due)) = wants.timers.first() {
             driver.now = driver.now.max(*due);
             Input::TimerDue { timer: timer.clone(), slot: slot() }
@@ -186,7 +186,7 @@ fn plain(raised: &InterruptRaised) -> Answer {
         About::InDoubt => Choice::Fail,
         About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
         About::Limit => Choice::Raise,
-        About::Ask => Choice::Deny,
+        About::Ask | About::Agent => Choice::Deny,
     };
     let raise = (choice == Choice::Raise).then(|| more(raised, 1_000));
     Answer { raise, ..Answer::new(raised.interrupt.clone(), choice, person("zed")) }
@@ -218,7 +218,7 @@ fn most_turns(flow: &Flow) -> u64 {
 fn the_random_inputs_reach_every_event_and_every_end() {
     let mut runner = TestRunner::new_with_rng(cases(1), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    for _ in 0..300 {
+    for _ in 0..500 {
         let (flow, turns) = (flows(), turns()).new_tree(&mut runner).unwrap().current();
         for record in live(&flow, &turns, |_, _| {}).records {
             *seen.entry(record.event.name().to_owned()).or_default() += 1;
@@ -226,6 +226,20 @@ fn the_random_inputs_reach_every_event_and_every_end() {
                 && started.verifies.is_some()
             {
                 *seen.entry("verifies".to_owned()).or_default() += 1;
+            }
+            if let Event::AttemptSettled(settled) = &record.event
+                && let Some(said) = &settled.agent
+            {
+                let word = serde_json::to_value(said).unwrap();
+                let word =
+                    word.as_str().map_or_else(|| "agent asks".to_owned(), |word| format!("agent {word}"));
+                *seen.entry(word).or_default() += 1;
+            }
+            if let Event::AttemptStarted(started) = &record.event
+                && let Command::A2a(call) = &started.command
+            {
+                let denied = if call.denied { "tells a denial" } else { "calls" };
+                *seen.entry(denied.to_owned()).or_default() += 1;
             }
             if let Event::AttemptSettled(settled) = &record.event
                 && let Some(error) = &settled.error
@@ -253,6 +267,8 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "cancel_requested",
         "run_reopened",
         "run_ended",
+        "model_call_started",
+        "model_call_ended",
         "completed",
         "max_iterations_exceeded",
         "max_loop_exceeded",
@@ -266,6 +282,11 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "verifies",
         "DID_NOT_HAPPEN",
         "BUDGET_OVERRUN",
+        "agent asks",
+        "agent over",
+        "agent unclear",
+        "calls",
+        "tells a denial",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }
@@ -275,7 +296,7 @@ fn the_random_inputs_reach_every_event_and_every_end() {
 fn the_random_graphs_reach_what_only_graphs_have() {
     let mut runner = TestRunner::new_with_rng(cases(1), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-    for _ in 0..150 {
+    for _ in 0..250 {
         let (flow, turns) = (graphs(), busy_turns()).new_tree(&mut runner).unwrap().current();
         let mut questions = 0;
         for record in live(&flow, &turns, |_, _| {}).records {

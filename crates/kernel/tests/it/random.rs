@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{Driver, attempt, person, result, slot},
-    flows::{With as _, ask, bounded, step, step_id},
+    flows::{With as _, agent, ask, bounded, step, step_id},
     story::CHOICES,
 };
 use envoi_contract::{
@@ -14,13 +14,13 @@ use envoi_contract::{
 };
 use envoi_kernel::{
     Flow, Input,
-    event::{Choice, FoundFile, InterruptRaised, Outcome},
+    event::{CallOutcome, Choice, FoundFile, InterruptRaised, Outcome},
     flow::{
         Budget, CommandPlan, Expression, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted, OnReached,
         Overdue, Step, StepKind, Template,
     },
-    ids::{AttemptId, InterruptId, TimerId},
-    input::{Answer, Slot},
+    ids::{AttemptId, CallId, InterruptId, TimerId},
+    input::{Answer, ModelCall, ModelCalled, Slot},
     ledger::{Cost, Ledger},
 };
 use proptest::{option, prelude::*, sample::select};
@@ -43,6 +43,7 @@ pub(crate) struct Plan {
     condition: Option<&'static str>,
     argument: &'static str,
     pub(crate) asks: Option<Asks>,
+    agent: bool,
     budget: (Option<u64>, Option<u64>),
 }
 
@@ -133,18 +134,10 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let branches = prop::collection::vec(0..STEPS, 1..3);
     let asks = option::weighted(0.3, asks());
     let budget = (option::weighted(0.2, 0_u64..4), option::weighted(0.2, 0_u64..4));
-    let acts = (asks, budget);
+    let acts = (asks, prop::bool::weighted(0.25), budget);
     (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, acts)
-        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, budget))| Plan {
-            routing,
-            branches,
-            next,
-            retry,
-            policy,
-            condition,
-            argument,
-            asks,
-            budget,
+        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, agent, budget))| {
+            Plan { routing, branches, next, retry, policy, condition, argument, asks, agent, budget }
         })
 }
 
@@ -183,7 +176,11 @@ pub(crate) fn build(place: usize, count: usize, plan: &Plan) -> Step {
     built.on_in_doubt = plan.policy.clone();
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
-    built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
+    built.kind = if plan.agent {
+        agent("any").with_message(plan.argument).kind
+    } else {
+        StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]))
+    };
     let (llm_calls, cost) = plan.budget;
     let cost = cost.and_then(|tenths| Cost::parse(&format!("0.{tenths}")));
     match &plan.asks {
@@ -223,22 +220,30 @@ pub(crate) struct Left {
     place: usize,
     llm_calls: u64,
     duration_ms: u64,
+    /// What an agent came to, if the attempt talks to one.
+    agent: u8,
 }
 
 pub(crate) fn left() -> impl Strategy<Value = Left> {
-    (0_u8..80, 0_u8..10, 0..STEPS, 0_u64..3, 0_u64..20).prop_map(
-        |(outcome, text, place, llm_calls, duration_ms)| Left {
+    (0_u8..80, 0_u8..10, 0..STEPS, 0_u64..3, 0_u64..20, 0_u8..12).prop_map(
+        |(outcome, text, place, llm_calls, duration_ms, agent)| Left {
             outcome,
             text,
             place,
             llm_calls,
             duration_ms,
+            agent,
         },
     )
 }
 
 impl Left {
-    pub(crate) fn settles(&self, id: &AttemptId, slot: Option<Slot>) -> Input {
+    /// The same, of an agent that neither asks nor fails.
+    pub(crate) fn without_agent(&self) -> Self {
+        Self { agent: u8::MAX, ..self.clone() }
+    }
+
+    pub(crate) fn settles(&self, id: &AttemptId, driver: &Driver, slot: Option<Slot>) -> Input {
         let outcome = match self.outcome {
             0 => Outcome::Signalled { signal: 9 },
             1 => Outcome::TimedOut,
@@ -251,10 +256,18 @@ impl Left {
         };
         let mut left = result(&id.to_string(), outcome, &self.words());
         left.duration_ms = self.duration_ms;
-        if self.llm_calls > 0 {
+        let agent = match self.agent {
+            0..=4 => r#","agent":{"said":"asks","question":"Which?"}"#,
+            5 | 6 => r#","agent":{"said":"over"}"#,
+            7 => r#","agent":{"said":"unclear"}"#,
+            _ => "",
+        };
+        let agent = if driver.talks(id) { agent } else { "" };
+        let ok = !agent.contains("over") && !agent.contains("unclear");
+        if self.llm_calls > 0 || !agent.is_empty() {
             let calls = self.llm_calls;
             let report = format!(
-                r#"{{"ok":true,"generatedAt":"t","skillName":"s","data":{{"n":{calls}}},"metrics":{{"llm_calls":{calls},"cost_usd":"0.{calls}"}}}}"#
+                r#"{{"ok":{ok},"generatedAt":"t","skillName":"s","data":{{"n":{calls}}},"metrics":{{"llm_calls":{calls},"cost_usd":"0.{calls}"}}{agent}}}"#
             );
             left.report = Some(report.into_bytes());
         }
@@ -280,6 +293,10 @@ pub(crate) enum Turn {
     Start,
     Slot,
     Settle(Which, Left),
+    /// A model is called by an attempt, or beside all.
+    Call(Option<Which>),
+    /// A call that is under way is over, and cost so many tenths; or one that is not.
+    Called(usize, Option<u64>),
     Doubt(Which),
     Answer(Said),
     Expire(bool, usize),
@@ -419,6 +436,8 @@ pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>>
         1 => Just(Turn::Start),
         slots => Just(Turn::Slot),
         50 => (which(), left()).prop_map(|(which, left)| Turn::Settle(which, left)),
+        7 => option::weighted(0.9, which()).prop_map(Turn::Call),
+        6 => (0..6_usize, option::weighted(0.9, 0_u64..9)).prop_map(|(place, tenths)| Turn::Called(place, tenths)),
         7 => which().prop_map(Turn::Doubt),
         24 => said().prop_map(Turn::Answer),
         4 => (prop::bool::weighted(0.7), 0..4_usize).prop_map(|(wait, place)| Turn::Expire(wait, place)),
@@ -430,7 +449,7 @@ pub(crate) fn turns_with(slots: u32) -> impl Strategy<Value = Vec<(Turn, bool)>>
         4 => Just(Turn::Reopen),
         1 => select(vec![-10_000_000_i64, -1, 1, 7, 86_400_000, i64::MAX / 4]).prop_map(Turn::Clock),
     ];
-    prop::collection::vec((turn, prop::bool::weighted(0.85)), 10..90)
+    prop::collection::vec((turn, prop::bool::weighted(0.85)), 10..100)
 }
 
 impl Turn {
@@ -440,7 +459,28 @@ impl Turn {
         Some(match self {
             Turn::Start => driver.start(slot),
             Turn::Slot => Input::SlotFree(crate::driver::slot()?),
-            Turn::Settle(which, left) => left.settles(&which.id(driver), slot),
+            Turn::Settle(which, left) => left.settles(&which.id(driver), driver, slot),
+            Turn::Call(which) => Input::ModelCall(Box::new(ModelCall {
+                call: CallId::new(format!("call_{}", driver.run.next_seq())).ok()?,
+                attempt: which.as_ref().map(|which| which.id(driver)),
+                model: "small".to_owned(),
+                provider: "lab".to_owned(),
+            })),
+            Turn::Called(place, tenths) => {
+                let open: Vec<CallId> = driver.run.calls().map(|(call, _)| call.clone()).collect();
+                let call = nth(&open, *place).cloned().or_else(|| CallId::new("call_none").ok())?;
+                let lost = ModelCalled::lost(call);
+                Input::ModelCalled(Box::new(match tenths {
+                    None => lost,
+                    Some(tenths) => ModelCalled {
+                        outcome: CallOutcome::Ok,
+                        tokens_in: Some(10),
+                        tokens_out: Some(2),
+                        cost: Cost::parse(&format!("0.{tenths}")),
+                        ..lost
+                    },
+                }))
+            }
             Turn::Doubt(which) => {
                 let ran = Value::Number(Number::parse("3")?);
                 let evidence = Value::Object([("ran_ms".to_owned(), ran)].into_iter().collect());

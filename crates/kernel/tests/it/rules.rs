@@ -1,8 +1,12 @@
 //! What no journal of any run may ever show, told from its records and its flow alone. What holds of graphs and of items is
 //! in [`crate::graph_rules`].
 
-use crate::graph_rules::{Graphs, Places};
-use envoi_contract::{json::Value, time::Timestamp};
+use crate::{
+    agent_rules::Agents,
+    call_rules::Uses,
+    graph_rules::{Graphs, Places},
+};
+use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Flow, Record,
     event::{
@@ -11,7 +15,7 @@ use envoi_kernel::{
     },
     flow::{AskPlan, Budget, InDoubtPolicy, Overdue, Step},
     ids::{AttemptId, InterruptId, Principal, StepId, VisitId},
-    ledger::{Cost, Ledger},
+    ledger::Ledger,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +23,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 struct Count {
     hops: u64,
-    llm_calls: u64,
-    wall_time_ms: u64,
-    cost: Cost,
+    uses: Uses,
     returns: u64,
     /// Which flow each scope is of, and what goes on in those that are graphs.
     places: Places,
     graphs: Graphs,
+    agents: Agents,
     /// Returns of each loop since it was entered, by its scope.
     rounds: BTreeMap<(String, StepId), u64>,
     attempts: BTreeSet<AttemptId>,
@@ -36,10 +39,6 @@ struct Count {
     visits: BTreeMap<(String, StepId), u32>,
     /// What people have added to the bounds.
     raised: Ledger,
-    /// Budgets of live attempts.
-    reserved: BTreeMap<AttemptId, (Option<u64>, Option<Cost>)>,
-    /// What attempts in doubt were charged with: time, calls, cost.
-    doubted: BTreeMap<AttemptId, (u64, u64, Cost)>,
     /// Visits whose last attempt is in doubt and has to be verified, or settled by a person, before it is run again.
     unsettled: BTreeMap<VisitId, AttemptId>,
     /// Live attempts that verify others.
@@ -58,8 +57,8 @@ struct Count {
     over: bool,
 }
 
-/// Panics at the first record that breaks a rule.
-pub(crate) fn check(flow: &Flow, records: &[Record]) {
+/// Panics at the first record that breaks a rule. What was used is what all of them together say.
+pub(crate) fn check(flow: &Flow, records: &[Record]) -> Uses {
     let mut count = Count::default();
     let mut last_at = records.first().map(|record| record.at).unwrap_or(Timestamp::from_millis(0));
     let mut told = Told(vec![shape(flow)]);
@@ -72,7 +71,9 @@ pub(crate) fn check(flow: &Flow, records: &[Record]) {
         count.take(flow, &record.event);
         count.asks(flow, record);
         count.graphs.take(flow, &count.places, &record.event);
+        count.agents.take(&record.event);
     }
+    count.uses
 }
 
 /// What has happened; shown where a rule is broken.
@@ -120,16 +121,21 @@ impl Count {
             Event::AttemptStarted(event) => {
                 let budget = event.reserved.unwrap_or_default();
                 self.verifies(flow, event);
-                self.reserves(flow, &event.attempt, budget.llm_calls, budget.cost);
+                self.reserves(flow, &event.attempt, budget);
                 self.starts(flow, &event.attempt);
             }
             Event::AttemptSettled(event) => {
                 assert!(self.attempts.contains(&event.attempt), "{} settled before it began", event.attempt);
                 let once = self.settled.insert((event.attempt.clone(), event.late));
                 assert!(once, "{} is recorded twice", event.attempt);
-                self.charge(event);
+                self.uses.settles(event);
                 self.settles_doubt(flow, event);
             }
+            Event::ModelCallStarted(event) => {
+                assert!(!self.over, "a run that is over calls");
+                self.uses.call_begins(flow, &self.raised, event);
+            }
+            Event::ModelCallEnded(event) => self.uses.call_ends(event),
             Event::Routed(event) => self.routed(flow, event),
             Event::HandoffWritten(event) => {
                 self.counts_on(&event.visit);
@@ -148,7 +154,7 @@ impl Count {
         let more = &self.raised;
         let below = |used: u64, max: Option<u64>, more: u64| max.is_none_or(|max| used < max + more);
         assert!(below(self.hops, limits.agent_hops, more.agent_hops), "hops");
-        assert!(below(self.wall_time_ms, limits.wall_time_ms, more.wall_time_ms), "time");
+        assert!(below(self.uses.wall_time_ms(), limits.wall_time_ms, more.wall_time_ms), "time");
         self.hops += 1;
         self.counts_on(&attempt.visit);
         assert!(!self.unanswered.contains(&attempt.visit), "{attempt} begins and nobody knows");
@@ -191,46 +197,11 @@ impl Count {
         }
     }
 
-    /// Together with what the live attempts may still use, a new one stays within every bound.
-    fn reserves(&mut self, flow: &Flow, attempt: &AttemptId, calls: Option<u64>, cost: Option<Cost>) {
+    fn reserves(&mut self, flow: &Flow, attempt: &AttemptId, reserved: Budget) {
         let step = self.step(flow, &attempt.visit);
         let budget = if self.verifying.contains_key(attempt) { Budget::default() } else { step.budget };
-        assert_eq!((calls, cost), (budget.llm_calls, budget.cost), "{attempt} has another budget");
-        let of_others: u64 = self.reserved.values().filter_map(|(calls, _)| *calls).sum();
-        if let Some(max) = flow.limits.llm_calls.map(|max| max + self.raised.llm_calls) {
-            let taken = self.llm_calls + of_others;
-            assert!(calls.map_or(taken < max, |wanted| taken + wanted <= max), "calls of {attempt}");
-        }
-        if let Some(max) = flow.limits.cost.map(|max| max.saturating_add(self.raised.cost)) {
-            let of_others = self.reserved.values().filter_map(|(_, cost)| *cost);
-            let taken = of_others.fold(self.cost, Cost::saturating_add);
-            let fits = cost.map_or(taken < max, |wanted| taken.saturating_add(wanted) <= max);
-            assert!(fits, "cost of {attempt}");
-        }
-        if calls.is_some() || cost.is_some() {
-            self.reserved.insert(attempt.clone(), (calls, cost));
-        }
-    }
-
-    fn charge(&mut self, event: &AttemptSettled) {
-        let (max_calls, max_cost) = self.reserved.remove(&event.attempt).unwrap_or_default();
-        let calls = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
-        let cost = event.metrics.get("cost_usd").and_then(Value::as_str).and_then(Cost::parse);
-        let mut used = (event.duration_ms, calls, cost.unwrap_or_default());
-        if matches!(event.outcome, Outcome::InDoubt { .. }) {
-            used = (event.duration_ms, max_calls.unwrap_or(0), max_cost.unwrap_or_default());
-            self.doubted.insert(event.attempt.clone(), used);
-        } else if event.late {
-            let (time, calls, cost) = self.doubted.remove(&event.attempt).unwrap_or_default();
-            used = (used.0.max(time) - time, used.1.max(calls) - calls, used.2.saturating_sub(cost));
-        } else {
-            let over = max_calls.is_some_and(|max| used.1 > max) || max_cost.is_some_and(|max| used.2 > max);
-            let told = event.error.as_ref().is_some_and(|error| error.code == "BUDGET_OVERRUN");
-            assert_eq!(over, told, "{}: {:?}", event.attempt, event.error);
-        }
-        self.wall_time_ms += used.0;
-        self.llm_calls += used.1;
-        self.cost = self.cost.saturating_add(used.2);
+        assert_eq!(reserved, budget, "{attempt} has another budget");
+        self.uses.begins(flow, &self.raised, attempt, budget);
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) {
@@ -431,6 +402,7 @@ impl Count {
         self.over = true;
         assert!(self.open.is_empty(), "it is over, and asks {:?}", self.open.keys());
         let top = self.diverted.get("").and_then(|diverted| diverted.last());
+        let top = self.agents.denied().filter(|_| event.terminal_reason == "policy_violation").or(top);
         if event.terminal_reason == "policy_violation" && !flow.graph && flow.flows.is_empty() {
             assert_eq!(event.stopped_by.as_ref(), top, "denied where nobody has denied");
         }

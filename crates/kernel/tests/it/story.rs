@@ -8,10 +8,10 @@ use crate::{
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Input, Run, Status,
-    event::{Choice, Course, FoundFile, Outcome, RunEnded},
-    ids::{InterruptId, TimerId},
-    input::Answer,
-    ledger::Ledger,
+    event::{CallOutcome, Choice, Command, Course, FoundFile, Outcome, RunEnded},
+    ids::{CallId, InterruptId, TimerId},
+    input::{Answer, ModelCall, ModelCalled},
+    ledger::{Cost, Ledger},
 };
 use std::sync::Arc;
 
@@ -105,6 +105,8 @@ fn input(driver: &mut Driver, words: &str) -> Option<Input> {
                 slot,
             }
         }
+        "call" => begin_call(rest),
+        "called" => end_call(rest),
         "cancel" => Input::Cancel { by: person("bob") },
         "reopen" => Input::Reopen { by: person("bob"), why: None, elsewhere: Default::default(), slot },
         verb if is_choice(verb.trim_end_matches(':')) => said(words, slot, question(driver)),
@@ -150,6 +152,9 @@ fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>)
         "exit" => exited(id, rest.parse().unwrap()),
         "says" => result(id, Outcome::Exited { code: 0 }, rest),
         "reports" => reported(id, rest),
+        "asks" => agent_said(id, true, &format!(r#""asks","question":"{rest}","evidence":{{"task":"t"}}"#)),
+        "over" => agent_said(id, false, r#""over""#),
+        "unclear" => agent_said(id, false, r#""unclear""#),
         "signal" => plain(Outcome::Signalled { signal: rest.parse().unwrap() }),
         "timeout" => plain(Outcome::TimedOut),
         "cancelled" => plain(Outcome::Cancelled),
@@ -160,6 +165,41 @@ fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>)
         Input::Settled { result, .. } => Input::Settled { result, slot },
         other => other,
     }
+}
+
+/// `NAME[ ATTEMPT]`: a model is called, by an attempt or beside all.
+fn begin_call(words: &str) -> Input {
+    let (name, by) = words.split_once(' ').map_or((words, None), |(name, by)| (name, Some(by)));
+    let (model, provider) = ("small".to_owned(), "lab".to_owned());
+    Input::ModelCall(Box::new(ModelCall { call: call(name), attempt: by.map(attempt), model, provider }))
+}
+
+/// `NAME lost`, `NAME failed`, or `NAME COST`, with 10 tokens in and 2 out.
+fn end_call(words: &str) -> Input {
+    let (name, how) = words.split_once(' ').unwrap();
+    let lost = ModelCalled::lost(call(name));
+    Input::ModelCalled(Box::new(match how {
+        "lost" => lost,
+        "failed" => ModelCalled { outcome: CallOutcome::Failed, duration_ms: 3, ..lost },
+        cost => ModelCalled {
+            outcome: CallOutcome::Ok,
+            tokens_in: Some(10),
+            tokens_out: Some(2),
+            cost: Some(Cost::parse(cost).unwrap()),
+            duration_ms: 3,
+            ..lost
+        },
+    }))
+}
+
+pub(crate) fn call(name: &str) -> CallId {
+    CallId::new(format!("call_{name}")).unwrap()
+}
+
+/// What the agent of an `a2a` step came to.
+pub(crate) fn agent_said(id: &str, ok: bool, said: &str) -> envoi_kernel::input::AttemptResult {
+    let error = if ok { "" } else { r#","error":{"code":"AGENT_FAILED","message":"no luck"}"# };
+    reported(id, &format!(r#""ok":{ok},"agent":{{"said":{said}}}{error}"#))
 }
 
 /// The open question, or one that is not.
@@ -215,11 +255,23 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AttemptStarted(event) if event.iteration > 0 => {
             format!("{} begins (round {})", event.attempt, event.iteration)
         }
-        Event::AttemptStarted(event) => format!("{} begins", event.attempt),
+        Event::AttemptStarted(event) => match &event.command {
+            Command::A2a(call) => {
+                let no = if call.denied { " no" } else { "" };
+                let again = if call.resend { " again" } else { "" };
+                format!("{} calls {}.{}{no}{again}", event.attempt, call.task, call.turn)
+            }
+            Command::Exec(_) | Command::Shell(_) => format!("{} begins", event.attempt),
+        },
         Event::AttemptSettled(event) => {
             let word = event.error.as_ref().map_or("ok", |error| error.code.as_str());
             format!("{} {}", event.attempt, if event.late { "late" } else { word })
         }
+        Event::ModelCallStarted(event) => {
+            let by = event.attempt.as_ref().map(|attempt| format!(" of {attempt}")).unwrap_or_default();
+            format!("{}{by}", event.call)
+        }
+        Event::ModelCallEnded(event) => format!("{} {}", event.call, event.outcome.word()),
         Event::Routed(event) => format!("{} {}", event.visit, course(&event.course)),
         Event::HandoffWritten(event) => format!("{} {}", event.visit, event.handoff.status.word()),
         Event::InterruptRaised(event) => format!("asks {:?} of {}", event.about, event.visit),

@@ -71,6 +71,7 @@ impl Driver<'_> {
         let idle = self.engine.as_ref().is_some_and(|instance| instance.engine.is_idle());
         holds(idle, "an engine with nothing to do is idle", String::new)?;
         holds(self.calls.is_empty(), "every call is answered", || format!("{} are not", self.calls.len()))?;
+        holds(self.models.is_quiet(), "every call of a model is answered", String::new)?;
         let mut end = End { tally: self.tally, runs: std::collections::BTreeMap::new() };
         end.tally.starts = self.outside.starts;
         for (id, books) in &self.books {
@@ -80,6 +81,7 @@ impl Driver<'_> {
             end.tally.given_up = end.tally.given_up.saturating_add(given_up);
             end.tally.items = end.tally.items.saturating_add(books.items);
             end.tally.inner = end.tally.inner.saturating_add(books.inner);
+            end.tally.model_calls = end.tally.model_calls.saturating_add(books.uses.calls_begun());
             end.tally.votes = end.tally.votes.saturating_add(books.votes);
             end.tally.expired = end.tally.expired.saturating_add(books.expired);
             end.tally.in_doubt = end.tally.in_doubt.saturating_add(books.in_doubt);
@@ -90,6 +92,7 @@ impl Driver<'_> {
                 timed: books.timed,
                 cancelled: books.cancelled,
                 parallel: self.plan.run(id).is_some_and(Planned::is_parallel),
+                calls_models: books.uses.calls_begun() > 0,
             };
             end.runs.insert(id.clone(), rest);
         }
@@ -98,6 +101,10 @@ impl Driver<'_> {
     }
 
     fn at_rest(&self, id: &RunId, books: &Books) -> Result<(), Violation> {
+        let over = matches!(books.replayed.status(), Status::Ended(_));
+        let (left, known) = (books.uses.under_way(), books.replayed.calls().count());
+        holds(left == known, "calls under way are known", || format!("{id}: {left}, not {known}"))?;
+        holds(over || left == 0, "no call stays open in a run that goes on", || format!("{id}: {left}"))?;
         let answered = self.plan.run(id).is_some_and(|planned| planned.answered);
         let rests = match books.replayed.status() {
             Status::Ended(_) => true,

@@ -95,6 +95,7 @@ impl Driver<'_> {
         let Some(instance) = self.engine.take() else { return };
         self.store.forget(instance.journal.epoch());
         self.calls.clear();
+        self.models.forget();
         self.note(format!("engine {} dies {when}", instance.journal.epoch()));
         if !self.dice.permille(self.permitted(self.faults.kill_supervisors)) {
             return;
@@ -155,6 +156,7 @@ impl Driver<'_> {
         self.note(format!("engine {} is stopped {when}", instance.journal.epoch()));
         self.tally.take_overs = self.tally.take_overs.saturating_add(1);
         self.calls.clear();
+        self.models.forget();
         self.asleep = Some(instance);
         self.come_up();
     }

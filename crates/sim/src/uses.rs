@@ -1,0 +1,135 @@
+//! What a run has used, told from its events alone: every sum is made anew from what each attempt told and what was metered.
+
+use envoi_kernel::{
+    event::{AttemptSettled, ModelCallEnded, ModelCallStarted, Outcome},
+    flow::{Budget, Limits},
+    ids::{AttemptId, CallId},
+    ledger::{Cost, Ledger},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Uses {
+    of: BTreeMap<AttemptId, Use>,
+    /// Budgets of live attempts that have one.
+    reserved: BTreeMap<AttemptId, Budget>,
+    /// Calls that are under way, and whose.
+    under_way: BTreeMap<CallId, AttemptId>,
+    /// Calls that have begun.
+    begun: BTreeSet<CallId>,
+}
+
+#[derive(Default)]
+struct Use {
+    /// Calls, time and cost, as the attempt's end told.
+    told: (u64, u64, Cost),
+    /// Calls and cost.
+    metered: (u64, Cost),
+}
+
+impl Uses {
+    pub(crate) fn calls(&self) -> u64 {
+        self.of.values().fold(0, |sum, used| sum.saturating_add(used.told.0.max(used.metered.0)))
+    }
+
+    pub(crate) fn wall_time_ms(&self) -> u64 {
+        self.of.values().fold(0, |sum, used| sum.saturating_add(used.told.1))
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        let each = self.of.values().map(|used| used.told.2.max(used.metered.1));
+        each.fold(Cost::default(), Cost::saturating_add)
+    }
+
+    pub(crate) fn is_under_way(&self, call: &CallId) -> bool {
+        self.under_way.contains_key(call)
+    }
+
+    pub(crate) fn has_begun(&self, call: &CallId) -> bool {
+        self.begun.contains(call)
+    }
+
+    pub(crate) fn calls_begun(&self) -> u64 {
+        u64::try_from(self.begun.len()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    pub(crate) fn reserve(&mut self, attempt: &AttemptId, budget: Option<Budget>) {
+        self.reserved.extend(budget.map(|budget| (attempt.clone(), budget)));
+    }
+
+    /// What has been used and what all but this attempt may still use: calls and cost.
+    fn taken(&self, but: Option<&AttemptId>) -> (u64, Cost) {
+        let mut taken = (self.calls(), self.cost());
+        for (attempt, budget) in self.reserved.iter().filter(|(attempt, _)| Some(*attempt) != but) {
+            let used = self.of.get(attempt).map(|used| used.metered).unwrap_or_default();
+            taken.0 = taken.0.saturating_add(budget.llm_calls.unwrap_or(0).saturating_sub(used.0));
+            taken.1 = taken.1.saturating_add(budget.cost.unwrap_or_default().saturating_sub(used.1));
+        }
+        taken
+    }
+
+    /// With what the live attempts may still use, one with this budget stays within the bounds of calls and cost.
+    pub(crate) fn leaves_room(&self, limits: &Limits, more: &Ledger, budget: Budget) -> bool {
+        let taken = self.taken(None);
+        let calls = limits.llm_calls.is_none_or(|max| {
+            let max = max.saturating_add(more.llm_calls);
+            budget.llm_calls.map_or(taken.0 < max, |wanted| taken.0.saturating_add(wanted) <= max)
+        });
+        let cost = limits.cost.is_none_or(|max| {
+            let max = max.saturating_add(more.cost);
+            budget.cost.map_or(taken.1 < max, |wanted| taken.1.saturating_add(wanted) <= max)
+        });
+        calls && cost
+    }
+
+    /// Whether a call may begin: within the bounds, and the budget of its attempt.
+    pub(crate) fn may_call(&self, limits: &Limits, more: &Ledger, attempt: &AttemptId) -> bool {
+        let (calls, cost) = self.taken(Some(attempt));
+        let budget = self.reserved.get(attempt).copied().unwrap_or_default();
+        let own = self.of.get(attempt).map(|used| used.metered).unwrap_or_default();
+        limits.llm_calls.is_none_or(|max| calls < max.saturating_add(more.llm_calls))
+            && limits.cost.is_none_or(|max| cost < max.saturating_add(more.cost))
+            && budget.llm_calls.is_none_or(|max| own.0 < max)
+            && budget.cost.is_none_or(|max| own.1 < max)
+    }
+
+    /// A call begins. False if it had begun before, or is of no attempt.
+    pub(crate) fn call_begins(&mut self, event: &ModelCallStarted) -> bool {
+        let Some(attempt) = &event.attempt else { return false };
+        let metered = &mut self.of.entry(attempt.clone()).or_default().metered;
+        metered.0 = metered.0.saturating_add(1);
+        self.under_way.insert(event.call.clone(), attempt.clone());
+        self.begun.insert(event.call.clone())
+    }
+
+    /// A call is over. False if it was not under way.
+    pub(crate) fn call_ends(&mut self, event: &ModelCallEnded) -> bool {
+        let Some(attempt) = self.under_way.remove(&event.call) else { return false };
+        let known = event.attempt.as_ref() == Some(&attempt);
+        let metered = &mut self.of.entry(attempt).or_default().metered;
+        metered.1 = metered.1.saturating_add(event.cost.unwrap_or_default());
+        known
+    }
+
+    /// An attempt is over; one in doubt may have used all that it had. False if it is called a success and used more than that.
+    pub(crate) fn settles(&mut self, settled: &AttemptSettled) -> bool {
+        let budget = self.reserved.remove(&settled.attempt).unwrap_or_default();
+        let used = self.of.entry(settled.attempt.clone()).or_default();
+        let calls = settled.metrics.get("llm_calls").and_then(|calls| calls.as_u53()).unwrap_or(0);
+        let cost = settled.metrics.get("cost_usd").and_then(|cost| cost.as_str()).and_then(Cost::parse);
+        let mut told = (calls, cost.unwrap_or_default());
+        if matches!(settled.outcome, Outcome::InDoubt { .. }) {
+            told = (budget.llm_calls.unwrap_or(0), budget.cost.unwrap_or_default());
+        }
+        let seen = (told.0.max(used.metered.0), told.1.max(used.metered.1));
+        used.told = (told.0.max(used.told.0), settled.duration_ms.max(used.told.1), told.1.max(used.told.2));
+        let over =
+            budget.llm_calls.is_some_and(|max| seen.0 > max) || budget.cost.is_some_and(|max| seen.1 > max);
+        !over || !settled.ok || settled.late
+    }
+}
