@@ -94,15 +94,15 @@ class Server:
 def furnish(server):
     """Makes something of each kind; what stands for the parameters of paths, and for those of some operations alone."""
     server.ask("/v1/flows", FLOW, "application/yaml")
-    start = json.dumps({"flow": "publish", "workspace": "shared"})
+    start = json.dumps({"flow": "publish", "workspace": "copy"})
     run, ending, ended = (server.ask("/v1/runs", start)["run"] for _ in range(3))
-    asked = [waited(server, run), waited(server, ending), waited(server, ended)]
+    question, _, _ = (waited(server, of) for of in (run, ending, ended))
     server.ask(f"/v1/runs/{ended}/cancel", "")
     digest = server.ask("/v1/artifacts", "minutes", "text/plain")["digest"]
     there = {
         "flow": "publish",
         "run": run,
-        "question": asked[0],
+        "question": question,
         "digest": digest,
         "handoff": "draft.1",
         "attempt": "draft.1.1",
