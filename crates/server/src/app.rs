@@ -1,7 +1,8 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
 use crate::{
-    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes,
+    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, tls::Tls,
+    verified::Verified, wakes::Wakes,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::{
@@ -52,15 +53,6 @@ pub struct A2a {
     pub push: Reach,
 }
 
-/// Files of a certificate, in PEM.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The chain, the server's own certificate first.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
-}
-
 /// Bounds on what clients may use.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -106,6 +98,7 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    pub(crate) verified: Verified,
     /// When the server came up.
     pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
@@ -136,6 +129,7 @@ impl App {
             streams,
             starts,
             metrics: Metrics::default(),
+            verified: Verified::default(),
             since: envoi_engine::now(),
             stopping,
             readers: Mutex::default(),

@@ -60,13 +60,17 @@ mod tls;
 #[cfg(feature = "serve")]
 pub mod token;
 #[cfg(feature = "serve")]
+mod verified;
+#[cfg(feature = "serve")]
 mod view;
 #[cfg(feature = "serve")]
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{A2a, Limits, Settings, Tls};
+pub use app::{A2a, Limits, Settings};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};
+#[cfg(feature = "serve")]
+pub use tls::Tls;

@@ -78,12 +78,20 @@ fn parameter(param: &Param) -> Value {
         Place::Query => "query",
         Place::Header => "header",
     };
+    let mut schema = Map::from_iter([("type".to_owned(), json!(param.kind))]);
+    if !param.words.is_empty() {
+        schema.insert("enum".to_owned(), json!(param.words));
+    }
+    if let Some((least, most)) = param.range {
+        schema.insert("minimum".to_owned(), json!(least));
+        schema.insert("maximum".to_owned(), json!(most));
+    }
     json!({
         "name": param.name,
         "in": place,
         "required": param.place == Place::Path,
         "description": param.about,
-        "schema": {"type": param.kind},
+        "schema": schema,
     })
 }
 
@@ -106,13 +114,16 @@ fn responses(operation: &Operation) -> Value {
 
 fn media(content: Content) -> Option<Value> {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    // As its readers see it, not the text of it.
+    let flow = json!({"type": "object", "description": "A flow file: urn:envoi:flow:v1"});
     Some(match content {
         Content::None => return None,
         Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
         Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
+        Content::Yaml => json!({"application/yaml": {"schema": flow}}),
         Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
         Content::Flow(name) => json!({
-            "application/yaml": {"schema": {"type": "string"}},
+            "application/yaml": {"schema": flow},
             "application/json": {"schema": reference(name)},
         }),
         Content::Bytes => json!({"application/octet-stream": {}}),

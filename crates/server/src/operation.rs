@@ -35,6 +35,10 @@ pub struct Param {
     pub kind: &'static str,
     /// What it is.
     pub about: &'static str,
+    /// The words that it may be; any, if there are none.
+    pub words: &'static [&'static str],
+    /// The least and the most that it may be, if it is a number.
+    pub range: Option<(u64, u64)>,
 }
 
 /// What a request or a response carries.
@@ -46,6 +50,8 @@ pub enum Content {
     Json(&'static str),
     /// Text of this media type.
     Text(&'static str),
+    /// The text of a flow.
+    Yaml,
     /// A flow: its text, or JSON of this schema with the flows that it names.
     Flow(&'static str),
     /// Bytes as they are.
@@ -92,20 +98,37 @@ const READ: &[Scope] = &[Scope::Read];
 const RUN: &[Scope] = &[Scope::Run];
 
 const fn path(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Path, kind: "string", about }
+    Param { name, place: Place::Path, kind: "string", about, words: &[], range: None }
 }
 
 const fn query(name: &'static str, kind: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Query, kind, about }
+    Param { name, place: Place::Query, kind, about, words: &[], range: None }
 }
 
 const fn header(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Header, kind: "string", about }
+    Param { name, place: Place::Header, kind: "string", about, words: &[], range: None }
 }
 
 const RUN_ID: Param = path("run", "The id of a run");
 const QUESTION_ID: Param = path("question", "The id of a question");
-const LIMIT: Param = query("limit", "integer", "At most so many, from 1 to 200; 50 unless said");
+/// The most rows of a page.
+pub(crate) const MAX_PAGE: u32 = 200;
+
+/// The largest number that every reader of JSON holds exactly.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+const MAX_VISIT: u64 = u32::MAX as u64;
+
+/// Words of a run's status.
+pub(crate) const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
+
+const LIMIT: Param = Param {
+    range: Some((1, MAX_PAGE as u64)),
+    ..query("limit", "integer", "At most so many, from 1 to 200; 50 unless said")
+};
+const AFTER: Param = Param {
+    range: Some((0, MAX_NUMBER)),
+    ..query("after", "integer", "Only what stands after this event: the `next` of the page before")
+};
 const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
 const RANGE: Param = header("Range", "One range of bytes");
 const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
@@ -205,21 +228,14 @@ pub const ALL: &[Operation] = &[
             path("flow", "Its digest, or its id for the newest"),
             query("file", "string", "Which of its `files`; the flow's own unless said"),
         ],
-        &[
-            ok(Content::Text("application/yaml")),
-            problem(404, "The tenant has no such flow, or the flow no such file"),
-        ],
+        &[ok(Content::Yaml), problem(404, "The tenant has no such flow, or the flow no such file")],
     ),
     get(
         "listRuns",
         "/v1/runs",
         "Runs, newest first",
         &[
-            query(
-                "status",
-                "string",
-                "Only those that are `running`, `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`",
-            ),
+            Param { words: STATUSES, ..query("status", "string", "Only those in this status") },
             query("flow", "string", "Only those of the flow with this id"),
             LIMIT,
             CURSOR,
@@ -282,7 +298,7 @@ pub const ALL: &[Operation] = &[
         "listEvents",
         "/v1/runs/{run}/events",
         "What happened, in order",
-        &[RUN_ID, query("after", "integer", "Only events after this one"), LIMIT],
+        &[RUN_ID, AFTER, LIMIT],
         &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     get(
@@ -319,7 +335,10 @@ pub const ALL: &[Operation] = &[
                 "handoff",
                 "Its `handoff` in the list, such as `build.2.compile.1` or `0.check.1`; or a step, `build.2.compile`, for the newest",
             ),
-            query("visit", "integer", "Of a step: which; the newest unless said"),
+            Param {
+                range: Some((1, MAX_VISIT)),
+                ..query("visit", "integer", "Of a step: which; the newest unless said")
+            },
         ],
         &[
             ok(Content::Json("Handoff")),
@@ -330,9 +349,9 @@ pub const ALL: &[Operation] = &[
     get(
         "listLogs",
         "/v1/runs/{run}/logs",
-        "The attempts that were started, and how much they have written",
-        &[RUN_ID],
-        &[ok(Content::Json("Logs")), NO_RUN],
+        "The attempts that were started, in order, and how much they have written",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Logs")), BAD, NO_RUN],
     ),
     get(
         "getLog",
@@ -349,9 +368,9 @@ pub const ALL: &[Operation] = &[
     get(
         "explainRun",
         "/v1/runs/{run}/why",
-        "The events that decided which way the run went",
-        &[RUN_ID],
-        &[ok(Content::Json("Events")), NO_RUN],
+        "The events that decided which way the run went, in order",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     Operation {
         method: Method::Post,

@@ -51,6 +51,8 @@ const LAST_SPANS: Duration = Duration::from_millis(200);
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
     let configured = config::load(store.layout())?;
+    // Whoever is the engine stays it, and no token is shown, when this server cannot come up.
+    let tls = tls(&store, configured.server.tls.as_ref())?;
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let address = args.listen.or(configured.server.listen).unwrap_or(usual);
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -62,15 +64,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
-    let settings = settings(&store, configured.server);
-    let server =
-        Server::start(listener, settings, Arc::clone(&store), host.desk().clone()).map_err(|error| {
-            match error {
-                ServeError::Machine(error) => Failure::machine("the server", error),
-                ServeError::Tls(reason) => Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
-                    .hint("`server.tls` names a certificate and its key, both PEM files that can be read"),
-            }
-        })?;
+    let settings = settings(&store, configured.server, tls);
+    let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
+        .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
@@ -80,15 +76,24 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     left
 }
 
-fn settings(store: &Store, configured: config::Server) -> Settings {
-    let config::Server { hosts, origins, tls, limits, a2a, .. } = configured;
+/// The certificate and its key, if the configuration names any.
+fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, Failure> {
     let root = store.layout().root();
+    let load = |(certificate, key): &(String, String)| Tls::load(&root.join(certificate), &root.join(key));
+    files.map(load).transpose().map_err(|reason| {
+        Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
+            .hint("`server.tls` names a certificate and its key, both PEM files that can be read")
+    })
+}
+
+fn settings(store: &Store, configured: config::Server, tls: Option<Tls>) -> Settings {
+    let config::Server { hosts, origins, limits, a2a, .. } = configured;
     Settings {
         hosts,
         origins,
         limits: bounds(&limits),
         a2a: over_a2a(a2a),
-        tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
+        tls,
         workspace: workspace(store),
         caller: home::caller,
         log: live::say,

@@ -36,6 +36,8 @@ export interface Event {
 
 export interface Events {
   events: Event[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
 }
 
 export interface Flow {
@@ -114,12 +116,24 @@ export interface Health {
 
 export interface Log {
   attempt: string;
+  seq: number;
   stderr_bytes: number;
   stdout_bytes: number;
 }
 
 export interface Logs {
   logs: Log[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
+}
+
+export interface PinnedFlow {
+  digest: string;
+  language: number;
+  name: string;
+  /** Texts of the flows that it names, by their paths. */
+  parts: JsonObject;
+  text: string;
 }
 
 export interface PinnedFlow {
@@ -179,7 +193,7 @@ export interface Raise {
 
 export interface Resume {
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
-  why?: string | undefined;
+  why?: string | null | undefined;
 }
 
 export interface Run {

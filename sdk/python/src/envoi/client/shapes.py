@@ -16,6 +16,8 @@ class Event(TypedDict):
 
 class Events(TypedDict):
     events: List[Event]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
 
 
 class Flow(TypedDict):
@@ -78,12 +80,24 @@ class Health(TypedDict):
 
 class Log(TypedDict):
     attempt: str
+    seq: int
     stderr_bytes: int
     stdout_bytes: int
 
 
 class Logs(TypedDict):
     logs: List[Log]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
+
+
+class PinnedFlow(TypedDict):
+    digest: str
+    language: int
+    name: str
+    parts: Dict[str, Any]
+    """Texts of the flows that it names, by their paths."""
+    text: str
 
 
 class PinnedFlow(TypedDict):
