@@ -15,7 +15,7 @@ use crate::{
     narrate::Narrator,
 };
 use envoi_engine::{
-    Client, ClientError, Host, HostError, Settings,
+    Client, ClientError, Host, HostError, PerAttempt, Settings,
     protocol::{Request, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
@@ -272,7 +272,7 @@ fn be_the_engine(
     request: Request,
     told: Told<'_>,
 ) -> Result<u8, Failure> {
-    let host = start(room.store, lease, other, room.args.jobs)?;
+    let host = start(room.store, lease, other, room.args.jobs, PerAttempt::default())?;
     let run = run_of(&request).cloned();
     let outcome = converse(&host, room.store, request, told.narrator, told.talk);
     wait_for_others(room.store, run.as_ref(), told.narrator);
@@ -336,6 +336,7 @@ pub(crate) fn start(
     lease: Lease,
     other: Option<&Holder>,
     jobs: Option<usize>,
+    per_attempt: PerAttempt,
 ) -> Result<Host, Failure> {
     let settings = Settings {
         jobs: jobs.unwrap_or_else(home::default_jobs),
@@ -343,6 +344,7 @@ pub(crate) fn start(
         socket_dirs: home::socket_dirs(),
         reached: failpoint::reached,
         notices: config::notices(store.layout())?,
+        per_attempt,
     };
     match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

@@ -19,6 +19,7 @@ mod home;
 mod interrupts;
 mod keyboard;
 mod live;
+mod models;
 mod narrate;
 mod output;
 mod place;

@@ -152,7 +152,8 @@ fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
 
 const URL: &str = "an address such as `https://example.org/hook`";
 
-fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
+/// An address, as far as can be seen without asking anybody.
+pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = path::fixed(node, name, problems)?;
     if let Some(problem) = bad_url(node.span, text, name) {
         return refuse(problems, problem);
@@ -198,7 +199,7 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether nobody on the way to this address sees what is sent: it is encrypted, or does not leave the machine.
-fn keeps_secrets(url: &str) -> bool {
+pub(crate) fn keeps_secrets(url: &str) -> bool {
     let lower = url.to_ascii_lowercase();
     let Some(rest) = lower.strip_prefix("http://") else { return true };
     let (host, _) = host_and_port(authority(rest));

@@ -1,6 +1,13 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use crate::{
+    bridge::{Models, Seal, Upstream},
+    metrics::Metrics,
+    problem::Problem,
+    starts::Starts,
+    streams::Streams,
+    wakes::Wakes,
+};
 use envoi_contract::time::Timestamp;
 use envoi_engine::{Desk, protocol::CallerWire};
 use envoi_journal::{Layout, ReadError, Reader, Store};
@@ -25,6 +32,10 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
+    /// Models that may be called through the bridge.
+    pub models: Models,
+    /// What tokens of attempts are made by; `None`: there are none.
+    pub seal: Option<Seal>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
@@ -85,6 +96,7 @@ pub(crate) struct App {
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) upstream: Upstream,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -112,6 +124,7 @@ impl App {
             starts,
             metrics: Metrics::default(),
             stopping,
+            upstream: Upstream::default(),
             readers: Mutex::default(),
         }
     }

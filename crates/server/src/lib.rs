@@ -18,9 +18,13 @@ mod artifacts;
 #[cfg(feature = "serve")]
 mod attachments;
 #[cfg(feature = "serve")]
+mod bridge;
+#[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
 mod content;
+#[cfg(feature = "serve")]
+mod context;
 #[cfg(feature = "serve")]
 mod flows;
 #[cfg(feature = "serve")]
@@ -56,5 +60,7 @@ mod wakes;
 
 #[cfg(feature = "serve")]
 pub use app::{Limits, Settings, Tls};
+#[cfg(feature = "serve")]
+pub use bridge::{Models, Offer, Provider, Seal};
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};

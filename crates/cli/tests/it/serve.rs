@@ -1,8 +1,10 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
+mod bridge;
 mod client;
 mod described;
+mod lab;
 mod streams;
 mod tenants;
 
