@@ -191,6 +191,7 @@ impl Stage {
                 language: self.language,
                 by: Principal { tenant: "local".to_owned(), actor: "bench".to_owned() },
                 yes_to: Vec::new(),
+                trace: None,
                 slot: None,
             },
             pinned: PinnedFlow {

@@ -1,5 +1,6 @@
 //! The command line: every command, its arguments, and what `--help` says of them.
 
+use crate::log;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use envoi_kernel::ledger::Cost;
 use std::{net::SocketAddr, path::PathBuf};
@@ -19,6 +20,16 @@ pub(crate) struct Cli {
     /// The store [default: $ENVOI_HOME, else the nearest .envoi upward from here, else ./.envoi]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
+    /// Drive the engine that answers there, in place of one of this machine [default: $ENVOI_SERVER]; its token is
+    /// $ENVOI_TOKEN
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) server: Option<String>,
+    /// Read the server's token from a file [default: $ENVOI_TOKEN]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Trust the certificates in this file (PEM) for the server, and no others [default: those that the machine trusts]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) server_ca: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -208,6 +219,23 @@ pub(crate) struct ServeArgs {
     /// Become the engine even though another holds the store; that one can then neither commit nor start anything
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// Log what happens to stderr: error, warn, info, debug, trace or off, or TARGET=LEVEL, with commas between several
+    /// [default: $ENVOI_LOG, else off]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+    /// The form of the log's lines
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) log_format: log::Format,
+}
+
+impl Command {
+    /// What the command line says of the log.
+    pub(crate) fn log(&self) -> (Option<&str>, log::Format) {
+        match self {
+            Self::Serve(args) => (args.log.as_deref(), args.log_format),
+            _ => (None, log::Format::default()),
+        }
+    }
 }
 
 /// `envoi token`.
@@ -252,7 +280,7 @@ pub(crate) enum TokenScope {
 /// `envoi run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The flow file
+    /// The flow file; at a server also a flow that is registered there, by its id or digest
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) flow: PathBuf,
     /// An input: text for inputs of type string, JSON for others

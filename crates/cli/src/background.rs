@@ -75,7 +75,7 @@ fn hand_over(socket: &std::path::Path, request: &Request) -> Result<Option<RunId
         }
         // A run that rests with its first commit is heard of before it is said to be accepted.
         Response::Rest { .. } => {
-            outcome = Ok(engine_room::run_of(request).cloned());
+            outcome = Ok(request.run().cloned());
             false
         }
         Response::Noted { text } => {
@@ -126,9 +126,12 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     rustix::process::setsid().map(drop).unwrap_or_default();
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
-    let host = engine_room::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
+    let (host, telemetry) =
+        engine_room::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
     host.wait_until_asked(UNASKED);
-    match host.close() {
+    let stopped = host.close();
+    telemetry.end(engine_room::LAST_SPANS);
+    match stopped {
         None => Ok(0),
         Some(error) => Err(Failure::store(error)),
     }

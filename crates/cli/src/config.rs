@@ -7,7 +7,7 @@ use crate::{
 };
 use envoi_engine::Notices;
 use envoi_flow::config::{self, Config};
-pub(crate) use envoi_flow::server::{Limits, Server};
+pub(crate) use envoi_flow::server::{A2a, Limits, Server, Workspace};
 use envoi_journal::Layout;
 use rustix::fs::OFlags;
 use std::{

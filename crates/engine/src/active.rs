@@ -3,6 +3,7 @@
 use crate::{
     message::Reply,
     runner::{Caller, Job},
+    trace::Trace,
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
@@ -137,14 +138,16 @@ impl Active {
     pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId) -> Option<Job> {
         let started = Arc::clone(self.run.attempt(attempt)?);
         let wants_envelope = self.run.step(&attempt.visit).is_some_and(|step| step.envelope);
+        let begun = self.run.started()?;
         Some(Job {
             run: id.clone(),
             pinned: Arc::clone(self.run.flow()),
             flow: Arc::clone(self.run.flow_of(&attempt.visit)),
             started,
-            workspace: PathBuf::from(&self.run.started()?.workspace),
-            run_base: PathBuf::from(&self.run.started()?.run_base),
+            workspace: PathBuf::from(&begun.workspace),
+            run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
+            trace: Trace::of(begun).traceparent(attempt),
             envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
         })
     }

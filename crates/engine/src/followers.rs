@@ -1,6 +1,7 @@
 //! Who follows which run, and the files that show a run: both learn of a commit before anything it asks for is started.
 
 use crate::{
+    chronicle,
     processes::Point,
     protocol::{Response, Standing},
     runner::Observer,
@@ -190,6 +191,7 @@ impl Observer for Shower {
             files::project(&self.layout, &self.reader, &started.run, flow, record)
                 .map_err(|error| error.to_string())?;
         }
+        chronicle::tell(&started.run, records);
         self.followers.tell(&started.run, records);
         self.followers.rest(&started.run, &run.status());
         Ok(())

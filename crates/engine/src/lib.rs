@@ -5,6 +5,7 @@
 //! decision about a run is made here (crate `kernel`), and nothing is formatted for people (crate `cli`).
 
 mod active;
+mod chronicle;
 mod courier;
 mod desk;
 mod engine;
@@ -17,6 +18,7 @@ mod processes;
 mod runner;
 
 pub mod protocol;
+pub mod trace;
 
 pub use courier::Notices;
 pub use desk::{Desk, load_run};

@@ -36,6 +36,34 @@ pub enum Request {
     Ping,
 }
 
+impl Request {
+    /// What is asked, in a word.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "start",
+            Self::Fork(_) => "fork",
+            Self::Resume(_) => "resume",
+            Self::Answer(_) => "answer",
+            Self::Cancel { .. } => "cancel",
+            Self::Ping => "ping",
+        }
+    }
+
+    /// The run that it is about.
+    #[must_use]
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Start(start) => Some(&start.run),
+            Self::Fork(fork) => Some(&fork.run),
+            Self::Resume(resume) => Some(&resume.run),
+            Self::Answer(answer) => Some(&answer.run),
+            Self::Cancel { run, .. } => Some(run),
+            Self::Ping => None,
+        }
+    }
+}
+
 /// See [`Request::Start`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StartRequest {
@@ -55,6 +83,9 @@ pub struct StartRequest {
     /// Steps whose questions are approved as soon as they are put.
     #[serde(default)]
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` that whoever asks was given; one that is not well formed is ignored.
+    #[serde(default)]
+    pub trace: Option<String>,
     /// Who.
     pub by: Principal,
     /// What commands may see.

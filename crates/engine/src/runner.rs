@@ -1,5 +1,6 @@
 //! How the engine gets attempts done, as it sees it: one interface for real processes, benches and simulation.
 
+use crate::trace::Traceparent;
 use envoi_contract::digest::Digest;
 use envoi_contract::json::Value;
 use envoi_kernel::{
@@ -27,6 +28,8 @@ pub struct Job {
     pub run_base: PathBuf,
     /// Variables and secrets of whoever started or resumed the run.
     pub caller: Arc<Caller>,
+    /// What the command is told of the trace that it is part of.
+    pub trace: Traceparent,
     /// The pipeline envelope as JSON, for a step that asked for it.
     pub envelope: Option<String>,
 }

@@ -29,7 +29,7 @@ pub use weigh::{Dominant, Field};
 use bounds::hard;
 use envoi_kernel::{
     MAX_RERUNS,
-    flow::{Flow, InDoubtPolicy, Retry, Step, StepKind},
+    flow::{Flow, InDoubtPolicy, Retry, Step},
     ids::{FlowId, StepId},
     ledger::Cost,
 };
@@ -266,16 +266,13 @@ fn figures(flow: &Flow, whole: &Whole<'_>, lengths: &Lengths) -> Figures {
 
 /// Tries of one visit.
 fn tries(step: &Step) -> u128 {
-    match step.kind {
-        StepKind::Run(_) => u128::from(step.retry.attempts.max(1)),
-        StepKind::Ask(_) | StepKind::Flow(_) => 0,
-    }
+    if step.has_attempts() { u128::from(step.retry.attempts.max(1)) } else { 0 }
 }
 
 /// Attempts of one visit because of doubt, without anybody's doing. Where a command verifies, each try can be in doubt, and
 /// each attempt in doubt is followed by a verification; one that says that it happened may leave a failure to be tried again.
 fn doubt(step: &Step) -> Doubt {
-    let runs = matches!(step.kind, StepKind::Run(_));
+    let runs = step.has_attempts();
     match &step.on_in_doubt {
         InDoubtPolicy::Rerun if runs => Doubt { each_try: 0, besides: u128::from(MAX_RERUNS) },
         InDoubtPolicy::Verify(_) if runs => {
@@ -356,7 +353,7 @@ fn waits(whole: &Whole<'_>, figures: &Figures) -> Weights {
 /// The longest waits of one visit or item, which has one fewer than tries: each doubled, up to the longest.
 fn waits_of_a_visit(step: &Step) -> u128 {
     let Retry { attempts, backoff_min_ms, backoff_max_ms } = step.retry;
-    if !matches!(step.kind, StepKind::Run(_)) {
+    if !step.has_attempts() {
         return 0;
     }
     let waits = (1..attempts).map(|failures| {

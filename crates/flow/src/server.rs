@@ -11,9 +11,14 @@ use crate::{
     yaml::Node,
 };
 use core::net::SocketAddr;
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::is_key;
 
-pub(crate) const SERVER: Vocabulary =
-    Vocabulary { place: "`server`", keys: &["listen", "hosts", "origins", "tls", "limits"], later: &[] };
+pub(crate) const SERVER: Vocabulary = Vocabulary {
+    place: "`server`",
+    keys: &["listen", "hosts", "origins", "tls", "limits", "a2a"],
+    later: &[],
+};
 
 pub(crate) const TLS: Vocabulary = Vocabulary { place: "`tls`", keys: &["certificate", "key"], later: &[] };
 
@@ -22,6 +27,9 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
     keys: &["body", "artifact", "request", "streams", "starts", "connections", "keep_alive"],
     later: &[],
 };
+
+pub(crate) const A2A: Vocabulary =
+    Vocabulary { place: "`a2a`", keys: &["default_flow", "workspace"], later: &[] };
 
 /// Enough for any; more is a mistake in the unit.
 const MAX_BYTES: u64 = 1 << 40;
@@ -40,6 +48,29 @@ pub struct Server {
     pub tls: Option<(String, String)>,
     /// Bounds.
     pub limits: Limits,
+    /// What messages over A2A mean where they do not say it.
+    pub a2a: A2a,
+}
+
+/// See [`Server::a2a`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct A2a {
+    /// The flow that a message starts, by its id or digest; a tenant that has none of that name is told so.
+    pub default_flow: Option<String>,
+    /// How its run uses the workspace.
+    pub workspace: Workspace,
+}
+
+/// How a run uses its workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Workspace {
+    /// Alone: refused while another run has a live attempt in it.
+    #[default]
+    Alone,
+    /// Beside others.
+    Shared,
+    /// A copy of its own.
+    Copy,
 }
 
 /// Bounds on what clients may use.
@@ -69,7 +100,26 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Server {
         origins: fields.get("origins").map(|node| origins(node, problems)).unwrap_or_default(),
         tls: fields.get("tls").and_then(|node| tls(node, problems)),
         limits: fields.get("limits").map(|node| limits(node, problems)).unwrap_or_default(),
+        a2a: fields.get("a2a").map(|node| a2a(node, problems)).unwrap_or_default(),
     }
+}
+
+fn a2a(node: &Node, problems: &mut Problems) -> A2a {
+    const WORKSPACES: &[(&str, Workspace)] =
+        &[("alone", Workspace::Alone), ("shared", Workspace::Shared), ("copy", Workspace::Copy)];
+    let Some(fields) = Fields::of(node, &A2A, problems) else { return A2a::default() };
+    let default_flow = fields.get("default_flow").and_then(|node| flow(node, problems));
+    let workspace =
+        fields.get("workspace").and_then(|node| read::choice(node, "`workspace`", WORKSPACES, problems));
+    A2a { default_flow, workspace: workspace.unwrap_or_default() }
+}
+
+fn flow(node: &Node, problems: &mut Problems) -> Option<String> {
+    let name = read::text(node, "`default_flow`", problems)?;
+    if is_key(name) || Digest::parse(name).is_some() {
+        return Some(name.to_owned());
+    }
+    refuse(problems, read::mismatch(node, "`default_flow`", "the id or the digest of a flow"))
 }
 
 fn address(node: &Node, problems: &mut Problems) -> Option<SocketAddr> {
@@ -152,7 +202,7 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
-                    starts: 5, connections: 6, keep_alive: 7ms }\n";
+                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a: { default_flow: triage, workspace: copy }\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
         let limits = Limits {
@@ -170,6 +220,7 @@ mod tests {
             origins: vec!["https://app.example".to_owned()],
             tls: Some(("chain.pem".to_owned(), "key.pem".to_owned())),
             limits,
+            a2a: A2a { default_flow: Some("triage".to_owned()), workspace: Workspace::Copy },
         };
         assert_eq!(server, expected);
         assert_eq!(config::load("c.yaml", "server: {}\n").unwrap().server, Server::default());
@@ -185,6 +236,9 @@ mod tests {
             ("{ tls: { key: k } }", "`tls` without a `certificate`"),
             ("{ limits: { streams: 0 } }", "a whole number from 1"),
             ("{ limits: { request: 30 } }", "a duration such as"),
+            ("{ a2a: { default_flow: 'Not a flow' } }", "the id or the digest of a flow"),
+            ("{ a2a: { workspace: mine } }", "`alone`"),
+            ("{ a2a: { flow: f } }", "unknown key `flow`"),
         ] {
             let text = format!("server: {text}\n");
             let report = config::load("c.yaml", &text).unwrap_err().render(crate::Colour::Never);
@@ -200,7 +254,9 @@ mod tests {
         let schema = Value::parse_str(config::SCHEMA).unwrap();
         let server = schema.get("$defs").and_then(|defs| defs.get("server")).unwrap();
         let of = |name: &str| server.get("properties").and_then(|all| all.get(name)).unwrap();
-        for (vocabulary, described) in [(&SERVER, server), (&TLS, of("tls")), (&LIMITS, of("limits"))] {
+        for (vocabulary, described) in
+            [(&SERVER, server), (&TLS, of("tls")), (&LIMITS, of("limits")), (&A2A, of("a2a"))]
+        {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
             assert!(properties.keys().eq(vocabulary.keys.iter().copied()), "{}", vocabulary.place);
             assert!(properties.values().all(|property| property.get("description").is_some()));

@@ -366,8 +366,11 @@ mod tests {
         assert_eq!(read("shop/a.py"), b"two");
         assert_eq!(read("handoff/repair.json"), read("handoff/repair.2.json"));
         let step = crate::testing::step("repair");
-        assert_eq!(read("handoff/repair.1.json"), place.reader.handoff(&run("a"), &step, Some(1)).unwrap());
-        assert_eq!(read("handoff/repair.2.json"), place.reader.handoff(&run("a"), &step, None).unwrap());
+        assert_eq!(
+            read("handoff/repair.1.json"),
+            place.reader.handoff(&run("a"), "", &step, Some(1)).unwrap()
+        );
+        assert_eq!(read("handoff/repair.2.json"), place.reader.handoff(&run("a"), "", &step, None).unwrap());
         assert_eq!(fs::metadata(base.join("big")).unwrap().permissions().mode() & 0o777, 0o444);
     }
 

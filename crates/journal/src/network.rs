@@ -11,6 +11,7 @@ use envoi_kernel::{
     ids::{FlowId, RunId},
 };
 use rusqlite::{OptionalExtension as _, params};
+use std::collections::BTreeMap;
 
 /// A token, without the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +43,12 @@ pub struct RegisteredFlow {
     pub id: FlowId,
     /// Version of the flow language.
     pub language: u32,
+    /// What its file is called, without a folder.
+    pub file: String,
     /// All of it.
     pub text: String,
+    /// The texts of the flows that it names, directly or not, by their paths from its folder.
+    pub parts: BTreeMap<String, String>,
     /// When.
     pub registered_at: Timestamp,
     /// By whom.
@@ -167,19 +172,23 @@ impl Store {
     /// Whatever the database says.
     pub fn register_flow(&self, tenant: &str, flow: &RegisteredFlow) -> Result<bool, CommitError> {
         let digest = flow.digest.to_string();
+        let parts: serde_json::Value =
+            flow.parts.iter().map(|(path, text)| (path.clone(), text.as_str())).collect();
         self.with_conn(|conn| {
             let transaction = conn.unchecked_transaction()?;
             let known = transaction
                 .execute("DELETE FROM registered_flows WHERE tenant = ?1 AND digest = ?2", [tenant, &digest])?;
             transaction.execute(
-                "INSERT INTO registered_flows (tenant, digest, id, language, text, registered_at_ms, registered_by) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO registered_flows (tenant, digest, id, language, file, text, parts, registered_at_ms, registered_by) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     tenant,
                     digest,
                     flow.id.as_str(),
                     flow.language,
+                    flow.file,
                     flow.text,
+                    parts.to_string(),
                     flow.registered_at.as_millis(),
                     flow.registered_by
                 ],

@@ -158,15 +158,21 @@ impl Reader {
         self.rows(sql, [self.key(run)?], decode::handoff, "a hand-off")
     }
 
-    /// The bytes of a step's hand-off exactly as in its file: of this visit, or the newest.
+    /// The bytes of a step's hand-off within a scope, empty at the top, exactly as in its file: of this visit, or the newest.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is none.
-    pub fn handoff(&self, run: &RunId, step: &StepId, visit: Option<u32>) -> Result<Vec<u8>, ReadError> {
-        let sql = "SELECT seq FROM handoffs WHERE run = ?1 AND step = ?2 AND scope = '' AND visit = coalesce(?3, visit) \
+    pub fn handoff(
+        &self,
+        run: &RunId,
+        scope: &str,
+        step: &StepId,
+        visit: Option<u32>,
+    ) -> Result<Vec<u8>, ReadError> {
+        let sql = "SELECT seq FROM handoffs WHERE run = ?1 AND step = ?2 AND scope = ?4 AND visit = coalesce(?3, visit) \
                    ORDER BY visit DESC LIMIT 1";
         let key = self.key(run)?;
-        let seq = self.one(sql, params![key, step.as_str(), visit], |row| row.get(0))?;
+        let seq = self.one(sql, params![key, step.as_str(), visit, scope], |row| row.get(0))?;
         let seq: i64 = seq.ok_or_else(|| missing("hand-off of step", step))?;
         self.handoff_at(run, unsigned(seq))
     }

@@ -51,6 +51,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../migrations/0005_server.sql") },
     Migration { sql: include_str!("../migrations/0006_forks.sql") },
     Migration { sql: include_str!("../migrations/0007_a2a.sql") },
+    Migration { sql: include_str!("../migrations/0008_flow_files.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

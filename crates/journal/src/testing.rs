@@ -85,6 +85,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         run_base: "/w/.envoi/runs/run_a".to_owned(),
         by: ada(),
         yes_to: Vec::new(),
+        trace: None,
     }))
 }
 
@@ -132,6 +133,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         given_up: false,
         flow: None,
         workspace_digest: None,
+        agent: None,
     }))
 }
 

@@ -4,7 +4,7 @@
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
 
 use crate::{
-    ask,
+    agent, ask,
     bounds::{self, Room},
     conclude::{self, Conclusion},
     control::VisitState,
@@ -163,7 +163,7 @@ fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
 /// A command that sets nothing aside: whether it may start depends on nothing of its own.
 fn is_plain(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> bool {
     let budget = verify::budget_of_next(draft.control.open.get(visit), at.step);
-    matches!(at.step.kind, StepKind::Run(_)) && budget == Budget::default()
+    at.step.has_attempts() && budget == Budget::default()
 }
 
 enum Entry<'a> {
@@ -184,7 +184,7 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
         (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
         (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
         (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
-        (None, _, StepKind::Run(_)) => match doubt(draft, visit, step) {
+        (None, _, StepKind::Run(_) | StepKind::A2a(_)) => match doubt(draft, visit, step) {
             Some(doubt) => Entry::Doubt(doubt),
             None => Entry::Start,
         },
@@ -235,6 +235,11 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
     match bounds::room(limits, &draft.control, &budget) {
         Room::Enough => {}
         Room::NotYet => return Ok(false),
+        // Nobody is left to be told, and the answer was no.
+        Room::Never(_) if agent::is_denied(draft, visit) => {
+            agent::deny(draft, visit)?;
+            return Ok(true);
+        }
         Room::Never(reached) => {
             match limits.on_reached {
                 OnReached::Fail => exhausted(draft, visit, &reached)?,

@@ -59,7 +59,8 @@ impl Choice {
         match (about, self) {
             (About::Ask, Choice::Proceed) => Choice::Approve,
             (About::Ask, Choice::Stop) => Choice::Deny,
-            (About::Ask | About::InDoubt, other) => other,
+            (About::Agent, Choice::Stop) => Choice::Deny,
+            (About::Ask | About::Agent | About::InDoubt, other) => other,
             (_, Choice::Deny) => Choice::Stop,
             (About::Limit, other) => other,
             (_, Choice::Approve) => Choice::Proceed,
@@ -75,6 +76,7 @@ pub(crate) fn accepts(step: &Step, raised: &InterruptRaised) -> Vec<Choice> {
         About::Exhausted => vec![Choice::Proceed, Choice::Stop],
         About::Blocked | About::Review => vec![Choice::Proceed, Choice::Again, Choice::Stop],
         About::Limit => vec![Choice::Raise, Choice::Stop],
+        About::Agent => vec![Choice::Respond, Choice::Deny],
         About::Stuck => vec![Choice::Again, Choice::Proceed, Choice::Stop],
         About::Ask => {
             let yes =
@@ -119,6 +121,8 @@ pub(crate) fn take(draft: &mut Draft<'_>, answer: Answer) -> Result<(), Refusal>
     draft.emit(Event::InterruptAnswered(Box::new(answered.clone())))?;
     match answered.choice {
         _ if raised.about == About::Ask => verdict::conclude(draft, &raised, &answered),
+        // The next attempt tells the agent.
+        _ if raised.about == About::Agent => Ok(()),
         Choice::Rerun => Ok(()),
         Choice::Raise => {
             raise(draft, &raised, at, &answered)?;
@@ -193,7 +197,8 @@ fn check_content(
     let misfit = |reason: String| Err(Refusal::Misfit { reason });
     let schema = plan.is_some_and(|plan| plan.schema.is_some());
     let says_yes = matches!(answer.choice, Choice::Approve | Choice::Respond);
-    if answer.data.is_some() && !(schema && says_yes) {
+    let may_have_data = schema || raised.about == About::Agent;
+    if answer.data.is_some() && !(may_have_data && says_yes) {
         return misfit("this question takes no form with this answer".to_owned());
     }
     if answer.data.is_none() && schema && says_yes {
@@ -232,16 +237,22 @@ fn answered(
     answer: Answer,
 ) -> Result<InterruptAnswered, Refusal> {
     let Answer { interrupt, choice, text, data, attachments, raise, by, channel, request, .. } = answer;
-    let text = match plan {
-        Some(plan) => words(plan, raised.kind(), choice, text)?,
-        None => text.unwrap_or_default(),
+    let asks = plan.is_some() || raised.about == About::Agent;
+    // A form or a file says enough without words.
+    let wordless = match plan {
+        Some(plan) => plan.schema.is_some(),
+        None => data.is_some() || !attachments.is_empty(),
     };
-    let data = data.unwrap_or_else(|| response(plan, choice, &text));
+    let text = match asks {
+        true => words(wordless, raised.kind(), choice, text)?,
+        false => text.unwrap_or_default(),
+    };
+    let data = data.unwrap_or_else(|| response(plan.is_some(), choice, &text));
     Ok(InterruptAnswered { interrupt, choice, by, channel, text, data, attachments, raise, request })
 }
 
 fn words(
-    plan: &AskPlan,
+    may_be_wordless: bool,
     kind: InterruptKind,
     choice: Choice,
     text: Option<String>,
@@ -255,7 +266,7 @@ fn words(
     values.insert("approved", Value::from(choice != Choice::Deny));
     // A form that is filled in, a refusal and a request for another round say enough without words.
     let asked = match choice {
-        Choice::Respond if plan.schema.is_none() => kind,
+        Choice::Respond if !may_be_wordless => kind,
         _ => InterruptKind::Confirmation,
     };
     let said = answer_text(&Value::Object(values), asked).map_err(|_| Refusal::Blank)?;
@@ -267,8 +278,10 @@ fn words(
 }
 
 /// Contract 3's response, as far as there is one. A long text stands in the answer alone.
-fn response(plan: Option<&AskPlan>, choice: Choice, text: &str) -> Value {
-    let Some(_) = plan else { return Value::Null };
+fn response(asks: bool, choice: Choice, text: &str) -> Value {
+    if !asks {
+        return Value::Null;
+    }
     let mut members = Object::default();
     if text.len() <= MAX_DATA_BYTES / 4 {
         members.insert("text", Value::from(text));
@@ -304,7 +317,7 @@ fn with_votes(
     let attachments = all.flat_map(|vote| vote.attachments.iter().cloned()).collect();
     (answered.text, answered.attachments) = (lines.join("\n"), attachments);
     if plan.is_some_and(|plan| plan.schema.is_none()) {
-        answered.data = response(plan, answered.choice, &answered.text);
+        answered.data = response(true, answered.choice, &answered.text);
     }
     answered
 }

@@ -10,10 +10,12 @@ mod flows;
 
 use crate::{
     accounts::Accounts,
+    agent::{self, Talk},
     bounds,
     event::{
-        About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
-        InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
+        About, AgentSaid, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten,
+        InterruptAnswered, InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunEnded, RunForked,
+        RunStarted,
     },
     family::Share,
     fan::Fan,
@@ -123,6 +125,9 @@ pub(crate) struct OpenVisit {
     /// Its items, if its step is done for each of several.
     #[serde(default)]
     pub(crate) fan: Option<Box<Fan>>,
+    /// How far its step has come with another agent.
+    #[serde(default)]
+    pub(crate) talk: Talk,
 }
 
 /// Where a visit stands.
@@ -142,14 +147,14 @@ pub(crate) enum VisitState {
     Backoff,
     /// Waits for a person, who says what became of its last attempt.
     InDoubt,
-    /// Waits for a person: its step asks, or a bound has to be raised.
+    /// Waits for a person: its step asks, or the agent that it talks to, or a bound has to be raised.
     Asked,
     /// A person has answered what its step asks; what follows stands in the same commit.
     Answered(Arc<InterruptAnswered>),
     /// Nobody has answered in time; what follows stands in the same commit.
     Expired,
-    /// Its last attempt is settled and known; what follows stands in the same commit. After doubt a visit is `Ready`
-    /// again unless a question or its hand-off follows.
+    /// Its last attempt is settled and known; what follows stands in the same commit. After doubt, and when an agent asks, a
+    /// visit is `Ready` again unless a question or its hand-off follows.
     Settled(Arc<AttemptSettled>),
 }
 
@@ -163,6 +168,7 @@ impl OpenVisit {
         }
         self.state = match (said, &doubt) {
             (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
+            _ if matches!(event.agent, Some(AgentSaid::Asks { .. })) => VisitState::Ready,
             _ => VisitState::Settled(Arc::new(event.clone())),
         };
         match doubt {
@@ -171,11 +177,13 @@ impl OpenVisit {
                 self.doubts = self.doubts.saturating_add(1);
                 self.doubt = Some(doubt);
             }
+            None if agent::is_unclear(event) => {}
             None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
                 self.failures = self.failures.saturating_add(1);
             }
             _ => {}
         }
+        self.talk.settle(event);
     }
 }
 
@@ -314,6 +322,7 @@ impl Control {
         }
         visit.state = VisitState::Running;
         visit.attempts = event.attempt.attempt;
+        visit.talk.resend = false;
         visit.plan = Some(Arc::new(event.clone()));
         self.ledger.add(&self.accounts.attempt_started(event));
         Ok(())
@@ -575,6 +584,7 @@ impl OpenVisit {
             error: None,
             plan: None,
             fan: None,
+            talk: Talk::default(),
         }
     }
 }

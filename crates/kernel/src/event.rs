@@ -156,6 +156,9 @@ pub struct RunStarted {
     /// Steps whose questions are approved as soon as they are put, because whoever started the run said so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever started it; nothing follows from it but the ids under which it is observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// See [`Event::StepEntered`].
@@ -282,6 +285,39 @@ pub enum Command {
     Exec(Vec<String>),
     /// For `sh -c`.
     Shell(String),
+    /// Another agent is talked to, by a program of our own. Of attempts only.
+    A2a(Box<Call>),
+}
+
+/// What one attempt says to another agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The agent.
+    pub url: String,
+    /// The text of the first message.
+    pub message: String,
+    /// The data part beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// The tenant of the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The name of the secret that it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// Which of the agent's tasks in this visit it is about, from 0: another one begins after one that failed.
+    pub task: u32,
+    /// Which message to that task it is, from 0: the first one, then one for each answer.
+    pub turn: u32,
+    /// The answer to the agent's question that it passes on; none with the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<InterruptId>,
+    /// The answer is no: the task is to be cancelled.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub denied: bool,
+    /// A person wants it sent, although nobody knows whether it has been.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub resend: bool,
 }
 
 /// See [`Event::AttemptSettled`].
@@ -324,6 +360,26 @@ pub struct AttemptSettled {
     /// Digest of the workspace, for kinds of step that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_digest: Option<Digest>,
+    /// What the agent said that the attempt talked to, where its visit is not over with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSaid>,
+}
+
+/// What another agent has come to, beside success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentSaid {
+    /// It waits for an answer.
+    Asks {
+        /// Its question.
+        text: String,
+        /// Which task of which agent.
+        evidence: Value,
+    },
+    /// Its task is over, without success.
+    Over,
+    /// Nobody knows whether it took what was sent.
+    Unclear,
 }
 
 /// How an attempt ended.
@@ -552,6 +608,7 @@ impl InterruptRaised {
             About::Exhausted | About::Limit => InterruptKind::ResourceExhausted,
             About::Blocked | About::Review | About::Stuck => InterruptKind::AgentReview,
             About::Ask => InterruptKind::Confirmation,
+            About::Agent => InterruptKind::Clarification,
         })
     }
 }
@@ -583,6 +640,8 @@ pub enum About {
     Stuck,
     /// A step asks.
     Ask,
+    /// The agent asks that a step talks to.
+    Agent,
 }
 
 /// What a person may decide; [`crate::Run::accepts`] says which of it a question takes.

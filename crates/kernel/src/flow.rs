@@ -4,10 +4,12 @@
 //! rule of the language and builds this. A [`Flow`] that exists is taken to be consistent: targets exist, loops are
 //! bounded, expressions parse.
 
+mod agent;
 mod ask;
 mod goals;
 mod inner;
 
+pub use agent::AgentPlan;
 pub use ask::{AskPlan, Overdue};
 pub use goals::GoalsPlan;
 pub use inner::{InnerInput, InnerPlan, InputCheck};
@@ -232,6 +234,8 @@ pub enum StepKind {
     Ask(Box<AskPlan>),
     /// Another flow, as a part of the same run.
     Flow(Box<InnerPlan>),
+    /// A message to another agent, and what comes of it.
+    A2a(Box<AgentPlan>),
 }
 
 impl Step {
@@ -262,12 +266,18 @@ impl Step {
         }
     }
 
+    /// Whether it is done by attempts: it runs a command, or talks to another agent.
+    #[must_use]
+    pub fn has_attempts(&self) -> bool {
+        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_))
+    }
+
     /// The question, if this step asks one.
     #[must_use]
     pub fn asks(&self) -> Option<&AskPlan> {
         match &self.kind {
             StepKind::Ask(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Flow(_) => None,
+            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
         }
     }
 
@@ -276,7 +286,7 @@ impl Step {
     pub fn inner(&self) -> Option<&InnerPlan> {
         match &self.kind {
             StepKind::Flow(plan) => Some(plan),
-            StepKind::Run(_) | StepKind::Ask(_) => None,
+            StepKind::Run(_) | StepKind::Ask(_) | StepKind::A2a(_) => None,
         }
     }
 }

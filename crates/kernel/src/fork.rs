@@ -57,6 +57,8 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
                 workspace: workspace.clone(),
                 shared,
                 yes_to: yes_to.clone(),
+                // Whoever started the old one is not who began this one.
+                trace: None,
                 ..started.as_ref().clone()
             };
             **started = own;

@@ -217,6 +217,8 @@ pub struct Start {
     pub by: Principal,
     /// Steps whose questions are approved as soon as they are put.
     pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever starts it.
+    pub trace: Option<String>,
     /// For the first step.
     pub slot: Option<Slot>,
 }

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod advance;
+mod agent;
 mod answer;
 mod ask;
 mod attached;

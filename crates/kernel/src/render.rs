@@ -3,12 +3,14 @@
 //! Owns the values that expressions see and the limits of what may be handed to a command as an argument or a variable.
 
 use crate::{
-    control::Control,
+    control::{Control, OpenVisit},
     draft::{At, Draft},
-    event::{AttemptStarted, Command},
+    event::{AttemptStarted, Call, Command},
     expression::{self, EvaluationError, Scope},
     fan::MAX_ITEMS,
-    flow::{AskPlan, Budget, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template},
+    flow::{
+        AgentPlan, AskPlan, Budget, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template,
+    },
     frame::StepResult,
     ids::VisitId,
     inner, loops, verify,
@@ -103,12 +105,7 @@ pub(crate) fn inputs(
     let values = Values::of(draft, visit);
     let mut inputs = inner::defaults(flow);
     for (name, input) in &plan.inputs {
-        let value = match input {
-            InnerInput::Value(value) => value.clone(),
-            InnerInput::Expression(expression) => values.evaluate(expression)?,
-            InnerInput::Template(template) => Value::from(values.render(template)?),
-        };
-        inputs.insert(name.clone(), value);
+        inputs.insert(name.clone(), values.input(input)?);
     }
     let misfit = |message: String| SkillError { code: "INPUT_INVALID".to_owned(), message };
     (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
@@ -161,6 +158,14 @@ impl<'a> Values<'a> {
                 root.insert("index".to_owned(), Value::from(index));
             }
             Scope::new(&root)
+        })
+    }
+
+    fn input(&self, input: &InnerInput) -> Result<Value, SkillError> {
+        Ok(match input {
+            InnerInput::Value(value) => value.clone(),
+            InnerInput::Expression(expression) => self.evaluate(expression)?,
+            InnerInput::Template(template) => Value::from(self.render(template)?),
         })
     }
 
@@ -221,10 +226,6 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     let values = Values::of(draft, visit);
     let (step, frame) = (at.step, draft.frame(at));
     let loops = &frame.loops;
-    let StepKind::Run(own) = &step.kind else {
-        let message = format!("step `{}` has no command", step.id);
-        return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
-    };
     let open = draft.control.open.get(visit);
     let (verifies, plan) = open.and_then(|open| verify::next(open, step)).unzip();
     let budget = verify::budget_of_next(open, step);
@@ -232,7 +233,15 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     item.iter().try_for_each(|(_, text)| check_size(text))?;
     let mut env = environment(&values, draft.flow.env.iter().chain(inherited(draft, at)).chain(&step.env))?;
     env.extend(item);
-    let command = command(&values, plan.unwrap_or(own), &mut env)?;
+    let command = match (plan, &step.kind) {
+        (Some(plan), _) | (None, StepKind::Run(plan)) => command(&values, plan, &mut env)?,
+        (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
+        (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
+            let message = format!("step `{}` has no command", step.id);
+            return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
+        }
+    };
+    let told = open.and_then(|open| open.talk.answer());
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
         command,
@@ -243,7 +252,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
         handoff: last_handoff(draft, at),
         feedback: loops::feedback(at.flow, loops, &visit.step).cloned(),
         sent_back_by: loops::sent_back_by(at.flow, loops, &visit.step).cloned(),
-        answer: draft.control.last_answer.clone(),
+        answer: told.or(draft.control.last_answer.as_ref()).cloned(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
         reserved: Some(budget).filter(|budget| *budget != Budget::default()),
         verifies,
@@ -308,6 +317,23 @@ fn command(
             Ok(Command::Shell(script))
         }
     }
+}
+
+/// What is said to another agent. It goes through a file, but stands in the journal.
+fn call(values: &Values<'_>, plan: &AgentPlan, open: Option<&OpenVisit>) -> Result<Command, SkillError> {
+    let mut data = Object::default();
+    for (name, input) in &plan.data {
+        data.insert(name.clone(), values.input(input)?);
+    }
+    let data = (!plan.data.is_empty()).then_some(Value::Object(data));
+    if let Some(data) = &data {
+        check_size(&data.compact())?;
+    }
+    let (url, message) = (value(values, &plan.url)?, value(values, &plan.message)?);
+    let tenant = plan.tenant.as_ref().map(|tenant| value(values, tenant)).transpose()?;
+    let talk = open.map(|open| open.talk.clone()).unwrap_or_default();
+    let call = Call { url, message, data, tenant, token: plan.token.clone(), ..talk.call() };
+    Ok(Command::A2a(Box::new(call)))
 }
 
 fn environment<'a>(

@@ -5,10 +5,10 @@
 
 use crate::{
     advance::advance,
-    budget,
+    agent, budget,
     conclude::{self, Conclusion},
     draft::{At, Draft},
-    event::{About, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
+    event::{About, AgentSaid, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
     flow::{Budget, InDoubtPolicy, Step},
     ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
@@ -28,21 +28,29 @@ pub const MAX_RERUNS: u32 = 3;
 const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// Input: an attempt is over.
-pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Draft<'_>, Refusal> {
+pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
     let late = !is_live(&draft, &attempt)?;
     let at = draft.at(&attempt.visit)?;
     let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
     let verified = open.and_then(verify::verified).cloned();
     let said = open.and_then(|open| verify::said(open, &result.outcome));
+    let heard = open.and_then(|open| agent::heard(open, &result));
+    let denied = open.is_some_and(agent::tells_a_denial);
+    if matches!(heard, Some(AgentSaid::Asks { .. })) {
+        // What it asks is not yet what it is to leave.
+        result.misfit = None;
+    }
     let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
     let (_, metered) = draft.control.accounts.of(&attempt);
     let verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
+    let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
     let settled = AttemptSettled {
         given_up: draft.control.ending.contains_key(&attempt),
         flow: flow_beside_the_runs_own(&at),
+        agent: heard.clone(),
         ..record(result, &verdict, late)
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
@@ -52,6 +60,10 @@ pub(crate) fn settled(mut draft: Draft<'_>, result: AttemptResult) -> Result<Dra
     match verdict.error {
         _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
             verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
+        _ if denied => agent::deny(&mut draft, &attempt.visit)?,
+        error if heard.as_ref().is_some_and(|heard| !matches!(heard, AgentSaid::Over)) => {
+            agent::follow(&mut draft, at.step, &settled, error)?;
         }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
         Some(_) if try_again(&mut draft, at.step, &settled)? => {}
@@ -91,6 +103,7 @@ pub(crate) fn in_doubt<'a>(
         given_up,
         flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
+        agent: None,
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
@@ -208,6 +221,7 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         given_up: false,
         flow: None,
         workspace_digest: result.workspace_digest,
+        agent: None,
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Ref
         run_base: start.run_base,
         by: start.by,
         yes_to: start.yes_to,
+        trace: start.trace,
     })))?;
     advance(draft)
 }

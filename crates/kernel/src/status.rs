@@ -2,7 +2,7 @@
 
 use crate::{
     control::{Control, VisitState},
-    event::{About, EndStatus, RunEnded},
+    event::{About, EndStatus, Outcome, RunEnded},
     flow::Flow,
 };
 
@@ -63,6 +63,21 @@ impl Status {
                 EndStatus::Exhausted => 4,
                 EndStatus::Cancelled => 130,
             }),
+        }
+    }
+}
+
+impl Outcome {
+    /// The word for it: `exited`, `signalled`, `timed_out`, `cancelled`, `cannot_start` or `in_doubt`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Exited { .. } => "exited",
+            Self::Signalled { .. } => "signalled",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::CannotStart { .. } => "cannot_start",
+            Self::InDoubt { .. } => "in_doubt",
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn bearer_token(headers: &HeaderMap, most: usize) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && token.len() <= most).then_some(token)
 }
 
-fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
+pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
     let mut values = parts.headers.get_all(header::HOST).iter();
     let host = match (values.next(), values.next()) {
         (Some(host), None) => host.to_str().unwrap_or_default(),

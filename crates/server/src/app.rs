@@ -9,7 +9,10 @@ use crate::{
     wakes::Wakes,
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Desk, protocol::CallerWire};
+use envoi_engine::{
+    Desk,
+    protocol::{CallerWire, WorkspaceUse},
+};
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use envoi_kernel::Flow;
 use std::{
@@ -30,6 +33,8 @@ pub struct Settings {
     pub limits: Limits,
     /// A certificate and its key, for TLS.
     pub tls: Option<Tls>,
+    /// What messages over A2A mean where they do not say it.
+    pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
     /// Models that may be called through the bridge.
@@ -40,6 +45,15 @@ pub struct Settings {
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
     pub log: fn(&str),
+}
+
+/// See [`Settings::a2a`].
+#[derive(Debug, Clone)]
+pub struct A2a {
+    /// The flow that a message starts.
+    pub default_flow: Option<String>,
+    /// How its run uses the workspace.
+    pub workspace: WorkspaceUse,
 }
 
 /// Files of a certificate, in PEM.
@@ -95,6 +109,8 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    /// When the server came up.
+    pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) upstream: Upstream,
     readers: Mutex<Vec<Reader>>,
@@ -123,6 +139,7 @@ impl App {
             streams,
             starts,
             metrics: Metrics::default(),
+            since: envoi_engine::now(),
             stopping,
             upstream: Upstream::default(),
             readers: Mutex::default(),
@@ -164,6 +181,7 @@ impl App {
     pub(crate) fn note(&self, problem: &Problem) {
         if let Some(cause) = problem.cause() {
             (self.settings.log)(&format!("{}: {cause}", problem.code));
+            tracing::error!(code = problem.code, "failed");
         }
     }
 }
@@ -172,5 +190,8 @@ impl App {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Problem::internal(error)))
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .unwrap_or_else(|error| Err(Problem::internal(error)))
 }

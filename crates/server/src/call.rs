@@ -83,6 +83,11 @@ impl Call {
         find(&self.query, name)
     }
 
+    /// All parameters after the question mark.
+    pub(crate) fn queries(&self) -> &[(String, String)] {
+        &self.query
+    }
+
     /// A header that is text.
     pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -107,6 +112,13 @@ impl Call {
     /// The last event that a reader of a stream has seen, as it was told.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
+    }
+
+    /// The trace that the client is in; several are none.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        let mut said = self.headers.get_all("traceparent").iter();
+        let only = said.next().filter(|_| said.next().is_none())?;
+        only.to_str().ok()
     }
 
     /// The key of a request that is done once.

@@ -10,13 +10,19 @@ pub mod operation;
 pub mod scope;
 
 #[cfg(feature = "serve")]
+mod a2a;
+#[cfg(feature = "serve")]
 mod admission;
+#[cfg(feature = "serve")]
+mod amount;
 #[cfg(feature = "serve")]
 mod app;
 #[cfg(feature = "serve")]
 mod artifacts;
 #[cfg(feature = "serve")]
 mod attachments;
+#[cfg(feature = "serve")]
+mod begin;
 #[cfg(feature = "serve")]
 mod bridge;
 #[cfg(feature = "serve")]
@@ -25,6 +31,8 @@ mod call;
 mod content;
 #[cfg(feature = "serve")]
 mod context;
+#[cfg(feature = "serve")]
+mod evidence;
 #[cfg(feature = "serve")]
 mod flows;
 #[cfg(feature = "serve")]
@@ -35,6 +43,8 @@ mod listen;
 mod logs;
 #[cfg(feature = "serve")]
 mod metrics;
+#[cfg(feature = "serve")]
+mod observe;
 #[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
@@ -59,7 +69,7 @@ mod view;
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{Limits, Settings, Tls};
+pub use app::{A2a, Limits, Settings, Tls};
 #[cfg(feature = "serve")]
 pub use bridge::{Models, Offer, Provider, Seal};
 #[cfg(feature = "serve")]

@@ -34,6 +34,16 @@ fn document() -> Value {
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas::all(),
+            "parameters": {"RequestId": {
+                "name": "X-Request-Id",
+                "in": "header",
+                "description": "An id for this request, 1 to 128 visible ASCII characters; instead of any other one is made",
+                "schema": {"type": "string"},
+            }},
+            "headers": {"RequestId": {
+                "description": "The id of the request, as it was brought or made",
+                "schema": {"type": "string"},
+            }},
         },
     })
 }
@@ -47,15 +57,16 @@ fn word(method: Method) -> &'static str {
 
 fn described(operation: &Operation) -> Value {
     let scopes: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
+    let own_id = json!({"$ref": "#/components/parameters/RequestId"});
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
         "x-envoi-scopes": scopes,
-        "parameters": operation.params.iter().map(parameter).collect::<Vec<_>>(),
+        "parameters": operation.params.iter().map(parameter).chain([own_id]).collect::<Vec<_>>(),
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
-        let required = operation.body != Content::Json("Resume");
+        let required = !matches!(operation.body, Content::Json("Resume" | "Fork"));
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }
     described
@@ -77,9 +88,10 @@ fn parameter(param: &Param) -> Value {
 }
 
 fn responses(operation: &Operation) -> Value {
+    let headers = json!({"X-Request-Id": {"$ref": "#/components/headers/RequestId"}});
     let mut responses = Map::new();
     for outcome in operation::outcomes(operation) {
-        let mut response = json!({"description": outcome.about});
+        let mut response = json!({"description": outcome.about, "headers": headers});
         if let (Some(content), Some(members)) = (media(outcome.content), response.as_object_mut()) {
             members.insert("content".to_owned(), content);
         }
@@ -89,7 +101,8 @@ fn responses(operation: &Operation) -> Value {
         Gate::Token => Content::Problem,
         Gate::Bridge => Content::Json("Refused"),
     };
-    let other = json!({"description": "Whatever else went wrong", "content": media(other)});
+    let other =
+        json!({"description": "Whatever else went wrong", "headers": headers, "content": media(other)});
     responses.insert("default".to_owned(), other);
     responses.into()
 }
@@ -105,6 +118,10 @@ fn media(content: Content) -> Option<Value> {
         }),
         Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
         Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
+        Content::Flow(name) => json!({
+            "application/yaml": {"schema": {"type": "string"}},
+            "application/json": {"schema": reference(name)},
+        }),
         Content::Bytes => json!({"application/octet-stream": {}}),
         Content::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
     })

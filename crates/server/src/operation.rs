@@ -57,6 +57,8 @@ pub enum Content {
     JsonOrEvents(&'static str),
     /// Text of this media type.
     Text(&'static str),
+    /// A flow: its text, or JSON of this schema with the flows that it names.
+    Flow(&'static str),
     /// Bytes as they are.
     Bytes,
     /// An event stream.
@@ -123,6 +125,11 @@ const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was se
 const KEY: Param =
     header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
 
+const TRACEPARENT: Param = header(
+    "traceparent",
+    "The trace that the run becomes part of (W3C Trace Context); one that is not well formed is ignored",
+);
+
 const fn ok(content: Content) -> Outcome {
     Outcome { status: 200, about: "As asked", content }
 }
@@ -179,6 +186,13 @@ pub const ALL: &[Operation] = &[
             &[ok(Content::Text("text/plain; version=0.0.4"))],
         )
     },
+    get(
+        "getToken",
+        "/v1/token",
+        "Who asks: what the token is called, whose it is, what it is good for",
+        &[],
+        &[ok(Content::Json("Token"))],
+    ),
     get("getOpenApi", "/v1/openapi.json", "This document", &[], &[ok(Content::Json("Document"))]),
     get(
         "listFlows",
@@ -190,7 +204,7 @@ pub const ALL: &[Operation] = &[
     Operation {
         method: Method::Post,
         scopes: &[Scope::Admin],
-        body: Content::Text("application/yaml"),
+        body: Content::Flow("FlowFiles"),
         ..get(
             "registerFlow",
             "/v1/flows",
@@ -199,6 +213,7 @@ pub const ALL: &[Operation] = &[
             &[
                 ok(Content::Json("Flow")),
                 Outcome { status: 201, about: "It was not known before", content: Content::Json("Flow") },
+                BAD,
                 TOO_LARGE,
                 problem(422, "The flow has mistakes"),
             ],
@@ -208,8 +223,14 @@ pub const ALL: &[Operation] = &[
         "getFlow",
         "/v1/flows/{flow}",
         "The text of a flow",
-        &[path("flow", "Its digest, or its id for the newest")],
-        &[ok(Content::Text("application/yaml")), problem(404, "The tenant has no such flow")],
+        &[
+            path("flow", "Its digest, or its id for the newest"),
+            query("file", "string", "Which of its `files`; the flow's own unless said"),
+        ],
+        &[
+            ok(Content::Text("application/yaml")),
+            problem(404, "The tenant has no such flow, or the flow no such file"),
+        ],
     ),
     get(
         "listRuns",
@@ -235,7 +256,7 @@ pub const ALL: &[Operation] = &[
             "startRun",
             "/v1/runs",
             "Start a run of a registered flow",
-            &[KEY],
+            &[KEY, TRACEPARENT],
             &[
                 Outcome {
                     status: 200,
@@ -253,6 +274,25 @@ pub const ALL: &[Operation] = &[
         )
     },
     get("getRun", "/v1/runs/{run}", "One run", &[RUN_ID], &[ok(Content::Json("Run")), NO_RUN]),
+    get(
+        "getRunFlow",
+        "/v1/runs/{run}/flow",
+        "The flow that a run is pinned to, with the flows that it names",
+        &[RUN_ID],
+        &[ok(Content::Json("PinnedFlow")), NO_RUN],
+    ),
+    get(
+        "getRunContent",
+        "/v1/runs/{run}/contents/{digest}",
+        "What one of the run's files was, at any time that its events tell of",
+        &[RUN_ID, path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE],
+        &[
+            ok(Content::Bytes),
+            PARTIAL,
+            problem(404, "The tenant has no such run, or the run never had such a file"),
+            NO_RANGE,
+        ],
+    ),
     get(
         "getEnvelope",
         "/v1/runs/{run}/envelope",
@@ -293,17 +333,20 @@ pub const ALL: &[Operation] = &[
     ),
     get(
         "getHandoff",
-        "/v1/runs/{run}/handoffs/{step}",
+        "/v1/runs/{run}/handoffs/{handoff}",
         "A hand-off (contract 2), exactly as in its file",
         &[
             RUN_ID,
-            path("step", "The id of a step"),
-            query("visit", "integer", "Which; the newest unless said"),
+            path(
+                "handoff",
+                "Its `handoff` in the list, such as `build.2.compile.1` or `0.check.1`; or a step, `build.2.compile`, for the newest",
+            ),
+            query("visit", "integer", "Of a step: which; the newest unless said"),
         ],
         &[
             ok(Content::Json("Handoff")),
             BAD,
-            problem(404, "The tenant has no such run, or the step left no such hand-off"),
+            problem(404, "The tenant has no such run, or the run no such hand-off"),
         ],
     ),
     get(
@@ -362,6 +405,53 @@ pub const ALL: &[Operation] = &[
                 NO_RUN,
                 problem(409, "That cannot be decided now"),
                 TOO_LARGE,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Raise"),
+        ..get(
+            "raiseRun",
+            "/v1/runs/{run}/raise",
+            "Let a run use more than its flow says; one that a bound has ended goes on",
+            &[RUN_ID, KEY],
+            &[
+                Outcome { status: 202, about: "The bounds are higher", content: Content::Json("Run") },
+                BAD,
+                NO_RUN,
+                problem(409, "The flow has no such bound, or another run of the family goes on"),
+                TOO_LARGE,
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        scopes: RUN,
+        body: Content::Json("Fork"),
+        ..get(
+            "forkRun",
+            "/v1/runs/{run}/fork",
+            "Begin a new run with what this one has lived up to a step",
+            &[RUN_ID, KEY],
+            &[
+                Outcome {
+                    status: 200,
+                    about: "A request with this key has begun it before",
+                    content: Content::Json("Forked"),
+                },
+                Outcome {
+                    status: 201,
+                    about: "It has begun, and is durable",
+                    content: Content::Json("Forked"),
+                },
+                BAD,
+                NO_RUN,
+                problem(409, "That cannot be forked now, or another run is at work in the workspace"),
+                TOO_LARGE,
+                problem(422, "`yes_to` names no step that asks, or the key came with another body"),
+                BUSY,
             ],
         )
     },

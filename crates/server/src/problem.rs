@@ -82,6 +82,25 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
+    /// What exactly is wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// What the client is told, who knows the request by this id.
+    pub(crate) fn body(&self, request: &str) -> String {
+        let body = json!({
+            "type": format!("urn:envoi:error:{}", self.code),
+            "title": title(&self.code),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+            "hint": self.hint,
+            "request_id": request,
+        });
+        body.to_string()
+    }
+
     /// What the log is to be told.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
@@ -135,17 +154,10 @@ fn title(code: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
 }
 
+/// The problem itself goes along with the answer: its body names the request, which is known further out.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = json!({
-            "type": format!("urn:envoi:error:{}", self.code),
-            "title": title(&self.code),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code,
-            "hint": self.hint,
-        });
-        let mut response = Response::new(Body::from(body.to_string()));
+        let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -156,6 +168,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -1,6 +1,7 @@
 //! Questions: listed, looked at, answered.
 
 use crate::{
+    amount,
     app::App,
     attachments,
     call::{Call, text},
@@ -26,7 +27,6 @@ use envoi_kernel::{
     event::{About, Choice, InterruptRaised},
     ids::InterruptId,
     input::Answer,
-    ledger::{Cost, Ledger},
 };
 use serde_json::json;
 
@@ -126,7 +126,7 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
         text,
         data: members.get("data").filter(|data| **data != Value::Null).cloned(),
         attachments,
-        raise: members.get("raise").map(more).transpose()?,
+        raise: members.get("raise").map(|more| amount::read("raise", more)).transpose()?,
         seen: seen(&members)?,
         channel: "rest".to_owned(),
         request: Some(call.request_id(app.now())?),
@@ -223,26 +223,4 @@ fn resolved(
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }
     Ok(references)
-}
-
-/// How much more a bound is to be.
-fn more(value: &Value) -> Result<Ledger, Problem> {
-    let bad = || Problem::bad_request("`raise` is not an object of numbers, `cost_usd` a decimal string");
-    let members = value.as_object().ok_or_else(bad)?;
-    let mut ledger = Ledger::default();
-    for (name, value) in members.iter() {
-        if name == "cost_usd" {
-            ledger.cost = value.as_str().and_then(Cost::parse).ok_or_else(bad)?;
-            continue;
-        }
-        let number = value.as_u53().ok_or_else(bad)?;
-        match name {
-            "agent_hops" => ledger.agent_hops = number,
-            "iterations" => ledger.iterations = number,
-            "llm_calls" => ledger.llm_calls = number,
-            "wall_time_ms" => ledger.wall_time_ms = number,
-            _ => return Err(bad()),
-        }
-    }
-    Ok(ledger)
 }

@@ -1,15 +1,16 @@
 //! From a request to its operation: admission, scope, bounds, then the work, on a thread that may block.
 
 use crate::{
-    admission,
+    a2a, admission,
     app::{App, blocking},
-    artifacts, bridge,
+    artifacts, begin, bridge,
     call::{Call, discard, in_time},
-    flows, follow, logs, metrics,
+    evidence, flows, follow, logs, metrics, observe,
     operation::{self, Content, Gate, Method, Operation},
     problem::Problem,
     questions, reply, runs,
     token::Bearer,
+    view,
 };
 use axum::{
     Router,
@@ -18,7 +19,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use std::sync::Arc;
 
@@ -43,13 +44,17 @@ fn way(id: &str) -> Option<Way> {
         "getHealth" => metrics::health,
         "getReadiness" => metrics::ready,
         "getMetrics" => metrics::get,
+        "getToken" => asker,
         "getOpenApi" => document,
         "listFlows" => flows::list,
         "registerFlow" => flows::register,
         "getFlow" => flows::get,
         "listRuns" => runs::list,
-        "startRun" => runs::start,
+        "startRun" => begin::start,
+        "forkRun" => begin::fork,
         "getRun" => runs::get,
+        "getRunFlow" => evidence::flow,
+        "getRunContent" => evidence::content,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
         "listHandoffs" => runs::handoffs,
@@ -57,6 +62,7 @@ fn way(id: &str) -> Option<Way> {
         "explainRun" => runs::why,
         "cancelRun" => runs::cancel,
         "resumeRun" => runs::resume,
+        "raiseRun" => runs::raise,
         "listLogs" => logs::list,
         "getLog" => logs::get,
         "listQuestions" => questions::list,
@@ -84,16 +90,25 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         };
         router = router.route(operation.path, route);
     }
+    for path in ["/a2a", "/a2a/", "/a2a/{*below}"] {
+        let state = Arc::clone(app);
+        router = router.route(path, any(move |request: Request| a2a::door::answer(state, request)));
+    }
     let unknown =
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
     let other_method = || async {
         let detail = "this path is not asked for by that method";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
     };
+    let known = Arc::clone(app);
+    // Whoever has no token may know how to get one to use.
+    let card = move |request: Request| a2a::door::card(known, request);
     router
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
+        .route(a2a::door::CARD, get(card))
+        .layer(middleware::from_fn(observe::observed))
 }
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks.
@@ -106,6 +121,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
+            observe::asked_by(&bearer);
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
             next.run(request).await
@@ -207,6 +223,10 @@ fn too_little(operation: &Operation) -> Problem {
 
 fn document(_: &App, _: &Call) -> Result<Response, Problem> {
     Ok(reply::json(200, crate::openapi::text()))
+}
+
+fn asker(_: &App, call: &Call) -> Result<Response, Problem> {
+    Ok(reply::json(200, view::bearer(&call.bearer).to_string()))
 }
 
 #[cfg(test)]

@@ -1,38 +1,27 @@
-//! Runs: started, listed, looked at, resumed, ended.
+//! Runs: listed, looked at, gone on with, ended. How they begin is said by [`crate::begin`].
 //!
 //! Everything that changes one is a request to the engine's desk, as a command makes it.
 
 use crate::{
+    amount,
     app::App,
-    call::{Call, random_seed, text},
+    call::{Call, text},
     problem::Problem,
     reply, view,
 };
 use axum::{http::StatusCode, response::Response};
-use envoi_contract::{
-    digest::Digest,
-    json::{Object, Value},
-};
 use envoi_engine::{
     load_run,
-    protocol::{CallerWire, Request, Response as Heard, ResumeRequest, StartRequest, WorkspaceUse},
+    protocol::{CallerWire, Request, Response as Heard, ResumeRequest},
 };
-use envoi_journal::{ReadError, RunPage, StartKey};
+use envoi_journal::{ReadError, RunPage};
 use envoi_kernel::{
     Event, Flow, Record,
     event::Choice,
-    ids::{RunId, StepId, uuid_v7_text},
+    ids::{AttemptId, RunId, StepId, VisitId},
 };
 use serde_json::json;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
-};
-
-/// The tenant of the person at the terminal.
-pub(crate) const LOCAL: &str = "local";
+use std::{path::Path, sync::mpsc, thread};
 
 /// Words of a run's status.
 const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
@@ -74,7 +63,7 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     shown(app, 200, &run)
 }
 
-fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
+pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
     let row = app.read(|reader| reader.run(run).map_err(Problem::from))?;
     Ok(reply::json(status, view::run(&row).to_string()))
 }
@@ -135,11 +124,16 @@ pub(crate) fn handoff(app: &App, call: &Call) -> Result<Response, Problem> {
     let visit = call.number("visit")?.map(u32::try_from).transpose();
     let visit = visit.map_err(|_| Problem::bad_request("`visit` is not the number of a visit"))?;
     let run = call.run(app)?;
-    let name = call.param("step");
-    let none = || Problem::not_found("hand-off of step", name);
-    let step = StepId::new(name).map_err(|_| none())?;
+    let name = call.param("handoff");
+    let none = || Problem::not_found("hand-off", name);
+    let found = Place::parse(name).ok_or_else(none)?;
     let bytes = app.read(|reader| {
-        reader.handoff(&run, &step, visit).map_err(|error| match error {
+        let bytes = match &found {
+            Place::Visit(of) if visit.is_none_or(|visit| visit == of.visit) => reader.handoff_of(&run, of),
+            Place::Visit(_) => return Err(none()),
+            Place::Step { scope, step } => reader.handoff(&run, scope, step, visit),
+        };
+        bytes.map_err(|error| match error {
             ReadError::Missing { .. } => none(),
             error => error.into(),
         })
@@ -147,115 +141,25 @@ pub(crate) fn handoff(app: &App, call: &Call) -> Result<Response, Problem> {
     Ok(reply::of(200, "application/json", bytes.into()))
 }
 
-/// `startRun`.
-pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["flow", "inputs", "workspace", "yes_to"])?;
-    let wanted = Wanted::read(&members)?;
-    let flow =
-        app.read(|reader| reader.registered_flow(&call.bearer.tenant, wanted.flow).map_err(Problem::from))?;
-    let Some(flow) = flow else {
-        let detail = format!("there is no flow `{}`", wanted.flow);
-        return Err(Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", detail)
-            .hint("`POST /v1/flows` registers one"));
-    };
-    let fresh = new_run(app)?;
-    // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
-    let _turn = call.key()?.map(|key| app.starts.turn(key));
-    let run = match call.key()? {
-        None => fresh,
-        Some(key) => {
-            let asked = StartKey {
-                tenant: call.bearer.tenant.clone(),
-                key: key.to_owned(),
-                body: Digest::of(Value::Object(members.clone()).compact().as_bytes()),
-                run: fresh,
-            };
-            let kept = app.store.keep_start(&asked, app.now())?;
-            if kept.body != asked.body {
-                let detail = "this Idempotency-Key came with another body before";
-                return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_REUSED", detail)
-                    .hint("take a new key for another request"));
-            }
-            if app.read(|reader| reader.tenant_of(&kept.run).map_err(Problem::from))?.is_some() {
-                return shown(app, 200, &kept.run);
-            }
-            kept.run
+/// Which hand-off is meant.
+enum Place {
+    /// That of one visit: `[scope.]step.visit`.
+    Visit(VisitId),
+    /// The newest of a step: `[scope.]step`.
+    Step { scope: String, step: StepId },
+}
+
+impl Place {
+    fn parse(name: &str) -> Option<Self> {
+        if name.starts_with('.') {
+            return None;
         }
-    };
-    app.starts.count(&call.bearer.id, app.now()).map_err(|seconds| {
-        let detail = "this token has started as many runs in a minute as it may";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
-    })?;
-    let loaded = envoi_flow::load(flow.id.as_str(), &flow.text)
-        .map_err(|report| Problem::internal(format!("a registered flow cannot be read: {report}")))?;
-    let folder = workspace(app, &call.bearer.tenant)?;
-    let request = Request::Start(Box::new(StartRequest {
-        run: run.clone(),
-        // The folder of the file is what workspaces and secret files are relative to, now and at every resume.
-        flow_name: folder.join(format!("{}.yaml", flow.id)).to_string_lossy().into_owned(),
-        flow_text: flow.text,
-        // A registered flow is one file; flows that it would name are not there.
-        flow_parts: std::collections::BTreeMap::new(),
-        inputs: wanted.inputs,
-        workspace: wanted.workspace,
-        yes_to: wanted.yes_to,
-        by: call.principal(),
-        caller: (app.settings.caller)(&loaded.flow, &folder),
-    }));
-    ask(app, request)?;
-    shown(app, 201, &run)
-}
-
-/// What a request to start a run says.
-struct Wanted<'m> {
-    flow: &'m str,
-    inputs: Object,
-    workspace: WorkspaceUse,
-    yes_to: Vec<StepId>,
-}
-
-impl<'m> Wanted<'m> {
-    fn read(members: &'m Object) -> Result<Self, Problem> {
-        let flow = text(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
-        let inputs = match members.get("inputs") {
-            None => Object::new(),
-            Some(Value::Object(inputs)) => inputs.clone(),
-            Some(_) => return Err(Problem::bad_request("`inputs` is not an object")),
-        };
-        let workspace = match text(members, "workspace")? {
-            None | Some("alone") => WorkspaceUse::Alone,
-            Some("shared") => WorkspaceUse::Shared,
-            Some("copy") => WorkspaceUse::Copy,
-            Some(_) => {
-                return Err(Problem::bad_request("`workspace` is none of `alone`, `shared` and `copy`"));
-            }
-        };
-        let bad_steps = || Problem::bad_request("`yes_to` is not a list of ids of steps");
-        let yes_to = match members.get("yes_to") {
-            None => Vec::new(),
-            Some(value) => {
-                let ids = value.as_array().ok_or_else(bad_steps)?.iter();
-                let read = |id: &Value| id.as_str().and_then(|id| StepId::new(id).ok());
-                ids.map(read).collect::<Option<_>>().ok_or_else(bad_steps)?
-            }
-        };
-        Ok(Self { flow, inputs, workspace, yes_to })
+        if let Ok(attempt) = AttemptId::parse(&format!("{name}.1")) {
+            return Some(Self::Visit(attempt.visit));
+        }
+        let (scope, step) = name.rsplit_once('.').unwrap_or(("", name));
+        Some(Self::Step { scope: scope.to_owned(), step: StepId::new(step).ok()? })
     }
-}
-
-fn new_run(app: &App) -> Result<RunId, Problem> {
-    let seed = random_seed()?;
-    RunId::new(format!("run_{}", uuid_v7_text(app.now(), &seed))).map_err(Problem::internal)
-}
-
-/// The folder in which runs of a tenant work: that of the store for the person at the terminal, else one of its own.
-fn workspace(app: &App, tenant: &str) -> Result<PathBuf, Problem> {
-    if tenant == LOCAL {
-        return Ok(app.settings.workspace.clone());
-    }
-    let folder = app.layout().root().join("tenants").join(tenant);
-    fs::create_dir_all(&folder).map_err(Problem::internal)?;
-    Ok(folder)
 }
 
 /// What commands of a run may see, as whoever resumes it here has it.
@@ -311,8 +215,28 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
     shown(app, 202, &run)
 }
 
-/// Makes a request of the engine, and returns once it is taken. What comes of it is in the journal.
-pub(crate) fn ask(app: &App, request: Request) -> Result<(), Problem> {
+/// `raiseRun`.
+pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
+    let members = call.members(&["more", "why"])?;
+    let more = members.get("more").ok_or_else(|| Problem::bad_request("`more` is missing"))?;
+    let more = amount::read("more", more)?;
+    let why = text(&members, "why")?.map(str::to_owned);
+    let run = call.run(app)?;
+    let request = Request::Resume(Box::new(ResumeRequest {
+        raise: Some(more),
+        why,
+        request: Some(call.request_id(app.now())?),
+        ..ResumeRequest::follow(run.clone(), call.principal(), caller(app, &run)?)
+    }));
+    ask(app, request)?;
+    shown(app, 202, &run)
+}
+
+/// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
+/// is in the journal.
+pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
+    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
+    tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
     let desk = app.desk.clone();
     // The desk of an answer goes on for a moment; nobody here waits for that.
@@ -320,9 +244,13 @@ pub(crate) fn ask(app: &App, request: Request) -> Result<(), Problem> {
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
         .map_err(Problem::internal)?;
-    match heard.recv() {
-        Ok(Heard::Refused(refused)) => Err(refused.into()),
-        Ok(Heard::Stopped { .. }) | Err(_) => Err(Problem::stopping()),
-        Ok(_) => Ok(()),
+    let mut notes = Vec::new();
+    loop {
+        match heard.recv() {
+            Ok(Heard::Noted { text }) => notes.push(text),
+            Ok(Heard::Refused(refused)) => return Err(refused.into()),
+            Ok(Heard::Stopped { .. }) | Err(_) => return Err(Problem::stopping()),
+            Ok(_) => return Ok(notes),
+        }
     }
 }

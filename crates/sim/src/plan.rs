@@ -67,6 +67,9 @@ impl Plan {
             About::InDoubt => {
                 *dice.pick(&[Choice::Rerun, Choice::Rerun, Choice::Fail]).unwrap_or(&Choice::Fail)
             }
+            About::Agent => {
+                *dice.pick(&[Choice::Respond, Choice::Respond, Choice::Deny]).unwrap_or(&Choice::Deny)
+            }
             About::Limit => *dice.pick(&[Choice::Raise, Choice::Stop]).unwrap_or(&Choice::Stop),
             About::Ask => {
                 let clarifies = raised.kind() == InterruptKind::Clarification;
@@ -129,6 +132,7 @@ impl Planned {
             language: self.pinned.language,
             by: person(),
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         }
     }

@@ -10,10 +10,14 @@ use super::{
 const ONE_WORD: &[&str] = &["CANCELLING", "DENIED", "REFUSED"];
 
 /// Words in capitals that are no codes of ours.
-const NO_CODES: &[&str] = &["NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
+const NO_CODES: &[&str] = &["CARGO_PKG_VERSION", "NO_COLOR", "OUT_DIR", "XTERM_VERSION"];
 
 /// Texts of the libraries that are no codes: variables without their `ENVOI_`.
 const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
+
+/// Files that hold the words of a protocol of others, which look like codes and are none of ours.
+const WORDS_OF_OTHERS: &[&str] =
+    &["crates/server/src/a2a/fault/kind.rs", "crates/server/src/a2a/v1/words.rs"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
@@ -51,7 +55,9 @@ pub(crate) fn check(tree: &Tree, sources: &[Source]) -> Vec<Problem> {
 
 /// Codes in texts of the code that is shipped.
 fn codes(source: &Source) -> impl Iterator<Item = (&str, usize, &str)> {
-    let shipped = source.path.starts_with("crates/") && !source.path.ends_with("/build.rs");
+    let shipped = source.path.starts_with("crates/")
+        && !source.path.ends_with("/build.rs")
+        && !WORDS_OF_OTHERS.contains(&source.path.as_str());
     source
         .code
         .literals
@@ -76,7 +82,7 @@ fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
 fn is_code(text: &str) -> bool {
     let words: Vec<&str> = text.split('_').collect();
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_variable = matches!(words.first(), Some(&"ENVOI" | &"XDG" | &"LC"));
+    let is_variable = matches!(words.first(), Some(&"ENVOI" | &"XDG" | &"LC" | &"OTEL" | &"CARGO"));
     let looks_so = words.len() > 1 && words.iter().all(is_word) && !is_variable && !NO_CODES.contains(&text);
     looks_so || ONE_WORD.contains(&text)
 }
@@ -117,6 +123,13 @@ mod tests {
     fn a_page_is_titled_by_its_code() {
         let files = [("spec/errors/A_B.md", "# B_A\n"), ("crates/a/src/x.rs", "\"A_B\"")];
         assert!(told(&files).contains("does not begin with `# A_B`"));
+    }
+
+    #[test]
+    fn words_of_a_protocol_of_others_are_no_codes_where_they_are_kept() {
+        let source = "//! x\nfn f() { g(\"TASK_NOT_FOUND\") }";
+        assert_eq!(told(&[("crates/server/src/a2a/v1/words.rs", source)]), "");
+        assert!(told(&[("crates/server/src/a2a/v1.rs", source)]).contains("TASK_NOT_FOUND"));
     }
 
     #[test]

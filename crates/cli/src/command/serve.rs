@@ -14,12 +14,12 @@ use crate::{
 };
 use envoi_engine::{
     Desk, Host,
-    protocol::{Request, Response, ResumeRequest},
+    protocol::{Request, Response, ResumeRequest, WorkspaceUse},
 };
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    Limits, Models, Seal, ServeError, Server, Settings, Tls,
+    A2a, Limits, Models, Seal, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -45,6 +45,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(400);
 /// What the engine gets to commit what it has begun.
 const LAST_COMMITS: Duration = Duration::from_millis(300);
+/// What the collector of spans gets to take the last ones.
+const LAST_SPANS: Duration = Duration::from_millis(200);
 
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
@@ -59,7 +61,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
     let per_attempt = models::told(bridge.seal.as_ref(), bound, configured.server.tls.is_some());
     let (lease, other) = lease(&store, args.take_over)?;
-    let host = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
+    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
@@ -76,7 +78,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
-    leave(host)
+    let left = leave(host);
+    telemetry.end(LAST_SPANS);
+    left
 }
 
 /// What stands between commands and models.
@@ -95,12 +99,13 @@ impl Bridge {
 }
 
 fn settings(store: &Store, configured: config::Server, bridge: Bridge) -> Settings {
-    let config::Server { hosts, origins, tls, limits, .. } = configured;
+    let config::Server { hosts, origins, tls, limits, a2a, .. } = configured;
     let root = store.layout().root();
     Settings {
         hosts,
         origins,
         limits: bounds(&limits),
+        a2a: over_a2a(a2a),
         tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
         workspace: workspace(store),
         models: bridge.models,
@@ -108,6 +113,15 @@ fn settings(store: &Store, configured: config::Server, bridge: Bridge) -> Settin
         caller: home::caller,
         log: live::say,
     }
+}
+
+fn over_a2a(configured: config::A2a) -> A2a {
+    let workspace = match configured.workspace {
+        config::Workspace::Alone => WorkspaceUse::Alone,
+        config::Workspace::Shared => WorkspaceUse::Shared,
+        config::Workspace::Copy => WorkspaceUse::Copy,
+    };
+    A2a { default_flow: configured.default_flow, workspace }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

@@ -61,6 +61,7 @@ impl Play {
             language: 1,
             by: by(),
             yes_to: Vec::new(),
+            trace: None,
             slot: slot(),
         })));
         play

@@ -10,6 +10,7 @@
     reason = "what is not as a test expects ends it"
 )]
 
+mod a2a;
 mod asking;
 mod cancel;
 mod check;
@@ -22,11 +23,15 @@ mod importing;
 mod ledger;
 mod nasty;
 mod notify;
+mod observed;
+#[cfg(feature = "otel")]
+mod otel;
 mod outputs;
 mod parallel;
 mod parts;
 mod people;
 mod plan;
+mod remote;
 mod repair;
 mod secrets;
 mod serve;

@@ -2,9 +2,12 @@
 
 mod attached;
 mod bridge;
-mod client;
+pub(crate) mod client;
 mod described;
+mod going_on;
 mod lab;
+mod logged;
+mod registered;
 mod streams;
 mod tenants;
 

@@ -81,6 +81,8 @@ fn argv(command: event::Command) -> Vec<String> {
     match command {
         event::Command::Exec(argv) => argv,
         event::Command::Shell(script) => vec!["sh".to_owned(), "-c".to_owned(), script],
+        // No target of `notify` is one.
+        event::Command::A2a(_) => Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Desk, caller_of, check_secrets, load_run, read_failed, refused, tell
 use crate::{
     message::{Begin, Message},
     protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
+    trace::Traceparent,
 };
 use envoi_contract::envelope::InterruptKind;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunFilter};
@@ -56,6 +57,11 @@ impl Desk {
                     language: loaded.language,
                     by: request.by.clone(),
                     yes_to: request.yes_to.clone(),
+                    trace: request
+                        .trace
+                        .as_deref()
+                        .and_then(Traceparent::parse)
+                        .map(|caller| caller.to_string()),
                     slot: None,
                 },
                 pinned: PinnedFlow {

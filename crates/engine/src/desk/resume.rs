@@ -192,7 +192,7 @@ fn to_be_answered(run: &Run, choice: Option<Choice>) -> impl Iterator<Item = &In
     run.interrupts().filter(move |raised| match raised.about {
         About::InDoubt => in_doubt,
         About::Exhausted | About::Blocked | About::Review | About::Stuck => choice.is_some() && !in_doubt,
-        About::Limit | About::Ask => false,
+        About::Limit | About::Ask | About::Agent => false,
     })
 }
 
@@ -221,6 +221,7 @@ mod tests {
             language: loaded.language,
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         };
         let lived = Run::new(Arc::clone(&flow));

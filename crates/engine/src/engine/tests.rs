@@ -100,6 +100,7 @@ fn begin(name: &str) -> Message {
             language,
             by: by(),
             yes_to: Vec::new(),
+            trace: None,
             slot: None,
         },
         pinned: PinnedFlow {

@@ -34,6 +34,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         by: Principal { tenant: "local".to_owned(), actor: "ada".to_owned() },
         slot: None,
         yes_to: Vec::new(),
+        trace: None,
     };
     let run = Run::new(Arc::clone(flow));
     let mut records = run.decide(Input::Start(Box::new(start)), Timestamp::from_millis(5)).unwrap();

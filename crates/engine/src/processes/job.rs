@@ -50,6 +50,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         command: match &started.command {
             Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
             Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+            Command::A2a(_) => return Err(Trouble::Step("no agent can be talked to yet".to_owned())),
         },
         cwd,
         env: last_wins(env),
@@ -116,6 +117,7 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_RUN_BASE", text(job.run_base.clone())),
         ("ENVOI_REPORT", text(dir.report())),
         ("ENVOI_OUTPUT", text(dir.output())),
+        ("TRACEPARENT", job.trace.to_string()),
     ];
     let budget = started.reserved.unwrap_or_default();
     variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));

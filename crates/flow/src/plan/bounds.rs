@@ -5,7 +5,7 @@ use super::{
     ways::{Form, Ways},
 };
 use envoi_kernel::{
-    flow::{InDoubtPolicy, Join, Limits, OnReached, Step, StepKind},
+    flow::{InDoubtPolicy, Join, Limits, OnReached, Step},
     ledger::Cost,
 };
 
@@ -148,7 +148,7 @@ fn bounded(
     }
     let mut without = Vec::new();
     for (at, part) in whole.parts.iter().enumerate() {
-        for step in part.flow.steps.iter().filter(|step| matches!(step.kind, StepKind::Run(_))) {
+        for step in part.flow.steps.iter().filter(|step| step.has_attempts()) {
             let has = budget(step).is_some();
             if !has || matches!(step.on_in_doubt, InDoubtPolicy::Verify(_)) {
                 without.push((whole.name(at, &step.id), has));

@@ -77,12 +77,13 @@ fn reported(limit: &str, what: &str, of: &Bounded) -> Option<String> {
 
 /// What people may do beyond the plan.
 fn by_people(whole: &Whole<'_>, limited: bool) -> Option<String> {
-    let doubtful =
-        |step: &Step| matches!(step.kind, StepKind::Run(_)) && step.on_in_doubt != InDoubtPolicy::Fail;
-    let doubt = whole.parts.iter().flat_map(|part| &part.flow.steps).any(doubtful);
+    let any = |is: fn(&Step) -> bool| whole.parts.iter().flat_map(|part| &part.flow.steps).any(is);
+    let doubt = any(|step| step.has_attempts() && step.on_in_doubt != InDoubtPolicy::Fail);
+    let agents = any(|step| matches!(step.kind, StepKind::A2a(_)));
     let goals = whole.flow(0).is_some_and(|flow| flow.goals.is_some());
     let told = [
         (doubt, "an attempt in doubt that is run again"),
+        (agents, "an answer to a question of another agent, which is an attempt more"),
         (limited || goals, "a limit that `envoi raise` raises"),
         (true, "a run that is reopened"),
     ];

@@ -133,6 +133,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         language: 1,
         by: person("ada"),
         yes_to: Vec::new(),
+        trace: None,
         slot: slot(),
     })));
     while world.tally.turns < most_turns && !matches!(world.run.status(), Status::Ended(_)) {

@@ -66,6 +66,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         run_base: "/".to_owned(),
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
         yes_to: Vec::new(),
+        trace: None,
     })))
 }
 

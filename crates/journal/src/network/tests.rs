@@ -74,7 +74,9 @@ fn the_newest_flow_of_an_id_is_found_and_only_by_its_tenant() {
         digest: Digest::of(text.as_bytes()),
         id: FlowId::new("fix").unwrap(),
         language: 1,
+        file: "fix.yaml".to_owned(),
         text: text.to_owned(),
+        parts: BTreeMap::from([("parts/\"a\".yaml".to_owned(), text.to_owned())]),
         registered_at: at(1),
         registered_by: "ada".to_owned(),
     };
@@ -89,7 +91,7 @@ fn the_newest_flow_of_an_id_is_found_and_only_by_its_tenant() {
     assert_eq!(found("fix", "south"), None);
     assert_eq!(found(&Digest::of(b"1").to_string(), "south"), None);
     let listed = place.reader.registered_flows("north").unwrap();
-    assert_eq!(listed.iter().map(|flow| flow.text.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(listed, [flow("1"), flow("2")]);
 }
 
 #[test]

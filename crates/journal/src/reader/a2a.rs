@@ -9,7 +9,7 @@ use crate::{
     rows::RunRow,
     sql::unsigned,
 };
-use envoi_contract::time::Timestamp;
+use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::ids::RunId;
 use rusqlite::params;
 
@@ -47,6 +47,22 @@ impl Reader {
              WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run"
         );
         self.rows(&sql, [token, context], decode::run, "a run")
+    }
+
+    /// A message that a token has sent in a conversation, whatever task it named.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn message_in_context(
+        &self,
+        token: &str,
+        context: &str,
+        message_id: &str,
+        digest: &Digest,
+    ) -> Result<Option<MessageRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_messages WHERE token = ?1 AND context = ?2 AND message_id = ?3 AND digest = ?4 \
+                   ORDER BY message LIMIT 1";
+        self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
     }
 
     /// The messages about a run, in the order in which they came.

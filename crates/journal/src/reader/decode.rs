@@ -8,6 +8,7 @@ use crate::{
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::ids::{InterruptId, RunId, VisitId};
 use rusqlite::{Result, Row};
+use std::collections::BTreeMap;
 
 pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunRow {
@@ -113,14 +114,19 @@ pub(super) fn found(row: &Row<'_>) -> Result<Found> {
 }
 
 pub(super) fn pinned(row: &Row<'_>) -> Result<PinnedFlow> {
-    let parts: String = row.get("parts")?;
     Ok(PinnedFlow {
         digest: read_digest(row, "digest")?,
         language: row.get("language")?,
         name: row.get("name")?,
         text: row.get("text")?,
-        parts: serde_json::from_str(&parts).map_err(|error| damaged(error.into()))?,
+        parts: parts(row)?,
     })
+}
+
+/// The texts of the flows that a flow names, by their paths.
+pub(super) fn parts(row: &Row<'_>) -> Result<BTreeMap<String, String>> {
+    let parts: String = row.get("parts")?;
+    serde_json::from_str(&parts).map_err(|error| damaged(error.into()))
 }
 
 pub(super) fn snapshot(row: &Row<'_>) -> Result<Snapshot> {

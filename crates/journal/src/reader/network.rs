@@ -12,7 +12,7 @@ use crate::{
     sql::{read, signed, unsigned},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::{InterruptId, RunId, Seq};
+use envoi_kernel::ids::{FlowId, InterruptId, RunId, Seq};
 use rusqlite::{Row, params};
 
 /// Questions, and what closes them. An end closes all that were open.
@@ -255,11 +255,16 @@ fn token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
 }
 
 fn registered(row: &Row<'_>) -> rusqlite::Result<RegisteredFlow> {
+    let id: FlowId = read(row, "id")?;
+    // Once there was one file a flow, and what it was called was not kept.
+    let file: Option<String> = row.get("file")?;
     Ok(RegisteredFlow {
         digest: decode::read_digest(row, "digest")?,
-        id: read(row, "id")?,
+        file: file.unwrap_or_else(|| format!("{id}.yaml")),
+        id,
         language: row.get("language")?,
         text: row.get("text")?,
+        parts: decode::parts(row)?,
         registered_at: Timestamp::from_millis(row.get("registered_at_ms")?),
         registered_by: row.get("registered_by")?,
     })

@@ -72,7 +72,7 @@ fn a_handoff_is_the_bytes_of_its_file_and_the_newest_unless_said() {
         .commit(commit(&run("0aa1"), 2, [handoff("repair", 1, "one"), handoff("repair", 2, "two")]))
         .unwrap();
     let read = |visit| {
-        String::from_utf8(place.reader.handoff(&run("0aa1"), &step("repair"), visit).unwrap()).unwrap()
+        String::from_utf8(place.reader.handoff(&run("0aa1"), "", &step("repair"), visit).unwrap()).unwrap()
     };
     assert!(read(Some(1)).contains("\n  \"summary\": \"one\","), "{}", read(Some(1)));
     assert!(read(None).contains("\"two\""));
@@ -82,7 +82,7 @@ fn a_handoff_is_the_bytes_of_its_file_and_the_newest_unless_said() {
         rows.iter().map(|row| (row.visit.visit, row.flow.clone())).collect::<Vec<_>>(),
         [(1, flow()), (2, flow())]
     );
-    let missing = place.reader.handoff(&run("0aa1"), &step("critic"), None).unwrap_err();
+    let missing = place.reader.handoff(&run("0aa1"), "", &step("critic"), None).unwrap_err();
     assert_eq!(missing.to_string(), "there is no hand-off of step `critic`");
 }
 

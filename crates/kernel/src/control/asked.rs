@@ -13,7 +13,7 @@ impl Control {
     pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
         let waits = match event.about {
             About::InDoubt => Some(VisitState::InDoubt),
-            About::Ask => Some(VisitState::Asked),
+            About::Ask | About::Agent => Some(VisitState::Asked),
             // Of a loop-back, whose visit is closed, or of a visit that was about to start.
             About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
             About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
@@ -37,6 +37,12 @@ impl Control {
             About::InDoubt => {
                 let visit = self.visit(&raised.visit)?;
                 (visit.state, visit.doubt) = (VisitState::Ready, None);
+                visit.talk.resend = event.choice == Choice::Rerun;
+            }
+            About::Agent => {
+                let visit = self.visit(&raised.visit)?;
+                visit.state = VisitState::Ready;
+                visit.talk.answered(event);
             }
             About::Ask => {
                 self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));

@@ -3,6 +3,7 @@
 use super::{Control, VisitState};
 use crate::{
     accounts::Accounts,
+    agent::Talk,
     event::{RunEnded, RunForked, RunReopened},
     flow::Flow,
     graph,
@@ -33,6 +34,7 @@ impl Control {
         for visit in self.open.values_mut() {
             if !matches!(visit.state, VisitState::Fan | VisitState::Inside) {
                 (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
+                visit.talk = Talk::default();
             }
         }
         self.accounts = Accounts::default();

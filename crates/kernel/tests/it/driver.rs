@@ -9,7 +9,9 @@ use envoi_contract::{
 };
 use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
-    event::{AttemptSettled, AttemptStarted, Blob, Choice, InterruptAnswered, InterruptRaised, Outcome},
+    event::{
+        AttemptSettled, AttemptStarted, Blob, Choice, Command, InterruptAnswered, InterruptRaised, Outcome,
+    },
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId},
     input::{Answer, AttemptResult, Slot, Start},
 };
@@ -129,6 +131,7 @@ impl Driver {
             language: 1,
             by: person("ada"),
             yes_to: self.yes_to.clone(),
+            trace: None,
             slot,
         }))
     }
@@ -268,6 +271,11 @@ impl Driver {
             _ => None,
         });
         found.unwrap_or_else(|| panic!("attempt {id} was not started"))
+    }
+
+    /// Whether this attempt is one that talks to an agent.
+    pub(crate) fn talks(&self, id: &AttemptId) -> bool {
+        self.run.attempt(id).is_some_and(|started| matches!(started.command, Command::A2a(_)))
     }
 
     /// The attempt that began as the nth, from 0.

@@ -3,8 +3,8 @@
 use envoi_contract::{digest::Digest, envelope::InterruptKind, routing::Kind};
 use envoi_kernel::{
     flow::{
-        AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked, OnExhausted,
-        OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
+        AgentPlan, AskPlan, Budget, CommandPlan, Expression, Flow, InDoubtPolicy, Limits, Next, OnBlocked,
+        OnExhausted, OnReached, Overdue, RoutingPlan, Step, StepKind, Template,
     },
     ids::{FlowId, StepId},
     ledger::Cost,
@@ -112,6 +112,19 @@ pub(crate) fn ask(name: &str) -> Step {
     step(name).with(|step| step.kind = StepKind::Ask(Box::new(plan)))
 }
 
+/// A step that talks to another agent.
+pub(crate) fn agent(name: &str) -> Step {
+    let template = |text: &str| Template(text.to_owned());
+    let plan = AgentPlan {
+        url: template("https://agent.test"),
+        message: template("do it"),
+        data: Vec::new(),
+        tenant: None,
+        token: None,
+    };
+    step(name).with(|step| step.kind = StepKind::A2a(Box::new(plan)))
+}
+
 /// Changes of a step, one after the other.
 pub(crate) trait With: Sized {
     fn with(self, change: impl FnOnce(&mut Step)) -> Step;
@@ -132,6 +145,13 @@ pub(crate) trait With: Sized {
     fn exec(self, arguments: &[&str]) -> Step {
         let argv = arguments.iter().map(|text| Template((*text).to_owned())).collect();
         self.with(|step| step.kind = StepKind::Run(CommandPlan::Exec(argv)))
+    }
+    /// What is said to the agent.
+    fn with_message(self, message: &str) -> Step {
+        self.with(|step| match &mut step.kind {
+            StepKind::A2a(plan) => plan.message = Template(message.to_owned()),
+            _ => panic!("`{}` talks to no agent", step.id),
+        })
     }
     fn variable(self, name: &str, template: &str) -> Step {
         self.with(|step| step.env.push((name.to_owned(), Template(template.to_owned()))))
@@ -158,7 +178,7 @@ pub(crate) trait With: Sized {
     fn asking(self, change: impl FnOnce(&mut AskPlan)) -> Step {
         self.with(|step| match &mut step.kind {
             StepKind::Ask(plan) => change(plan),
-            StepKind::Run(_) | StepKind::Flow(_) => panic!("`{}` asks nothing", step.id),
+            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => panic!("`{}` asks nothing", step.id),
         })
     }
     fn expires(self, ms: u64) -> Step {

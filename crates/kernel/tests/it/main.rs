@@ -12,6 +12,7 @@
     reason = "a test stops at what it did not expect"
 )]
 
+mod agent_rules;
 mod driver;
 mod flows;
 mod raise;
@@ -21,6 +22,7 @@ mod rules;
 mod story;
 
 mod acceptance;
+mod agents;
 mod ask;
 mod bounds;
 mod branch;

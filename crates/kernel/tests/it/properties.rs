@@ -8,7 +8,7 @@ use crate::{
 };
 use envoi_kernel::{
     Event, Flow, Input, Record, Refusal, Run, Status,
-    event::{About, Choice, Course, InterruptRaised},
+    event::{About, Choice, Command, Course, InterruptRaised},
     flow::Step,
     input::Answer,
     ledger::Ledger,
@@ -148,13 +148,16 @@ const MOST_TURNS: u64 = 5_000;
 fn serve(flow: &Arc<Flow>, left: &[Left], answers: &[Said], most: u64) -> Driver {
     let mut driver = Driver::started(flow);
     let (mut left, mut answers) = (left.iter().cycle(), answers.iter().cycle());
-    for _ in 0..most {
+    // An agent may ask for ever, and doubt about it need not end either.
+    for turn in 0..most.saturating_mul(2) {
+        let quiet = turn > most;
         let wants = driver.run.wants();
         let asked = driver.run.interrupts().next().cloned();
         let input = if !wants.ready.is_empty() {
             Input::SlotFree(slot().unwrap())
         } else if let Some(attempt) = wants.ending.first().or(wants.attempts.last()) {
-            left.next().unwrap().settles(attempt, slot())
+            let left = left.next().unwrap();
+            if quiet { left.without_agent() } else { left.clone() }.settles(attempt, &driver, slot())
         } else if let Some((timer, due)) = wants.timers.first() {
             driver.now = driver.now.max(*due);
             Input::TimerDue { timer: timer.clone(), slot: slot() }
@@ -183,7 +186,7 @@ fn plain(raised: &InterruptRaised) -> Answer {
         About::InDoubt => Choice::Fail,
         About::Exhausted | About::Blocked | About::Review | About::Stuck => Choice::Proceed,
         About::Limit => Choice::Raise,
-        About::Ask => Choice::Deny,
+        About::Ask | About::Agent => Choice::Deny,
     };
     let raise = (choice == Choice::Raise).then(|| more(raised, 1_000));
     Answer { raise, ..Answer::new(raised.interrupt.clone(), choice, person("zed")) }
@@ -223,6 +226,20 @@ fn the_random_inputs_reach_every_event_and_every_end() {
                 && started.verifies.is_some()
             {
                 *seen.entry("verifies".to_owned()).or_default() += 1;
+            }
+            if let Event::AttemptSettled(settled) = &record.event
+                && let Some(said) = &settled.agent
+            {
+                let word = serde_json::to_value(said).unwrap();
+                let word =
+                    word.as_str().map_or_else(|| "agent asks".to_owned(), |word| format!("agent {word}"));
+                *seen.entry(word).or_default() += 1;
+            }
+            if let Event::AttemptStarted(started) = &record.event
+                && let Command::A2a(call) = &started.command
+            {
+                let denied = if call.denied { "tells a denial" } else { "calls" };
+                *seen.entry(denied.to_owned()).or_default() += 1;
             }
             if let Event::AttemptSettled(settled) = &record.event
                 && let Some(error) = &settled.error
@@ -265,6 +282,11 @@ fn the_random_inputs_reach_every_event_and_every_end() {
         "verifies",
         "DID_NOT_HAPPEN",
         "BUDGET_OVERRUN",
+        "agent asks",
+        "agent over",
+        "agent unclear",
+        "calls",
+        "tells a denial",
     ] {
         assert!(seen.get(name).is_some_and(|times| *times >= 3), "{name} is too rare: {seen:?}");
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     driver::{Driver, attempt, person, result, slot},
-    flows::{With as _, ask, bounded, step, step_id},
+    flows::{With as _, agent, ask, bounded, step, step_id},
     story::CHOICES,
 };
 use envoi_contract::{
@@ -43,6 +43,7 @@ pub(crate) struct Plan {
     condition: Option<&'static str>,
     argument: &'static str,
     pub(crate) asks: Option<Asks>,
+    agent: bool,
     budget: (Option<u64>, Option<u64>),
 }
 
@@ -133,18 +134,10 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let branches = prop::collection::vec(0..STEPS, 1..3);
     let asks = option::weighted(0.3, asks());
     let budget = (option::weighted(0.2, 0_u64..4), option::weighted(0.2, 0_u64..4));
-    let acts = (asks, budget);
+    let acts = (asks, prop::bool::weighted(0.25), budget);
     (routing, branches, option::weighted(0.2, 0..STEPS), 1_u32..4, policy, conditions, arguments, acts)
-        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, budget))| Plan {
-            routing,
-            branches,
-            next,
-            retry,
-            policy,
-            condition,
-            argument,
-            asks,
-            budget,
+        .prop_map(|(routing, branches, next, retry, policy, condition, argument, (asks, agent, budget))| {
+            Plan { routing, branches, next, retry, policy, condition, argument, asks, agent, budget }
         })
 }
 
@@ -183,7 +176,11 @@ pub(crate) fn build(place: usize, count: usize, plan: &Plan) -> Step {
     built.on_in_doubt = plan.policy.clone();
     // What names earlier steps fails in the first ones.
     built.condition = plan.condition.filter(|_| place > 1).map(|text| Expression(text.to_owned()));
-    built.kind = StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]));
+    built.kind = if plan.agent {
+        agent("any").with_message(plan.argument).kind
+    } else {
+        StepKind::Run(CommandPlan::Exec(vec![Template(plan.argument.to_owned())]))
+    };
     let (llm_calls, cost) = plan.budget;
     let cost = cost.and_then(|tenths| Cost::parse(&format!("0.{tenths}")));
     match &plan.asks {
@@ -223,22 +220,30 @@ pub(crate) struct Left {
     place: usize,
     llm_calls: u64,
     duration_ms: u64,
+    /// What an agent came to, if the attempt talks to one.
+    agent: u8,
 }
 
 pub(crate) fn left() -> impl Strategy<Value = Left> {
-    (0_u8..80, 0_u8..10, 0..STEPS, 0_u64..3, 0_u64..20).prop_map(
-        |(outcome, text, place, llm_calls, duration_ms)| Left {
+    (0_u8..80, 0_u8..10, 0..STEPS, 0_u64..3, 0_u64..20, 0_u8..12).prop_map(
+        |(outcome, text, place, llm_calls, duration_ms, agent)| Left {
             outcome,
             text,
             place,
             llm_calls,
             duration_ms,
+            agent,
         },
     )
 }
 
 impl Left {
-    pub(crate) fn settles(&self, id: &AttemptId, slot: Option<Slot>) -> Input {
+    /// The same, of an agent that neither asks nor fails.
+    pub(crate) fn without_agent(&self) -> Self {
+        Self { agent: u8::MAX, ..self.clone() }
+    }
+
+    pub(crate) fn settles(&self, id: &AttemptId, driver: &Driver, slot: Option<Slot>) -> Input {
         let outcome = match self.outcome {
             0 => Outcome::Signalled { signal: 9 },
             1 => Outcome::TimedOut,
@@ -251,10 +256,18 @@ impl Left {
         };
         let mut left = result(&id.to_string(), outcome, &self.words());
         left.duration_ms = self.duration_ms;
-        if self.llm_calls > 0 {
+        let agent = match self.agent {
+            0..=4 => r#","agent":{"said":"asks","question":"Which?"}"#,
+            5 | 6 => r#","agent":{"said":"over"}"#,
+            7 => r#","agent":{"said":"unclear"}"#,
+            _ => "",
+        };
+        let agent = if driver.talks(id) { agent } else { "" };
+        let ok = !agent.contains("over") && !agent.contains("unclear");
+        if self.llm_calls > 0 || !agent.is_empty() {
             let calls = self.llm_calls;
             let report = format!(
-                r#"{{"ok":true,"generatedAt":"t","skillName":"s","data":{{"n":{calls}}},"metrics":{{"llm_calls":{calls},"cost_usd":"0.{calls}"}}}}"#
+                r#"{{"ok":{ok},"generatedAt":"t","skillName":"s","data":{{"n":{calls}}},"metrics":{{"llm_calls":{calls},"cost_usd":"0.{calls}"}}{agent}}}"#
             );
             left.report = Some(report.into_bytes());
         }
@@ -446,7 +459,7 @@ impl Turn {
         Some(match self {
             Turn::Start => driver.start(slot),
             Turn::Slot => Input::SlotFree(crate::driver::slot()?),
-            Turn::Settle(which, left) => left.settles(&which.id(driver), slot),
+            Turn::Settle(which, left) => left.settles(&which.id(driver), driver, slot),
             Turn::Call(which) => Input::ModelCall(Box::new(ModelCall {
                 call: CallId::new(format!("call_{}", driver.run.next_seq())).ok()?,
                 attempt: which.as_ref().map(|which| which.id(driver)),

@@ -2,6 +2,7 @@
 //! in [`crate::graph_rules`].
 
 use crate::{
+    agent_rules::Agents,
     call_rules::Uses,
     graph_rules::{Graphs, Places},
 };
@@ -27,6 +28,7 @@ struct Count {
     /// Which flow each scope is of, and what goes on in those that are graphs.
     places: Places,
     graphs: Graphs,
+    agents: Agents,
     /// Returns of each loop since it was entered, by its scope.
     rounds: BTreeMap<(String, StepId), u64>,
     attempts: BTreeSet<AttemptId>,
@@ -69,6 +71,7 @@ pub(crate) fn check(flow: &Flow, records: &[Record]) -> Uses {
         count.take(flow, &record.event);
         count.asks(flow, record);
         count.graphs.take(flow, &count.places, &record.event);
+        count.agents.take(&record.event);
     }
     count.uses
 }
@@ -399,6 +402,7 @@ impl Count {
         self.over = true;
         assert!(self.open.is_empty(), "it is over, and asks {:?}", self.open.keys());
         let top = self.diverted.get("").and_then(|diverted| diverted.last());
+        let top = self.agents.denied().filter(|_| event.terminal_reason == "policy_violation").or(top);
         if event.terminal_reason == "policy_violation" && !flow.graph && flow.flows.is_empty() {
             assert_eq!(event.stopped_by.as_ref(), top, "denied where nobody has denied");
         }

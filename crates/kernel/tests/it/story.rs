@@ -8,7 +8,7 @@ use crate::{
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp};
 use envoi_kernel::{
     Event, Flow, Input, Run, Status,
-    event::{CallOutcome, Choice, Course, FoundFile, Outcome, RunEnded},
+    event::{CallOutcome, Choice, Command, Course, FoundFile, Outcome, RunEnded},
     ids::{CallId, InterruptId, TimerId},
     input::{Answer, ModelCall, ModelCalled},
     ledger::{Cost, Ledger},
@@ -152,6 +152,9 @@ fn attempt_input(id: &str, words: &str, slot: Option<envoi_kernel::input::Slot>)
         "exit" => exited(id, rest.parse().unwrap()),
         "says" => result(id, Outcome::Exited { code: 0 }, rest),
         "reports" => reported(id, rest),
+        "asks" => agent_said(id, true, &format!(r#""asks","question":"{rest}","evidence":{{"task":"t"}}"#)),
+        "over" => agent_said(id, false, r#""over""#),
+        "unclear" => agent_said(id, false, r#""unclear""#),
         "signal" => plain(Outcome::Signalled { signal: rest.parse().unwrap() }),
         "timeout" => plain(Outcome::TimedOut),
         "cancelled" => plain(Outcome::Cancelled),
@@ -191,6 +194,12 @@ fn end_call(words: &str) -> Input {
 
 pub(crate) fn call(name: &str) -> CallId {
     CallId::new(format!("call_{name}")).unwrap()
+}
+
+/// What the agent of an `a2a` step came to.
+pub(crate) fn agent_said(id: &str, ok: bool, said: &str) -> envoi_kernel::input::AttemptResult {
+    let error = if ok { "" } else { r#","error":{"code":"AGENT_FAILED","message":"no luck"}"# };
+    reported(id, &format!(r#""ok":{ok},"agent":{{"said":{said}}}{error}"#))
 }
 
 /// The open question, or one that is not.
@@ -246,7 +255,14 @@ pub(crate) fn event(event: &Event) -> String {
         Event::AttemptStarted(event) if event.iteration > 0 => {
             format!("{} begins (round {})", event.attempt, event.iteration)
         }
-        Event::AttemptStarted(event) => format!("{} begins", event.attempt),
+        Event::AttemptStarted(event) => match &event.command {
+            Command::A2a(call) => {
+                let no = if call.denied { " no" } else { "" };
+                let again = if call.resend { " again" } else { "" };
+                format!("{} calls {}.{}{no}{again}", event.attempt, call.task, call.turn)
+            }
+            Command::Exec(_) | Command::Shell(_) => format!("{} begins", event.attempt),
+        },
         Event::AttemptSettled(event) => {
             let word = event.error.as_ref().map_or("ok", |error| error.code.as_str());
             format!("{} {}", event.attempt, if event.late { "late" } else { word })

@@ -100,20 +100,43 @@ pub(super) fn all() -> Value {
         })),
         "Health": whole(json!({"status": {"const": "ok"}})),
         "Document": {"type": "object"},
+        "Token": whole(json!({
+            "name": text(), "tenant": text(),
+            "scopes": {"type": "array", "items": {"enum": ["read", "answer", "run", "admin"]}},
+        })),
+        "PinnedFlow": whole(json!({
+            "digest": digest(), "language": count(), "name": text(), "text": text(),
+            "parts": {"type": "object", "additionalProperties": text(), "description": "Texts of the flows that it names, by their paths"},
+        })),
         "Flow": whole(json!({
-            "flow": text(), "digest": digest(), "language": count(), "registered_at": time(), "registered_by": text(),
+            "flow": text(), "digest": digest(), "language": count(),
+            "files": {"type": "array", "items": text(), "description": "Its own first, then those that it names"},
+            "registered_at": time(), "registered_by": text(),
+        })),
+        "FlowFiles": whole(json!({
+            "flow": {"type": "string", "description": "Which of the files the flow is"},
+            "files": {
+                "type": "object", "additionalProperties": text(),
+                "description": "The texts of all flows that belong to it, by their paths",
+            },
         })),
         "Flows": whole(json!({"flows": list_of("Flow")})),
         "Start": start(),
         "Resume": resume(),
-        "Run": run(),
+        "Raise": {
+            "type": "object", "required": ["more"], "additionalProperties": false,
+            "properties": {"more": more(), "why": maybe_text()},
+        },
+        "Fork": fork(),
+        "Run": whole(run()),
+        "Forked": forked(),
         "Runs": page("runs", "Run"),
         "Envelope": {"type": "object", "description": "Contract 3: urn:envoi:envelope:v1"},
         "Event": event(),
         "Events": whole(json!({"events": list_of("Event")})),
         "Handoff": {"type": "object", "description": "Contract 2: urn:envoi:handoff:v1"},
         "HandoffRow": whole(json!({
-            "step": text(), "scope": text(), "visit": count(), "flow": text(),
+            "handoff": {"type": "string", "description": "By this it is got: `[scope.]step.visit`"}, "step": text(), "scope": text(), "visit": count(), "flow": text(),
             "status": {"enum": ["succeeded", "failed", "skipped"]}, "summary": text(), "at": time(), "seq": count(),
         })),
         "Handoffs": whole(json!({"handoffs": list_of("HandoffRow")})),
@@ -132,30 +155,70 @@ pub(super) fn all() -> Value {
 
 fn problem() -> Value {
     object(
-        &["type", "title", "status", "detail", "code", "hint"],
+        &["type", "title", "status", "detail", "code", "hint", "request_id"],
         json!({
             "type": {"type": "string", "description": "urn:envoi:error:CODE"},
             "title": text(), "status": count(), "detail": text(),
             "code": {"type": "string", "description": "`envoi explain CODE` says more"}, "hint": maybe_text(),
+            "request_id": {"type": "string", "description": "As in `X-Request-Id`: the server's log knows the request by it"},
         }),
     )
 }
 
+/// The members of a run.
 fn run() -> Value {
-    whole(json!({
+    json!({
         "run": text(), "flow": text(), "flow_digest": digest(),
         "status": {"enum": ["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]},
-        "in_doubt": {"type": "boolean"}, "step": maybe_text(), "actor": text(), "started_at": time(), "updated_at": time(),
+        "in_doubt": {"type": "boolean"}, "step": maybe_text(), "workspace": text(), "tenant": text(), "actor": text(), "started_at": time(), "updated_at": time(),
         "events": count(), "live_attempts": count(), "open_questions": count(), "terminal_reason": maybe_text(),
-        "reason": maybe_text(),
-    }))
+        "reason": maybe_text(), "forked_from": maybe_text(), "root": maybe_text(),
+    })
+}
+
+fn forked() -> Value {
+    let mut members = run();
+    if let Some(members) = members.as_object_mut() {
+        let notes = json!({
+            "type": "array", "items": text(),
+            "description": "What should be known besides, such as files that lie otherwise than at the cut",
+        });
+        members.insert("notes".to_owned(), notes);
+    }
+    whole(members)
+}
+
+fn fork() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "from": {
+                "type": ["string", "null"],
+                "description": "A step of the run's own flow, as it was entered last; the one that stopped it unless said",
+            },
+            "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
+            "yes_to": {"type": "array", "items": text(), "description": "Steps whose questions are approved as they are put"},
+            "why": maybe_text(),
+        },
+    })
+}
+
+/// How much more of what is bounded.
+fn more() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "agent_hops": count(), "iterations": count(), "llm_calls": count(), "rounds": count(), "wall_time_ms": count(),
+            "cost_usd": {"type": "string", "description": "Dollars as a decimal, such as `2.50`"},
+        },
+    })
 }
 
 fn event() -> Value {
     object(
         &["seq", "at", "event"],
         json!({
-            "seq": count(), "at": {}, "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
+            "seq": count(), "at": count(), "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
         }),
     )
 }
@@ -216,9 +279,7 @@ fn answer() -> Value {
             "resume": {"type": "boolean", "default": true, "description": "Whether the run goes on; else the answer is only recorded"},
             "user_envelope": {"type": "boolean", "default": false, "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
-            "raise": {"type": "object", "properties": {
-                "agent_hops": count(), "iterations": count(), "llm_calls": count(), "wall_time_ms": count(), "cost_usd": text(),
-            }},
+            "raise": more(),
         },
     })
 }

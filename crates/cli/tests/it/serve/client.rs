@@ -15,11 +15,21 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(stage: &Stage) -> Self {
-        Self::on(stage, "127.0.0.1:0")
+        Self::with(stage, &[])
     }
 
     pub(crate) fn on(stage: &Stage, address: &str) -> Self {
-        let mut process = stage.start(&["--json", "serve", "--listen", address]);
+        Self::started(stage, address, &[])
+    }
+
+    /// With these arguments besides.
+    pub(crate) fn with(stage: &Stage, arguments: &[&str]) -> Self {
+        Self::started(stage, "127.0.0.1:0", arguments)
+    }
+
+    fn started(stage: &Stage, address: &str, arguments: &[&str]) -> Self {
+        let all = [&["--json", "serve", "--listen", address], arguments].concat();
+        let mut process = stage.start(&all);
         let line = process.line();
         let Ok(said) = serde_json::from_str::<Value>(&line) else { panic!("{line}{:?}", process.done()) };
         let first = said["token"].as_str().map(str::to_owned);
@@ -167,7 +177,18 @@ impl Client {
     /// Opens a stream of events, after this one.
     pub(crate) fn follow(&self, path: &str, after: Option<&str>) -> Result<Stream, ureq::Error> {
         let headers: Vec<(&str, &str)> = after.iter().map(|id| ("last-event-id", *id)).collect();
-        let response = self.send("GET", path, &headers, &[])?;
+        self.open("GET", path, &headers, &[])
+    }
+
+    /// Asks for something that is answered by a stream of events.
+    pub(crate) fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Stream, ureq::Error> {
+        let response = self.send(method, path, headers, body)?;
         let status = response.status().as_u16();
         Ok(Stream {
             status,

@@ -113,7 +113,7 @@ const NO_QUESTION: &str = "int_00000000000000000000000000";
 fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let stage = Stage::new();
     let lab = Lab::open();
-    let limits = "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 8 } }\n";
+    let limits = "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12 } }\n";
     stage.write(".envoi/config.yaml", format!("{limits}{}", lab.config()));
     stage.write(".envoi/lab.key", "sk-lab-7");
     let served = Served::start(&stage);
@@ -127,6 +127,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     for id in ["getHealth", "getReadiness", "getMetrics", "getOpenApi"] {
         ask(id, &[], plain());
     }
+    let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
+    assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
     // Flows.
     for status in [201, 200] {
@@ -138,6 +140,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!(ask("listFlows", &[], plain()).json()["flows"].as_array().unwrap().len(), 2);
     assert_eq!(ask("getFlow", &["publish"], plain()).text(), APPROVAL);
     ask("getFlow", &["nothing"], plain());
+    assert_eq!(ask("getFlow", &["publish"], query("?file=other.yaml")).status, 404);
+    let several = How { headers: &[("content-type", "application/json")], ..body("{}") };
+    assert_eq!(ask("registerFlow", &[], several).status, 400);
 
     // Runs, started.
     let key = [("idempotency-key", "k")];
@@ -177,6 +182,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     // Runs, looked at.
     for (id, params) in [
         ("getRun", [].as_slice()),
+        ("getRunFlow", &[]),
         ("getEnvelope", &[]),
         ("listEvents", &[]),
         ("listHandoffs", &[]),
@@ -263,6 +269,14 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let notes = admin.json(&format!("/v1/runs/{run}/handoffs/draft"))["file_changes"][0]["digest"].clone();
     assert_eq!(ask("getArtifact", &[&text(&notes)], plain()).text(), "words\n");
 
+    // What a run stands on. Content that is the tenant's, but of no file of the run, is none of the run's.
+    assert_eq!(ask("getRunFlow", &[&run], plain()).json()["text"], APPROVAL);
+    let part = ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=1-2")]));
+    assert_eq!((part.status, part.text().as_str()), (206, "or"));
+    assert_eq!(ask("getRunContent", &[&run, &text(&notes)], plain()).text(), "words\n");
+    ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=6-")]));
+    assert_eq!(ask("getRunContent", &[&run, &digest], plain()).status, 404);
+
     // Logs in parts.
     admin.wait_until_run_is(&run, "succeeded");
     assert_eq!(ask("getLog", &[&run, "draft.1.1", "stdout"], headers(&[("range", "bytes=0-")])).status, 416);
@@ -309,6 +323,28 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     stage.write("go", "");
     assert_eq!(ask("resumeRun", &[&live], body(r#"{"why": "it was too early"}"#)).status, 202);
     admin.wait_until_run_is(&live, "succeeded");
+
+    // Runs with more than their flow gives them, and forks.
+    let bounded = "flow: bounded\nlimits: { agent_hops: 9 }\nsteps:\n  - id: a\n    run: 'false'\n";
+    let failed = admin.run(bounded);
+    admin.wait_until_run_is(&failed, "failed");
+    assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"agent_hops": 1}}"#)).status, 202);
+    assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"llm_calls": 1}}"#)).status, 409);
+    ask("raiseRun", &[&failed], body("{}"));
+    ask("raiseRun", &[NO_RUN], body(r#"{"more": {"agent_hops": 1}}"#));
+    ask("raiseRun", &[&failed], body(&large));
+    for status in [201, 200] {
+        let fork = ask("forkRun", &[&failed], How { headers: &[("idempotency-key", "f")], ..plain() });
+        assert_eq!(fork.status, status, "{}", fork.text());
+        admin.wait_until_run_is(&text(&fork.json()["run"]), "failed");
+    }
+    let odd = How { headers: &[("idempotency-key", "f")], ..body(r#"{"from": "a"}"#) };
+    assert_eq!(ask("forkRun", &[&failed], odd).status, 422);
+    assert_eq!(ask("forkRun", &[&failed], body(r#"{"from": "b"}"#)).status, 409);
+    ask("forkRun", &[&failed], body(r#"{"from": 1}"#));
+    ask("forkRun", &[NO_RUN], plain());
+    ask("forkRun", &[&failed], body(&large));
+    wait_until("the limit", || asker.ask(&eager, "forkRun", &[&failed], &plain()).status == 429);
 
     // Models.
     let poor = served.client(&token(&stage, &["poor", "--scope", "admin"]));
@@ -361,7 +397,7 @@ fn everything(document: &Value, run: &str, question: &str, digest: &str) -> Vec<
                 "run" => run.to_owned(),
                 "question" => question.to_owned(),
                 "digest" => digest.to_owned(),
-                "step" => "draft".to_owned(),
+                "handoff" => "draft".to_owned(),
                 "attempt" => "draft.1.1".to_owned(),
                 "stream" => "stdout".to_owned(),
                 "flow" => "publish".to_owned(),

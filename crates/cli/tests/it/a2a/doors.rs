@@ -1,0 +1,277 @@
+//! Who gets in, and what is no request: tokens, tenants, scopes, versions, paths, bodies.
+
+use super::{
+    REVIEW,
+    peer::{Peer, Way},
+    served,
+};
+use crate::{
+    serve::client::{Client, Reply, Served, token},
+    stage::{Stage, text, wait_until},
+};
+use serde_json::{Value, json};
+
+/// An operation as it is asked for: its name, and what the scope of the token has to be.
+struct Asked {
+    name: &'static str,
+    scope: &'static str,
+    way: Way,
+    call: Box<dyn Fn(&Client) -> Reply>,
+}
+
+/// Every operation in every way, about one task.
+fn operations(task: &str) -> Vec<Asked> {
+    let mut all = Vec::new();
+    let message = |way: Way, task: Option<&str>| {
+        let parts =
+            if way == Way::Old { json!([{"kind": "text", "text": "yes"}]) } else { json!([{"text": "yes"}]) };
+        let role = if way == Way::Old { "user" } else { "ROLE_USER" };
+        let mut message = json!({"kind": "message", "messageId": "m", "role": role, "parts": parts});
+        if let Some(task) = task {
+            message["taskId"] = task.into();
+        }
+        json!({"message": message})
+    };
+    let push = json!({"taskId": task, "id": "p", "url": "https://hook.example",
+        "pushNotificationConfig": {"id": "p", "url": "https://hook.example"}});
+    let named = json!({"taskId": task, "id": "p"});
+    let old_named = json!({"id": task, "pushNotificationConfigId": "p"});
+    let id = json!({"id": task});
+    for (way, method, scope, params) in [
+        (Way::Rpc, "SendMessage", "answer", message(Way::Rpc, Some(task))),
+        (Way::Rpc, "SendStreamingMessage", "answer", message(Way::Rpc, Some(task))),
+        (Way::Rpc, "GetTask", "read", id.clone()),
+        (Way::Rpc, "CancelTask", "run", id.clone()),
+        (Way::Rpc, "SubscribeToTask", "read", id.clone()),
+        (Way::Rpc, "CreateTaskPushNotificationConfig", "run", push.clone()),
+        (Way::Rpc, "GetTaskPushNotificationConfig", "read", named.clone()),
+        (Way::Rpc, "ListTaskPushNotificationConfigs", "read", json!({"taskId": task})),
+        (Way::Rpc, "DeleteTaskPushNotificationConfig", "run", named),
+        (Way::Old, "message/send", "answer", message(Way::Old, Some(task))),
+        (Way::Old, "message/stream", "answer", message(Way::Old, Some(task))),
+        (Way::Old, "tasks/get", "read", id.clone()),
+        (Way::Old, "tasks/cancel", "run", id.clone()),
+        (Way::Old, "tasks/resubscribe", "read", id.clone()),
+        (Way::Old, "tasks/pushNotificationConfig/set", "run", push.clone()),
+        (Way::Old, "tasks/pushNotificationConfig/get", "read", old_named.clone()),
+        (Way::Old, "tasks/pushNotificationConfig/list", "read", id),
+        (Way::Old, "tasks/pushNotificationConfig/delete", "run", old_named),
+    ] {
+        let call = move |client: &Client| Peer::new(client, way).call(method, params.clone(), &[]);
+        all.push(Asked { name: method, scope, way, call: Box::new(call) });
+    }
+    let configs = format!("/tasks/{task}/pushNotificationConfigs");
+    for (verb, path, scope, body) in [
+        ("POST", "/message:send".to_owned(), "answer", message(Way::Rest, Some(task))),
+        ("POST", "/message:stream".to_owned(), "answer", message(Way::Rest, Some(task))),
+        ("GET", format!("/tasks/{task}"), "read", Value::Null),
+        ("POST", format!("/tasks/{task}:cancel"), "run", json!({})),
+        ("POST", format!("/tasks/{task}:subscribe"), "read", json!({})),
+        ("GET", format!("/tasks/{task}:subscribe"), "read", Value::Null),
+        ("POST", configs.clone(), "run", json!({"url": "https://hook.example"})),
+        ("GET", configs.clone(), "read", Value::Null),
+        ("GET", format!("{configs}/p"), "read", Value::Null),
+        ("DELETE", format!("{configs}/p"), "run", Value::Null),
+    ] {
+        let call = move |client: &Client| Peer::new(client, Way::Rest).ask(verb, &path, &body, &[]);
+        all.push(Asked { name: "rest", scope, way: Way::Rest, call: Box::new(call) });
+    }
+    all
+}
+
+/// Two tenants; a task of `north` waits.
+fn land(stage: &Stage) -> (Served, Client, Client, String) {
+    let served = Served::start(stage);
+    let north = served.client(&token(stage, &["n", "--scope", "admin", "--tenant", "north"]));
+    let south = served.client(&token(stage, &["s", "--scope", "admin", "--tenant", "south"]));
+    assert_eq!(north.post("/v1/flows", REVIEW).status, 201);
+    let task = text(&Peer::new(&north, Way::Rpc).start("x")["id"]);
+    (served, north, south, task)
+}
+
+#[test]
+fn without_a_good_token_every_operation_answers_the_same_and_does_nothing() {
+    let stage = Stage::new();
+    let (served, north, _, task) = land(&stage);
+    let short = token(&stage, &["short", "--scope", "admin", "--tenant", "north", "--expires", "1ms"]);
+    let expired = served.client(&short);
+    wait_until("its end", || expired.get("/v1/health").status == 401);
+    let before = Peer::new(&north, Way::Rest).get(&task).unwrap();
+    let bearers = [Client::new(&served.url, None), expired, served.client("evt_0_0"), served.client("")];
+    // But for the name of the request.
+    let told = |reply: &Reply| {
+        let mut told = reply.json();
+        assert!(told["request_id"].take().is_string());
+        told
+    };
+    let expected = told(&Client::new(&served.url, None).get("/v1/health"));
+    for asked in operations(&task).iter().chain(&operations("run_0")) {
+        for client in &bearers {
+            let reply = (asked.call)(client);
+            assert_eq!((reply.status, told(&reply)), (401, expected.clone()), "{}", asked.name);
+        }
+    }
+    for path in ["/a2a/nothing/here", "/a2a/tasks", "/a2a/extendedAgentCard"] {
+        assert_eq!(Client::new(&served.url, None).get(path).status, 401, "{path}");
+    }
+    assert_eq!(Peer::new(&north, Way::Rest).get(&task).unwrap(), before);
+}
+
+#[test]
+fn a_task_of_another_tenant_is_as_if_there_were_none() {
+    let stage = Stage::new();
+    let (_served, north, south, task) = land(&stage);
+    assert_eq!(south.post("/v1/flows", REVIEW).status, 201);
+    let before = Peer::new(&north, Way::Rest).get(&task).unwrap();
+    let never = "run_00000000000000000000000000";
+    for (there, nowhere) in operations(&task).iter().zip(&operations(never)) {
+        let (there, nowhere) = ((there.call)(&south), (nowhere.call)(&south));
+        assert_eq!((there.status, there.text()), (nowhere.status, nowhere.text()));
+        let told = there.json();
+        assert!(told["error"]["code"] == -32001 || told["error"]["code"] == 404, "{told}");
+    }
+    assert_eq!(Peer::new(&north, Way::Rest).get(&task).unwrap(), before);
+    let rest = Peer::new(&south, Way::Rest);
+    assert_eq!(rest.ask("GET", "/tasks", &Value::Null, &[]).json()["totalSize"], 0);
+    // A context is of a token: the same name is another conversation.
+    let context = text(&before["contextId"]);
+    let message = |peer: &Peer| peer.message("m", &[peer.text("yes")], &json!({"contextId": context}));
+    let old = Peer::new(&south, Way::Old);
+    assert_ne!(old.send(message(&old), &[]).unwrap()["id"], task.as_str());
+}
+
+#[test]
+fn a_scope_that_is_too_small_is_told_and_nothing_is_done() {
+    let stage = Stage::new();
+    let (served, north, _, task) = land(&stage);
+    let before = Peer::new(&north, Way::Rest).get(&task).unwrap();
+    for scope in ["read", "answer", "run"] {
+        let client = served.client(&token(&stage, &[scope, "--scope", scope, "--tenant", "north"]));
+        for asked in operations(&task).iter().filter(|asked| asked.scope != "read" && asked.scope != scope) {
+            let reply = (asked.call)(&client);
+            assert_eq!(reply.status, 403, "{} as {scope}: {}", asked.name, reply.text());
+            assert!(reply.text().contains("SCOPE_TOO_SMALL"), "{}", reply.text());
+            assert!(asked.way == Way::Rest || reply.json()["id"] == 7);
+        }
+        if scope != "run" {
+            let peer = Peer::new(&client, Way::Rpc);
+            let start = peer.message("s", &[peer.text("x")], &Value::Null);
+            assert_eq!(peer.call("SendMessage", json!({"message": start}), &[]).status, 403);
+        }
+        assert_eq!(Peer::new(&client, Way::Rest).get(&task).unwrap(), before);
+    }
+    // The scope that is wanted is enough.
+    let answer = served.client(&token(&stage, &["a2", "--scope", "answer", "--tenant", "north"]));
+    let peer = Peer::new(&answer, Way::Rpc);
+    peer.assert_state(&peer.say(&task, "m", "yes").unwrap(), "COMPLETED");
+}
+
+#[test]
+fn what_is_no_request_is_refused_in_the_words_of_its_binding() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let rpc = |path: &str, headers: &[(&str, &str)], body: &str| {
+        let headers: Vec<(&str, &str)> =
+            [("content-type", "application/json")].into_iter().chain(headers.iter().copied()).collect();
+        client.call("POST", path, &headers, body.as_bytes())
+    };
+    let get = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"run_0"}}"#;
+    let old = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"run_0"}}"#;
+    let new = [("a2a-version", "1.0")];
+    for (path, headers, body, code) in [
+        ("/a2a", &new[..], get, -32001),
+        ("/a2a/", &new[..], get, -32001),
+        ("/a2a/review", &new[..], get, -32001),
+        ("/a2a/review/", &new[..], get, -32001),
+        ("/a2a?A2A-Version=1.0", &[], get, -32001),
+        ("/a2a", &[], old, -32001),
+        ("/a2a", &[("a2a-version", "0.3")], old, -32001),
+        ("/a2a", &[], get, -32009),
+        ("/a2a", &new[..], old, -32009),
+        ("/a2a", &[("a2a-version", "2.0")], get, -32009),
+        ("/a2a", &new[..], "{", -32700),
+        ("/a2a", &new[..], "", -32700),
+        ("/a2a", &new[..], "[]", -32600),
+        ("/a2a", &new[..], r#"{"jsonrpc":"2.0","id":1,"method":"Nothing"}"#, -32601),
+        ("/a2a", &new[..], r#"{"jsonrpc":"2.0","id":1,"method":"GetTask"}"#, -32602),
+        ("/a2a", &new[..], r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}"#, -32602),
+    ] {
+        let reply = rpc(path, headers, body);
+        assert_eq!(
+            (reply.status, &reply.json()["error"]["code"]),
+            (200, &json!(code)),
+            "{path} {body}: {}",
+            reply.text()
+        );
+        assert_eq!(reply.header("content-type"), "application/json");
+    }
+    for (verb, path, headers, status) in [
+        ("GET", "/a2a/tasks/run_0", &new[..], 404),
+        ("GET", "/a2a/review/tasks/run_0", &new[..], 404),
+        ("GET", "/a2a/tasks/run_0?A2A-Version=1.0", &[], 404),
+        ("GET", "/a2a/tasks/run_0", &[], 400),
+        ("GET", "/a2a/tasks/run_0", &[("a2a-version", "0.3")], 400),
+        ("GET", "/a2a/tasks/run_0", &[("a2a-version", "7.1")], 400),
+        ("GET", "/a2a", &new[..], 405),
+        ("DELETE", "/a2a/tasks/run_0", &new[..], 405),
+        ("GET", "/a2a/nothing/at/all", &new[..], 404),
+        ("GET", "/a2a/Nothing", &new[..], 404),
+        ("POST", "/a2a/message:send", &new[..], 400),
+    ] {
+        let reply = client.call(verb, path, headers, b"");
+        assert_eq!(reply.status, status, "{verb} {path}: {}", reply.text());
+    }
+    for path in ["/a2a", "/a2a/message:send"] {
+        let headers = [("content-type", "text/plain"), ("a2a-version", "1.0")];
+        assert_eq!(client.call("POST", path, &headers, get.as_bytes()).status, 415, "{path}");
+        let headers = [("content-type", "application/a2a+json; charset=utf-8"), ("a2a-version", "1.0")];
+        assert_ne!(client.call("POST", path, &headers, get.as_bytes()).status, 415, "{path}");
+    }
+    let body =
+        json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}}).to_string();
+    let headers = [("a2a-version", "1.0"), ("content-type", "application/a2a+json")];
+    let reply = client.call("POST", "/a2a/message:send", &headers, body.as_bytes());
+    assert_eq!((reply.status, reply.header("content-type").as_str()), (200, "application/a2a+json"));
+    let large = vec![b' '; 2 * 1024 * 1024];
+    assert_eq!(client.call("POST", "/a2a", &headers, &large).status, 413);
+}
+
+#[test]
+fn the_card_needs_no_token_and_names_no_flow_and_the_extended_one_names_the_caller_s() {
+    const CARD: &str = "/.well-known/agent-card.json";
+    let stage = Stage::new();
+    let (served, north, south, _) = land(&stage);
+    let nobody = Client::new(&served.url, None);
+    let reply = nobody.get(CARD);
+    assert_eq!((reply.status, reply.header("content-type").as_str()), (200, "application/json"));
+    assert!(!reply.text().contains("review"), "{}", reply.text());
+    let card = reply.json();
+    let url = format!("{}/a2a", served.url);
+    assert_eq!(card["url"], url.as_str());
+    let interfaces = card["supportedInterfaces"].as_array().unwrap();
+    assert!(interfaces.iter().all(|interface| interface["url"] == url.as_str()));
+    let (tag, date) = (reply.header("etag"), reply.header("last-modified"));
+    for (name, value, status) in [
+        ("if-none-match", tag.as_str(), 304),
+        ("if-none-match", "\"other\"", 200),
+        ("if-modified-since", date.as_str(), 304),
+    ] {
+        let reply = nobody.call("GET", CARD, &[(name, value)], &[]);
+        assert_eq!((reply.status, reply.body.is_empty()), (status, status == 304), "{name} {value}");
+        assert_eq!(reply.header("cache-control"), "public, max-age=300");
+    }
+    assert_eq!(nobody.call("GET", CARD, &[("host", "evil.example")], &[]).status, 421);
+    assert_eq!(nobody.call("POST", CARD, &[], b"{}").status, 405);
+
+    let skills = |client: &Client| {
+        let rest = Peer::new(client, Way::Rest).ask("GET", "/extendedAgentCard", &Value::Null, &[]).json();
+        let new = Peer::new(client, Way::Rpc).call("GetExtendedAgentCard", json!({}), &[]).json();
+        let old = Peer::new(client, Way::Old);
+        let old = old.call("agent/getAuthenticatedExtendedCard", json!({}), &[]).json();
+        assert_eq!(new["result"], rest);
+        assert_eq!(old["result"], rest);
+        rest["skills"].as_array().unwrap().iter().map(|skill| text(&skill["id"])).collect::<Vec<_>>()
+    };
+    assert_eq!(skills(&north), ["review"]);
+    assert_eq!(skills(&south), ["run"]);
+}

@@ -1,0 +1,80 @@
+//! What clients of 0.3 do that those of 1.0 do not, as they are in the wild.
+
+use super::{
+    REVIEW,
+    peer::{Peer, Way, talk},
+    served,
+};
+use crate::stage::{Stage, text, wait_for};
+use serde_json::{Value, json};
+
+#[test]
+fn a_client_that_makes_contexts_and_repeats_message_ids_polls_its_way_through() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { a2a: { workspace: shared } }\n");
+    let (_served, client) = served(&stage, REVIEW);
+    // As one of them really asks: a slash at the end, no version, no configuration, an id that is null.
+    let ask = |id: Value, method: &str, params: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        let headers = [("content-type", "application/json")];
+        let reply = client.call("POST", "/a2a/", &headers, body.as_bytes());
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let told = reply.json();
+        assert_eq!(told["id"], id);
+        told
+    };
+    let say = |context: &str, id: &str, words: &str| {
+        let message = json!({"role": "user", "parts": [{"text": words, "kind": "text"}], "kind": "message",
+            "messageId": id, "contextId": context});
+        ask(json!("a-b-c"), "message/send", json!({"message": message}))["result"].clone()
+    };
+    let poll = |task: &Value, state: &str| {
+        wait_for(state, || {
+            let told = ask(Value::Null, "tasks/get", json!({"id": task["id"]}))["result"].clone();
+            (told["status"]["state"] == state).then_some(told)
+        })
+    };
+    for context in ["c1", "c2"] {
+        let task = say(context, "0", "hello");
+        assert_eq!(task["contextId"], context);
+        assert_eq!(task["history"].as_array().unwrap().last().unwrap()["taskId"], task["id"]);
+        let waiting = poll(&task, "input-required");
+        assert_eq!(talk(&waiting), ["< hello", "> Publish it?"]);
+        // Without the id of the task: the only one of the context that waits is meant.
+        assert_eq!(say(context, "2", "yes")["id"], task["id"]);
+        let done = poll(&task, "completed");
+        assert_eq!(talk(&done), ["< hello", "> Publish it?", "< yes", "> published"]);
+        // The same again is no new task, and what is new begins one.
+        assert_eq!(say(context, "2", "yes")["id"], task["id"]);
+        assert_eq!(say(context, "0", "hello")["id"], task["id"]);
+        let next = say(context, "4", "hello again");
+        assert_ne!(next["id"], task["id"]);
+        poll(&next, "input-required");
+    }
+    let missing = ask(json!(1), "tasks/get", json!({"id": "run_0"}));
+    assert_eq!(missing["error"], json!({"code": -32001, "message": "Task not found", "data": null}));
+}
+
+#[test]
+fn a_message_in_a_context_in_which_several_tasks_wait_names_its_task() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let old = Peer::new(&client, Way::Old);
+    let new = Peer::new(&client, Way::Rpc);
+    let begin = |id: &str| {
+        let more = json!({"contextId": "c"});
+        text(&new.send(new.message(id, &[new.text("x")], &more), &[]).unwrap()["id"])
+    };
+    let (one, two) = (begin("1"), begin("2"));
+    let answer = |more: Value| old.send(old.message("3", &[old.text("yes")], &more), &[]);
+    let refused = answer(json!({"contextId": "c"})).unwrap_err();
+    assert_eq!(refused.code, -32602);
+    assert!(refused.text.contains(&one) && refused.text.contains(&two), "{}", refused.text);
+    old.assert_state(&answer(json!({"contextId": "c", "taskId": one})).unwrap(), "COMPLETED");
+    // Now there is one.
+    let done = answer(json!({"contextId": "c"}));
+    assert_eq!(done.unwrap()["id"], one, "that very message was the answer of the other one");
+    let done = old.send(old.message("4", &[old.text("yes")], &json!({"contextId": "c"})), &[]).unwrap();
+    assert_eq!(done["id"], two.as_str());
+    old.assert_state(&done, "COMPLETED");
+}

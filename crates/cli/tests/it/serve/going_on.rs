@@ -1,0 +1,163 @@
+//! Runs that go on over REST: with higher bounds, as a fork; and what the parts of one have left.
+
+use super::served;
+use crate::stage::{Stage, text};
+use serde_json::{Value, json};
+
+/// Two steps, of which one may be attempted.
+const BOUNDED: &str = "
+flow: bounded
+limits: { agent_hops: 1 }
+steps:
+  - id: a
+    run: echo a >> did.txt
+  - id: b
+    run: echo b >> did.txt
+";
+
+fn count(stage: &Stage, run: &str, kind: &str) -> usize {
+    stage.events(run).iter().filter(|event| event["type"] == kind).count()
+}
+
+#[test]
+fn a_run_that_a_bound_has_ended_goes_on_when_it_is_raised_once_for_a_key() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let run = admin.run(BOUNDED);
+    admin.wait_until_run_is(&run, "exhausted");
+    let path = format!("/v1/runs/{run}/raise");
+    for (body, status, code) in [
+        (r#"{"more": {"llm_calls": 1}}"#, 409, "NOT_RAISED"),
+        (r#"{"more": {}}"#, 409, "NOT_RAISED"),
+        ("{}", 400, "REQUEST_INVALID"),
+        (r#"{"more": []}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"agent_hops": -1}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"agent_hops": 1.5}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"agent_hops": "1"}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"hops": 1}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"cost_usd": 1.5}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"cost_usd": "-1"}}"#, 400, "REQUEST_INVALID"),
+        (r#"{"more": {"agent_hops": 1}, "by": "me"}"#, 400, "REQUEST_INVALID"),
+    ] {
+        let refused = admin.post(&path, body);
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (status, Some(code)), "{body}");
+    }
+    assert_eq!(count(&stage, &run, "limits_raised"), 0);
+    let key = [("idempotency-key", "more")];
+    let body = br#"{"more": {"agent_hops": 1}, "why": "it is worth it"}"#;
+    for round in 0..3 {
+        let raised = admin.call("POST", &path, &key, body);
+        assert_eq!(raised.status, 202, "round {round}: {}", raised.text());
+        admin.wait_until_run_is(&run, "succeeded");
+    }
+    assert_eq!(stage.lines("did.txt"), ["a", "b"]);
+    let events = stage.events(&run);
+    let raised: Vec<&Value> = events.iter().filter(|event| event["type"] == "limits_raised").collect();
+    assert_eq!(raised.len(), 1, "one key, one raise");
+    assert_eq!([&raised[0]["why"], &raised[0]["by"]["actor"]], [&json!("it is worth it"), &json!("first")]);
+    assert_eq!(raised[0]["more"]["agent_hops"], 1);
+}
+
+#[test]
+fn a_run_is_forked_once_for_a_key_and_what_lies_otherwise_is_told() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let flow = "
+flow: ways
+steps:
+  - id: make
+    run: echo make >> did.txt; echo one > out.txt
+    artifacts: [out.txt]
+  - id: use
+    run: sh use.sh
+";
+    stage.write("use.sh", "exit 1");
+    let root = admin.run(flow);
+    admin.wait_until_run_is(&root, "failed");
+    stage.write("use.sh", "echo use >> did.txt");
+    stage.write("out.txt", "other");
+    let path = format!("/v1/runs/{root}/fork");
+    for (body, status, code) in [
+        (r#"{"from": "Use"}"#, 400, "REQUEST_INVALID"),
+        (r#"{"from": 1}"#, 400, "REQUEST_INVALID"),
+        (r#"{"workspace": "mine"}"#, 400, "REQUEST_INVALID"),
+        (r#"{"flow": "ways"}"#, 400, "REQUEST_INVALID"),
+        (r#"{"from": "nothing"}"#, 409, "NOT_FORKABLE"),
+        (r#"{"yes_to": ["make"]}"#, 422, "YES_TO_INVALID"),
+    ] {
+        let refused = admin.post(&path, body);
+        assert_eq!((refused.status, refused.json()["code"].as_str()), (status, Some(code)), "{body}");
+    }
+    let key = [("idempotency-key", "again")];
+    let fork = |body: &str| admin.call("POST", &path, &key, body.as_bytes());
+    let begun = fork(r#"{"why": "the script is mended"}"#);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let run = text(&begun.json()["run"]);
+    assert!(text(&begun.json()["notes"][0]).contains("other than then: `out.txt`"), "{}", begun.text());
+    admin.wait_until_run_is(&run, "succeeded");
+    let again = fork(r#"{"why": "the script is mended"}"#);
+    assert_eq!((again.status, text(&again.json()["run"])), (200, run.clone()));
+    assert_eq!(again.json()["notes"], json!([]));
+    assert_eq!(fork("").json()["code"], "KEY_REUSED");
+    let started = admin.call("POST", "/v1/runs", &key, br#"{"flow": "ways"}"#);
+    assert_eq!(started.json()["code"], "KEY_REUSED", "a key is of one request, whichever it was");
+    assert_eq!(stage.lines("did.txt"), ["make", "use"]);
+    let forked = &stage.events(&run)[count(&stage, &root, "handoff_written")..];
+    assert!(forked.iter().any(|event| event["type"] == "run_forked" && event["from"] == json!(root)));
+    // While one of a family goes on, the others do not.
+    stage.write("use.sh", "while [ ! -e go ]; do sleep 0.02; done");
+    let live = text(&admin.post(&path, r#"{"workspace": "shared"}"#).json()["run"]);
+    assert_ne!(live, root);
+    let busy = admin.post(&path, r#"{"workspace": "shared"}"#);
+    assert_eq!((busy.status, busy.json()["code"].as_str()), (409, Some("FAMILY_BUSY")), "{}", busy.text());
+    stage.write("go", "");
+    admin.wait_until_run_is(&live, "succeeded");
+}
+
+#[test]
+fn each_hand_off_of_the_list_is_got_by_its_name_those_of_items_too() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let flow = "
+flow: fan
+inputs: { words: { type: array, default: [one, two] } }
+steps:
+  - id: say
+    for_each: ${{ inputs.words }}
+    run: echo ${{ item }}
+";
+    let run = admin.run(flow);
+    admin.wait_until_run_is(&run, "succeeded");
+    let path = format!("/v1/runs/{run}/handoffs");
+    let rows = admin.json(&path);
+    let mut names: Vec<String> =
+        rows["handoffs"].as_array().unwrap().iter().map(|row| text(&row["handoff"])).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["0.say.1", "1.say.1", "say.1"]);
+    for row in rows["handoffs"].as_array().unwrap() {
+        let name = text(&row["handoff"]);
+        let got = admin.json(&format!("{path}/{name}"));
+        assert_eq!([&got["step_id"], &got["summary"]], [&row["step"], &row["summary"]], "{name}");
+        // Without the visit it is the newest.
+        let newest = name.strip_suffix(".1").unwrap();
+        assert_eq!(admin.json(&format!("{path}/{newest}")), got, "{newest}");
+        assert_eq!(admin.json(&format!("{path}/{newest}?visit=1")), got);
+        assert_eq!(admin.get(&format!("{path}/{newest}?visit=2")).status, 404);
+    }
+    assert_eq!(admin.json(&format!("{path}/1.say.1"))["summary"], "two");
+    for none in [
+        "2.say.1",
+        "say.2",
+        "0.say.2",
+        "say.1?visit=2",
+        "0",
+        "say.",
+        ".say",
+        ".say.1",
+        "say.0",
+        "0.1.say",
+        "x",
+    ] {
+        assert_eq!(admin.get(&format!("{path}/{none}")).status, 404, "{none}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What is said of runs in the log of the process, as it is committed: ids, places, outcomes.
+//!
+//! Never what a command was given or has said: no inputs, variables, texts, reasons or evidence, which may hold what is
+//! nobody's business. The journal has all of it.
+
+use envoi_kernel::{
+    Event, Record,
+    ids::{RunId, VisitId},
+};
+use tracing::{
+    debug,
+    field::{DisplayValue, debug as shown, display},
+    info, trace,
+};
+
+/// Says it: at `info` how runs begin, wait and end, at `debug` their attempts and visits, at `trace` every event.
+pub(crate) fn tell(run: &RunId, records: &[Record]) {
+    records.iter().for_each(|record| say(run, record));
+}
+
+fn say(run: &RunId, record: &Record) {
+    let (run, seq, event) = (run.as_str(), record.seq, record.event.name());
+    match &record.event {
+        Event::RunStarted(started) => {
+            let (flow, by) = (started.flow.as_str(), &started.by);
+            info!(run, seq, event, flow, tenant = by.tenant, actor = by.actor);
+        }
+        Event::RunForked(forked) => {
+            info!(run, seq, event, from = forked.from.as_str(), step = forked.step.as_str());
+        }
+        Event::RunReopened(reopened) => {
+            info!(run, seq, event, step = reopened.step.as_str(), actor = reopened.by.actor);
+        }
+        Event::InterruptRaised(raised) => {
+            let (question, about) = (raised.interrupt.as_str(), shown(raised.about));
+            info!(run, seq, event, visit = visit(&raised.visit), question, about);
+        }
+        Event::InterruptAnswered(answered) | Event::VoteCast(answered) => {
+            let (question, choice) = (answered.interrupt.as_str(), shown(answered.choice));
+            info!(run, seq, event, question, choice, actor = answered.by.actor, channel = answered.channel);
+        }
+        Event::InterruptExpired(expired) => info!(run, seq, event, question = expired.interrupt.as_str()),
+        Event::InterruptCancelled(void) => info!(run, seq, event, question = void.interrupt.as_str()),
+        Event::LimitsRaised(raised) => info!(run, seq, event, actor = raised.by.actor),
+        Event::CancelRequested(asked) => info!(run, seq, event, actor = asked.by.actor),
+        Event::RunStopping(ended) | Event::RunEnded(ended) => {
+            info!(run, seq, event, outcome = ended.status.word(), reason = ended.terminal_reason);
+        }
+        Event::AttemptStarted(started) => debug!(run, seq, event, attempt = display(&started.attempt)),
+        Event::AttemptSettled(settled) => {
+            let (attempt, outcome) = (display(&settled.attempt), settled.outcome.word());
+            debug!(run, seq, event, attempt, outcome, ok = settled.ok, duration_ms = settled.duration_ms);
+        }
+        Event::ModelCallStarted(call) => {
+            debug!(run, seq, event, call = call.call.as_str(), model = call.model)
+        }
+        Event::ModelCallEnded(call) => {
+            debug!(run, seq, event, call = call.call.as_str(), outcome = call.outcome.word());
+        }
+        Event::HandoffWritten(written) => {
+            debug!(run, seq, event, visit = visit(&written.visit), outcome = written.handoff.status.word());
+        }
+        _ => trace!(run, seq, event),
+    }
+}
+
+fn visit(visit: &VisitId) -> DisplayValue<&VisitId> {
+    display(visit)
+}

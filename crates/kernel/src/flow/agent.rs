@@ -1,0 +1,18 @@
+//! What an `a2a` step tells which agent.
+
+use super::{InnerInput, Template};
+
+/// A message before its templates are filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentPlan {
+    /// The agent, `http:` or `https:`.
+    pub url: Template,
+    /// The text of the first message.
+    pub message: Template,
+    /// Members of a data part beside it; empty: there is none.
+    pub data: Vec<(String, InnerInput)>,
+    /// The tenant of the protocol's version 1.0.
+    pub tenant: Option<Template>,
+    /// The name of the flow's secret for `Authorization: Bearer`.
+    pub token: Option<String>,
+}

@@ -1,0 +1,185 @@
+//! What a message about a task that waits says to its question.
+//!
+//! Pure. Nothing but what is plainly a yes is taken for one: a question that takes a decision refuses every other text, with the
+//! words that would do, and stays open. Who may answer, and whether the form fits, is the engine's to say.
+
+use super::{
+    fault::{Fault, Kind},
+    fold::Question,
+    model::{Content, Message},
+    task::takes_words,
+};
+use crate::amount;
+use envoi_contract::json::{Object, Value};
+use envoi_kernel::{event::Choice, ledger::Ledger};
+
+/// How a text that is a decision begins, with a note behind it.
+const APPROVED: &str = "[Approved by operator]";
+const DENIED: &str = "[Denied by operator]";
+
+/// Members of a `data` part that says an answer exactly.
+const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
+
+/// What a message answers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    /// The decision.
+    pub(crate) choice: Choice,
+    /// In words, as they were given.
+    pub(crate) text: Option<String>,
+    /// The form.
+    pub(crate) data: Option<Value>,
+    /// By how much a bound is to be higher.
+    pub(crate) raise: Option<Ledger>,
+}
+
+impl Wanted {
+    fn of(choice: Choice) -> Self {
+        Self { choice, text: None, data: None, raise: None }
+    }
+
+    fn saying(self, text: &str) -> Self {
+        let text = (!text.trim_ascii().is_empty()).then(|| text.to_owned());
+        Self { text, ..self }
+    }
+}
+
+/// What `message`, whose text says `words`, answers to `question`.
+///
+/// # Errors
+/// It is no answer to it.
+pub(crate) fn read(question: &Question, message: &Message, words: Option<&str>) -> Result<Wanted, Fault> {
+    let data = data(message)?;
+    if let Some(form) = &question.form {
+        return filled_in(question, form, data, words);
+    }
+    if let Some(data) = data {
+        let Some(members) = exact(data) else {
+            return Err(misfit(
+                question,
+                "a data part says `choice` or `approved`, and nothing that is unknown",
+            ));
+        };
+        return exactly(question, members, words);
+    }
+    let Some(words) = words else { return Err(misfit(question, "the message says nothing")) };
+    if takes_words(&question.choices) {
+        return Ok(Wanted { text: Some(words.to_owned()), ..Wanted::of(Choice::Respond) });
+    }
+    decision(question, words).ok_or_else(|| misfit(question, "the text is no decision"))
+}
+
+/// A form: in a data part, or as JSON; or a no to it.
+fn filled_in(
+    question: &Question,
+    form: &Value,
+    data: Option<&Value>,
+    words: Option<&str>,
+) -> Result<Wanted, Fault> {
+    let yes = yes(&question.choices).unwrap_or(Choice::Respond);
+    let fits = |data: &Value| envoi_flow::answers::check(form, data).is_ok();
+    let filled = |data: Value| Wanted { data: Some(data), ..Wanted::of(yes) };
+    match (data, words) {
+        (Some(data), words) if fits(data) => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
+        (Some(data), words) => match exact(data) {
+            Some(members) => exactly(question, members, words),
+            // The engine says what does not fit.
+            None => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
+        },
+        (None, Some(words)) => match Value::parse_str(words) {
+            Ok(data @ Value::Object(_)) => Ok(filled(data)),
+            _ => decision(question, words)
+                .filter(|wanted| wanted.choice != yes)
+                .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
+        },
+        (None, None) => Err(misfit(question, "the message says nothing")),
+    }
+}
+
+/// The members of a `data` part that says an answer exactly, if it does.
+fn exact(data: &Value) -> Option<&Object> {
+    let members = data.as_object()?;
+    let known = members.keys().all(|name| EXACT.contains(&name));
+    let decides = members.get("choice").is_some_and(|choice| choice.as_str().is_some())
+        || members.get("approved").is_some_and(|approved| approved.as_bool().is_some());
+    (known && decides).then_some(members)
+}
+
+fn exactly(question: &Question, members: &Object, words: Option<&str>) -> Result<Wanted, Fault> {
+    let text = match members.get("text") {
+        None | Some(Value::Null) => words.map(str::to_owned),
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => return Err(misfit(question, "`text` is not a string")),
+    };
+    let raise = members.get("raise").map(|more| amount::read("raise", more).ok()).unwrap_or_default();
+    if members.contains_key("raise") && raise.is_none() {
+        return Err(misfit(question, "`raise` is not an object of numbers, `cost_usd` a decimal string"));
+    }
+    let approved = members.get("approved").and_then(Value::as_bool);
+    let choice = match (members.get("choice").and_then(Value::as_str), approved) {
+        (Some(word), None) => choice(&question.choices, word),
+        (None, Some(true)) => yes(&question.choices),
+        (None, Some(false)) => no(&question.choices),
+        // Both, or neither.
+        _ => None,
+    };
+    let choice = choice.ok_or_else(|| misfit(question, "that is no decision of this question"))?;
+    let data = members.get("data").filter(|data| !data.is_null()).cloned();
+    Ok(Wanted { text, data, raise, ..Wanted::of(choice) })
+}
+
+/// What a text decides, if it plainly decides anything.
+fn decision(question: &Question, words: &str) -> Option<Wanted> {
+    let words = words.trim_ascii();
+    let choices = &question.choices;
+    if let Some(note) = words.strip_prefix(APPROVED) {
+        return Some(Wanted::of(yes(choices)?).saying(note.trim_ascii()));
+    }
+    if let Some(note) = words.strip_prefix(DENIED) {
+        return Some(Wanted::of(no(choices)?).saying(note.trim_ascii()));
+    }
+    // By how much is not said in a word.
+    choice(choices, &words.to_ascii_lowercase()).filter(|choice| *choice != Choice::Raise).map(Wanted::of)
+}
+
+/// The decision that a word stands for.
+fn choice(choices: &[Choice], word: &str) -> Option<Choice> {
+    match word {
+        "yes" | "approve" | "proceed" => yes(choices),
+        "no" | "deny" | "stop" => no(choices),
+        word => choices.iter().copied().find(|choice| choice.word() == word),
+    }
+}
+
+fn yes(choices: &[Choice]) -> Option<Choice> {
+    let yes = [Choice::Approve, Choice::Proceed, Choice::Respond];
+    yes.into_iter().find(|choice| choices.contains(choice))
+}
+
+fn no(choices: &[Choice]) -> Option<Choice> {
+    [Choice::Deny, Choice::Stop].into_iter().find(|choice| choices.contains(choice))
+}
+
+fn data(message: &Message) -> Result<Option<&Value>, Fault> {
+    let mut found = message.parts.iter().enumerate().filter_map(|(at, part)| match &part.content {
+        Content::Data(value) => Some((at, value)),
+        _ => None,
+    });
+    match (found.next(), found.next()) {
+        (first, None) => Ok(first.map(|(_, value)| value)),
+        (_, Some((at, _))) => {
+            Err(Fault::violation(format!("message.parts[{at}]"), "There may be one data part."))
+        }
+    }
+}
+
+/// It is no answer; what would be one.
+fn misfit(question: &Question, why: &str) -> Fault {
+    let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
+    let id = &question.raised.interrupt;
+    let detail = format!("question `{id}` stays open: {why}; it takes {}", words.join(", "));
+    Fault::new(Kind::InvalidParams).detail(detail).code("ANSWER_INVALID").note("question", id.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! What the server says of itself: the card for everybody, and the one for those who are known.
+
+use super::{
+    asking::{Asking, broken},
+    card::{self, About, Served, Skill},
+    fault::Fault,
+};
+use crate::{app::App, problem::Problem, reply};
+use axum::{
+    http::{HeaderName, HeaderValue, header, request::Parts},
+    response::Response,
+};
+use envoi_contract::json::Value;
+use envoi_journal::{ReadError, RegisteredFlow};
+use std::collections::BTreeSet;
+
+/// The path of the card for everybody.
+pub(crate) const PATH: &str = "/.well-known/agent-card.json";
+
+/// The scheme, the name and the port by which a request has found the server.
+pub(crate) fn base(app: &App, host: &str) -> String {
+    let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{host}")
+}
+
+fn about(url: &str) -> About<'_> {
+    About { url, version: env!("CARGO_PKG_VERSION"), push: true }
+}
+
+/// The card that needs no token; under which name it is asked for was looked at before.
+pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
+    let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
+    let served = Served::new(&card::public(about(&url)), app.since);
+    let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
+    let mut response = match known {
+        true => reply::empty(304),
+        false => reply::json(200, served.body),
+    };
+    for (name, text) in [
+        (header::ETAG, served.etag.as_str()),
+        (header::LAST_MODIFIED, served.last_modified.as_str()),
+        (header::CACHE_CONTROL, served.cache_control),
+        // Where requests go depends on the name by which it was found.
+        (header::VARY, "host"),
+    ] {
+        let value = HeaderValue::from_str(text).map_err(Problem::internal)?;
+        response.headers_mut().insert(name, value);
+    }
+    Ok(response)
+}
+
+/// `GetExtendedAgentCard`: the flows of whoever asks, as skills.
+pub(crate) fn extended(app: &App, asking: &Asking) -> Result<Value, Fault> {
+    let flows = app
+        .read(|reader| reader.registered_flows(&asking.bearer.tenant))
+        .map_err(|error: ReadError| broken(app, error))?;
+    let mut seen = BTreeSet::new();
+    // Of each id the newest, which is what the id starts.
+    let skills: Vec<Skill> =
+        flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
+    let url = format!("{}/a2a", asking.base);
+    Ok(card::extended(about(&url), &skills))
+}
+
+/// A flow as a skill; one that this version cannot read is none.
+fn skill(registered: &RegisteredFlow) -> Option<Skill> {
+    let flow = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts).ok()?.flow;
+    let names: Vec<String> = flow.inputs.iter().map(|input| format!("`{}`", input.name)).collect();
+    let takes_words = flow.inputs.iter().any(|input| input.name == super::inputs::MESSAGE);
+    let inputs = match names.is_empty() {
+        true => "It takes no inputs.".to_owned(),
+        false => format!("Its inputs are {}.", names.join(", ")),
+    };
+    let steps = flow.steps.len();
+    let title = flow.title.clone().unwrap_or_else(|| flow.id.to_string());
+    let modes = if takes_words { &["text/plain", "application/json"][..] } else { &["application/json"] };
+    Some(Skill {
+        id: flow.id.to_string(),
+        description: format!("{title}: a pipeline of {steps} steps. {inputs}"),
+        name: title,
+        tags: vec!["pipeline".to_owned()],
+        input_modes: modes.iter().map(|mode| (*mode).to_owned()).collect(),
+    })
+}

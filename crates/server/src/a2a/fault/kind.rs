@@ -1,0 +1,223 @@
+//! The errors there are: those of A2A (specification 3.3.2 and 5.4), those of JSON-RPC, and those of HTTP that a
+//! server with tokens and limits cannot do without.
+//!
+//! The words in capitals are A2A's and Google's, not codes of Envoi.
+
+/// What kind of error it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the protocol has errors that this server has no cause for")
+)]
+pub(crate) enum Kind {
+    /// No task of that id, or not this client's. Also a push configuration that is not there.
+    TaskNotFound,
+    /// It is over.
+    TaskNotCancelable,
+    /// This agent sends none.
+    PushNotificationNotSupported,
+    /// Not by this agent, or not for a task that stands as this one does.
+    UnsupportedOperation,
+    /// A part is of a media type that nobody here reads.
+    ContentTypeNotSupported,
+    /// Ours: what was about to be answered is no answer.
+    InvalidAgentResponse,
+    /// A card for those who are known was promised, and there is none.
+    ExtendedAgentCardNotConfigured,
+    /// The client must say that it understands an extension.
+    ExtensionSupportRequired,
+    /// Neither 1.0 nor 0.3, or not the one of this method or path.
+    VersionNotSupported,
+    /// No JSON, or JSON that two readers could read differently.
+    ParseError,
+    /// JSON, but no request.
+    InvalidRequest,
+    /// No such operation.
+    MethodNotFound,
+    /// A request whose parameters are wrong.
+    InvalidParams,
+    /// Ours.
+    Internal,
+    /// No token, or none that is good.
+    Unauthenticated,
+    /// A token that is not good for this.
+    PermissionDenied,
+    /// Another HTTP method is meant.
+    MethodNotAllowed,
+    /// The body is over the limit.
+    TooLarge,
+    /// As much under way as there may be; later.
+    TooMuch,
+    /// Not now; later.
+    Unavailable,
+}
+
+/// One row of the table.
+struct Row {
+    /// In JSON-RPC 1.0.
+    rpc: i64,
+    http: u16,
+    /// Of gRPC, as it stands in the body of HTTP+JSON.
+    status: &'static str,
+    reason: &'static str,
+    title: &'static str,
+}
+
+/// For what A2A has no code of its own.
+const SERVER_ERROR: i64 = -32000;
+
+const fn row(rpc: i64, http: u16, status: &'static str, reason: &'static str, title: &'static str) -> Row {
+    Row { rpc, http, status, reason, title }
+}
+
+const INVALID_ARGUMENT: &str = "INVALID_ARGUMENT";
+const FAILED_PRECONDITION: &str = "FAILED_PRECONDITION";
+const INTERNAL: &str = "INTERNAL";
+const NOT_FOUND: &str = "NOT_FOUND";
+const RESOURCE_EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
+
+impl Kind {
+    /// All of them.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 20] = [
+        Self::TaskNotFound,
+        Self::TaskNotCancelable,
+        Self::PushNotificationNotSupported,
+        Self::UnsupportedOperation,
+        Self::ContentTypeNotSupported,
+        Self::InvalidAgentResponse,
+        Self::ExtendedAgentCardNotConfigured,
+        Self::ExtensionSupportRequired,
+        Self::VersionNotSupported,
+        Self::ParseError,
+        Self::InvalidRequest,
+        Self::MethodNotFound,
+        Self::InvalidParams,
+        Self::Internal,
+        Self::Unauthenticated,
+        Self::PermissionDenied,
+        Self::MethodNotAllowed,
+        Self::TooLarge,
+        Self::TooMuch,
+        Self::Unavailable,
+    ];
+
+    #[rustfmt::skip]
+    const fn row(self) -> Row {
+        match self {
+            Self::TaskNotFound => row(-32001, 404, NOT_FOUND, "TASK_NOT_FOUND", "Task not found"),
+            Self::TaskNotCancelable => {
+                row(-32002, 400, FAILED_PRECONDITION, "TASK_NOT_CANCELABLE", "Task cannot be canceled")
+            }
+            Self::PushNotificationNotSupported => {
+                let title = "Push notifications are not supported";
+                row(-32003, 400, FAILED_PRECONDITION, "PUSH_NOTIFICATION_NOT_SUPPORTED", title)
+            }
+            Self::UnsupportedOperation => {
+                let title = "This operation is not supported";
+                row(-32004, 400, FAILED_PRECONDITION, "UNSUPPORTED_OPERATION", title)
+            }
+            Self::ContentTypeNotSupported => {
+                row(-32005, 400, INVALID_ARGUMENT, "CONTENT_TYPE_NOT_SUPPORTED", "Content type not supported")
+            }
+            Self::InvalidAgentResponse => {
+                row(-32006, 500, INTERNAL, "INVALID_AGENT_RESPONSE", "Invalid agent response")
+            }
+            Self::ExtendedAgentCardNotConfigured => {
+                let title = "Extended agent card not configured";
+                row(-32007, 400, FAILED_PRECONDITION, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", title)
+            }
+            Self::ExtensionSupportRequired => {
+                row(-32008, 400, FAILED_PRECONDITION, "EXTENSION_SUPPORT_REQUIRED", "Extension support required")
+            }
+            Self::VersionNotSupported => {
+                row(-32009, 400, FAILED_PRECONDITION, "VERSION_NOT_SUPPORTED", "Protocol version not supported")
+            }
+            Self::ParseError => row(-32700, 400, INVALID_ARGUMENT, "JSON_PARSE", "Invalid JSON payload"),
+            Self::InvalidRequest => {
+                row(-32600, 400, INVALID_ARGUMENT, "INVALID_REQUEST", "Request payload validation error")
+            }
+            Self::MethodNotFound => row(-32601, 404, NOT_FOUND, "METHOD_NOT_FOUND", "Method not found"),
+            Self::InvalidParams => row(-32602, 400, INVALID_ARGUMENT, "INVALID_PARAMS", "Invalid parameters"),
+            Self::Internal => row(-32603, 500, INTERNAL, "INTERNAL_ERROR", "Internal error"),
+            Self::Unauthenticated => {
+                row(SERVER_ERROR, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "A token that is good is needed")
+            }
+            Self::PermissionDenied => {
+                row(SERVER_ERROR, 403, "PERMISSION_DENIED", "PERMISSION_DENIED", "The token is not good for this")
+            }
+            Self::MethodNotAllowed => {
+                row(SERVER_ERROR, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "Another HTTP method is meant")
+            }
+            Self::TooLarge => row(SERVER_ERROR, 413, INVALID_ARGUMENT, "TOO_LARGE", "The body is too large"),
+            Self::TooMuch => {
+                row(SERVER_ERROR, 429, RESOURCE_EXHAUSTED, "TOO_MUCH", "As much is under way as there may be")
+            }
+            Self::Unavailable => row(SERVER_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE", "Not available now"),
+        }
+    }
+
+    /// In a JSON-RPC error of 1.0.
+    pub(crate) const fn rpc_code(self) -> i64 {
+        self.row().rpc
+    }
+
+    /// Of an HTTP+JSON response.
+    pub(crate) const fn http_status(self) -> u16 {
+        self.row().http
+    }
+
+    /// Of an HTTP response that carries a JSON-RPC error: 200, but for what is a matter of HTTP alone.
+    pub(crate) const fn http_status_of_rpc(self) -> u16 {
+        if self.is_of_a2a() { 200 } else { self.row().http }
+    }
+
+    /// The name that gRPC has for it.
+    pub(crate) const fn status_name(self) -> &'static str {
+        self.row().status
+    }
+
+    /// In `ErrorInfo`.
+    pub(crate) const fn reason(self) -> &'static str {
+        self.row().reason
+    }
+
+    /// Whose word the reason is.
+    pub(crate) const fn domain(self) -> &'static str {
+        if self.is_of_a2a() { "a2a-protocol.org" } else { "envoi" }
+    }
+
+    /// For people, in 1.0.
+    pub(crate) const fn title(self) -> &'static str {
+        self.row().title
+    }
+
+    const fn is_of_a2a(self) -> bool {
+        self.row().rpc != SERVER_ERROR
+    }
+
+    /// Code and message in 0.3. Clients of that version know these pairs and no other, some of them letter by
+    /// letter, so what came later is told as the nearest of them: a request that will not do, or our failure.
+    pub(crate) const fn in_v03(self) -> (i64, &'static str) {
+        match self {
+            Self::TaskNotFound => (-32001, "Task not found"),
+            Self::TaskNotCancelable => (-32002, "Task not cancelable"),
+            Self::PushNotificationNotSupported => (-32003, "Push notification not supported"),
+            Self::UnsupportedOperation => (-32004, "This operation is not supported"),
+            Self::ContentTypeNotSupported => (-32005, "Incompatible content types"),
+            Self::InvalidAgentResponse => (-32006, "Invalid agent response"),
+            Self::ExtendedAgentCardNotConfigured => (-32007, "Authenticated Extended Card is not configured"),
+            Self::ParseError => (-32700, "Invalid JSON payload"),
+            Self::MethodNotFound => (-32601, "Method not found"),
+            Self::InvalidParams => (-32602, "Invalid parameters"),
+            Self::Internal | Self::TooMuch | Self::Unavailable => (-32603, "Internal error"),
+            Self::InvalidRequest
+            | Self::ExtensionSupportRequired
+            | Self::VersionNotSupported
+            | Self::Unauthenticated
+            | Self::PermissionDenied
+            | Self::MethodNotAllowed
+            | Self::TooLarge => (-32600, "Request payload validation error"),
+        }
+    }
+}

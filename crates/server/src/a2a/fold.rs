@@ -1,0 +1,347 @@
+//! A run as A2A clients come to know it: its events, one after the other, as what is told of them.
+//!
+//! Pure: whoever hears the same events tells the same, in the same order, under the same ids; a restart changes nothing of
+//! that. Owns what is worth telling and what a task is made of. How it is written down is [`super::task`]'s.
+//!
+//! Events are heard a *moment* at a time: those of one commit have the same time, and in the middle of a commit a run may look as
+//! if it waited for a person although its next step is begun a few events later. Two commits of one millisecond may be heard
+//! as one or as two moments. That is the same for all who follow, unless the run had come to rest and was moved on within
+//! that millisecond.
+
+use super::{model::TaskState, state};
+use envoi_contract::{handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_journal as journal;
+use envoi_kernel::{
+    ApplyError, Event, Flow, Record, Run, Status as RunStatus,
+    event::{
+        About, AttemptSettled, Blob, Choice, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised,
+        RunEnded,
+    },
+    ids::{InterruptId, RunId, Seq, VisitId, derived},
+};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+/// See the module.
+pub(crate) struct Fold {
+    run: Run,
+    turns: Vec<Turn>,
+    made: BTreeMap<String, Arc<Made>>,
+    /// The texts of visits that are not concluded.
+    texts: BTreeMap<VisitId, Blob>,
+    last_text: Option<Blob>,
+    end: Option<Arc<End>>,
+    told: (TaskState, Vec<InterruptId>),
+}
+
+/// One turn of the conversation, in the order in which they were taken.
+#[derive(Debug, Clone)]
+pub(crate) enum Turn {
+    /// The run began.
+    Begun,
+    /// It asks.
+    Asked(Arc<Question>),
+    /// Somebody answered, or gave one of several approvals.
+    Answered(Arc<Answered>),
+    /// It is over.
+    Ended(Arc<End>),
+}
+
+/// A question, and how it can be answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// As it was put.
+    pub(crate) raised: InterruptRaised,
+    /// The decisions that it takes, the most usual first.
+    pub(crate) choices: Vec<Choice>,
+    /// The form that it wants filled in.
+    pub(crate) form: Option<Value>,
+}
+
+impl Question {
+    /// An open question of a run.
+    pub(crate) fn of(run: &Run, raised: &InterruptRaised) -> Self {
+        let plan = run.step(&raised.visit).and_then(|step| step.asks());
+        let form = plan.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.clone());
+        Self { choices: run.accepts(raised), form, raised: raised.clone() }
+    }
+}
+
+/// An answer as it stands in the journal.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    /// An id for it; the one of the client's message is another.
+    pub(crate) id: String,
+    /// What was said.
+    pub(crate) answer: InterruptAnswered,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct End {
+    /// An id for what is said of it.
+    pub(crate) id: String,
+    /// In a sentence.
+    pub(crate) ended: RunEnded,
+    /// What the last step has said, if it succeeded.
+    pub(crate) text: Option<Blob>,
+}
+
+/// The newest version of a file that steps hand over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// Relative to the workspace.
+    pub(crate) path: String,
+    /// Its content; `None` when it was deleted.
+    pub(crate) blob: Option<Blob>,
+}
+
+/// How a task stands, and what is said of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// Where.
+    pub(crate) state: TaskState,
+    /// Since when.
+    pub(crate) at: Timestamp,
+    /// The oldest open question first; only where it waits.
+    pub(crate) questions: Vec<Arc<Question>>,
+    /// Only where it is over.
+    pub(crate) end: Option<Arc<End>>,
+}
+
+/// The place of something told: the event, and which of the things that the event tells, from 1; none for the last.
+///
+/// Written `SEQ` or `SEQ.N`, so that whoever has heard everything of an event names it by its plain number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    seq: Seq,
+    nth: Option<usize>,
+}
+
+impl Place {
+    /// After everything that an event tells.
+    pub(crate) const fn after(seq: Seq) -> Self {
+        Self { seq, nth: None }
+    }
+
+    /// Reads what [`fmt::Display`] writes.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            if plain { text.parse().ok() } else { None }
+        }
+        Some(match text.split_once('.') {
+            None => Self { seq: number(text)?, nth: None },
+            Some((seq, nth)) => Self { seq: number(seq)?, nth: Some(number(nth)?) },
+        })
+    }
+
+    /// Whether it comes after `other`.
+    pub(crate) fn is_after(self, other: Self) -> bool {
+        let rank = |place: Self| (place.seq, place.nth.unwrap_or(usize::MAX));
+        rank(self) > rank(other)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nth {
+            None => write!(f, "{}", self.seq),
+            Some(nth) => write!(f, "{}.{nth}", self.seq),
+        }
+    }
+}
+
+/// Something to tell.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// What.
+    pub(crate) what: What,
+}
+
+/// See [`Told`]. Content is named, not held.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// The task stands elsewhere.
+    Stands(Standing),
+    /// A file is new, is another, or is gone.
+    Made(Arc<Made>),
+}
+
+impl Fold {
+    /// A run of which nothing was heard.
+    pub(crate) fn new(flow: Arc<Flow>) -> Self {
+        Self {
+            run: Run::new(flow),
+            turns: Vec::new(),
+            made: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            last_text: None,
+            end: None,
+            told: (TaskState::Working, Vec::new()),
+        }
+    }
+
+    /// Hears records in order, any number of moments but none in part, and says what is to be told of them.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when they cannot follow what was heard; nothing more can be heard then.
+    pub(crate) fn hear(&mut self, records: &[Record]) -> Result<Vec<Told>, ApplyError> {
+        let mut told = Vec::new();
+        for moment in records.chunk_by(|one, next| one.at == next.at) {
+            let mut of_moment = Vec::new();
+            for record in moment {
+                self.run.apply(record)?;
+                self.take_turn(record);
+                of_moment
+                    .extend(self.take_files(record).into_iter().map(|made| (record.seq, What::Made(made))));
+            }
+            if let Some((last, standing)) = moment.last().zip(self.changed()) {
+                of_moment.push((last.seq, What::Stands(standing)));
+            }
+            told.extend(placed(of_moment));
+        }
+        Ok(told)
+    }
+
+    /// The run as it was heard.
+    pub(crate) const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The place of the next event.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.run.next_seq()
+    }
+
+    /// The conversation so far.
+    pub(crate) fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The files that were handed over so far, by their paths.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Made> {
+        self.made.values().map(AsRef::as_ref)
+    }
+
+    /// How the task stands.
+    pub(crate) fn standing(&self) -> Standing {
+        let state = state_of(&self.run.status());
+        let questions = match state {
+            TaskState::InputRequired => self.open_questions(),
+            _ => Vec::new(),
+        };
+        let end = self.end.clone().filter(|_| state.is_terminal());
+        Standing { state, at: self.run.last_at(), questions, end }
+    }
+
+    /// Questions that are open, oldest first.
+    fn open_questions(&self) -> Vec<Arc<Question>> {
+        let open: Vec<&InterruptId> = self.run.interrupts().map(|raised| &raised.interrupt).collect();
+        let asked = self.turns.iter().filter_map(|turn| match turn {
+            Turn::Asked(question) if open.contains(&&question.raised.interrupt) => Some(Arc::clone(question)),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// How the task stands, if that is not what was told last.
+    fn changed(&mut self) -> Option<Standing> {
+        let standing = self.standing();
+        let open = standing.questions.iter().map(|question| question.raised.interrupt.clone()).collect();
+        let told = (standing.state, open);
+        let changed = told != self.told;
+        self.told = told;
+        changed.then_some(standing)
+    }
+
+    fn take_turn(&mut self, record: &Record) {
+        match &record.event {
+            Event::RunStarted(_) => self.turns.push(Turn::Begun),
+            Event::InterruptRaised(raised) => {
+                let question = Question::of(&self.run, raised);
+                self.turns.push(Turn::Asked(Arc::new(question)));
+            }
+            Event::InterruptAnswered(answer) | Event::VoteCast(answer) => {
+                let id = format!("ans_{}", self.derived(record));
+                self.turns.push(Turn::Answered(Arc::new(Answered { id, answer: answer.as_ref().clone() })));
+            }
+            Event::AttemptSettled(settled) => self.take_text(settled),
+            Event::HandoffWritten(written) => self.conclude(written),
+            Event::RunReopened(_) => self.end = None,
+            Event::RunEnded(ended) => {
+                let text = self.last_text.clone().filter(|_| ended.status == EndStatus::Succeeded);
+                let id = format!("end_{}", self.derived(record));
+                let end = Arc::new(End { id, ended: ended.clone(), text });
+                self.end = Some(Arc::clone(&end));
+                self.turns.push(Turn::Ended(end));
+            }
+            _ => {}
+        }
+    }
+
+    /// An id of ours for what is said of an event.
+    fn derived(&self, record: &Record) -> String {
+        let nobody = RunId::new("run_0").ok();
+        let run = self.run.started().map(|started| &started.run).or(nobody.as_ref());
+        run.map(|run| derived(run, record.seq, record.at)).unwrap_or_default()
+    }
+
+    fn take_text(&mut self, settled: &AttemptSettled) {
+        if settled.late {
+            return;
+        }
+        match settled.text.clone().filter(|text| text.size > 0) {
+            Some(text) => self.texts.insert(settled.attempt.visit.clone(), text),
+            None => self.texts.remove(&settled.attempt.visit),
+        };
+    }
+
+    /// What a step said last counts once its visit is concluded.
+    fn conclude(&mut self, written: &HandoffWritten) {
+        let text = self.texts.remove(&written.visit);
+        if written.handoff.status != HandoffStatus::Skipped && text.is_some() {
+            self.last_text = text;
+        }
+    }
+
+    fn take_files(&mut self, record: &Record) -> Vec<Arc<Made>> {
+        let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
+        if settled.late {
+            return Vec::new();
+        }
+        let changes = settled.files.iter().map(|file| {
+            let made = Arc::new(Made { path: file.path.clone(), blob: file.blob.clone() });
+            self.made.insert(file.path.clone(), Arc::clone(&made));
+            made
+        });
+        changes.collect()
+    }
+}
+
+/// What is told of a moment, each with its place.
+fn placed(of_moment: Vec<(Seq, What)>) -> impl Iterator<Item = Told> {
+    let seqs: Vec<Seq> = of_moment.iter().map(|(seq, _)| *seq).collect();
+    let of_event = move |index: usize, seq: Seq| {
+        let before = seqs.iter().take(index).filter(|other| **other == seq).count();
+        let behind = seqs.iter().skip(index.saturating_add(1)).any(|other| *other == seq);
+        behind.then_some(before.saturating_add(1))
+    };
+    of_moment.into_iter().enumerate().map(move |(index, (seq, what))| {
+        let place = Place { seq, nth: of_event(index, seq) };
+        Told { place, what }
+    })
+}
+
+/// What A2A calls the status of a run, as the kernel has it.
+fn state_of(status: &RunStatus) -> TaskState {
+    state::of(match status {
+        RunStatus::Running => journal::RunStatus::Running,
+        RunStatus::Waiting { .. } => journal::RunStatus::Waiting,
+        RunStatus::Ended(ended) => journal::RunStatus::Ended(ended.status),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Runs as tasks, read from the store: whose they are, what they are called, what was heard of them.
+
+use super::{
+    asking::{Asking, broken},
+    fault::Fault,
+    fold::Fold,
+    model::{Message, Task},
+    request::{Method, Params},
+    task::{Names, Said, Scribe, Shelf},
+    version::Version,
+};
+use crate::{app::App, problem::Problem};
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_journal::{MessageRow, ReadError, Reader};
+use envoi_kernel::{Record, ids::RunId};
+use std::sync::Arc;
+
+/// Records that are read at once, before a moment among them makes it more.
+const PAGE: u32 = 64;
+
+/// A task, and all that was heard of it.
+pub(crate) struct Seen {
+    pub(crate) run: RunId,
+    pub(crate) names: Names,
+    pub(crate) fold: Fold,
+    pub(crate) said: Vec<Said>,
+}
+
+impl Seen {
+    /// The task as it stands.
+    pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
+        let shelf = Store { app, base };
+        Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts)
+    }
+}
+
+/// The store, as content is looked up in it for one client.
+pub(crate) struct Store<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) base: &'a str,
+}
+
+impl Shelf for Store<'_> {
+    fn bytes(&self, digest: &Digest) -> Option<Vec<u8>> {
+        let read = self.app.read(|reader| reader.blob(digest).map_err(ReadError::Blob));
+        read.map_err(|error| broken(self.app, error)).ok()
+    }
+
+    fn url(&self, digest: &Digest) -> String {
+        format!("{}/v1/artifacts/{digest}", self.base)
+    }
+}
+
+/// The run of this id, if it is the tenant's. That there is none, and that it is another's, are the same.
+pub(crate) fn run_of(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
+    let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
+    let tenant = app.read(|reader| reader.tenant_of(&run)).map_err(|error| broken(app, error))?;
+    match tenant {
+        Some(tenant) if tenant == asking.bearer.tenant => Ok(run),
+        _ => Err(Fault::task_not_found()),
+    }
+}
+
+/// The conversation of a run.
+pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadError> {
+    Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
+}
+
+/// A task from the journal, with all that there is to hear of it.
+pub(crate) fn look(app: &App, run: &RunId) -> Result<Seen, Fault> {
+    let mut seen = unheard(app, run)?;
+    let records =
+        app.read(|reader| reader.records(run, 0, None)).map_err(|error: ReadError| broken(app, error))?;
+    seen.fold.hear(&records).map_err(|error| broken(app, error))?;
+    Ok(seen)
+}
+
+/// A task of whose run nothing was heard yet.
+pub(crate) fn unheard(app: &App, run: &RunId) -> Result<Seen, Fault> {
+    let read = app.read(|reader| {
+        let pinned = reader.load(run)?.pinned;
+        let names = Names { task: run.to_string(), context: context_of(reader, run)? };
+        Ok::<_, Problem>((pinned, names, reader.messages(run)?))
+    });
+    let (pinned, names, rows) = read.map_err(|problem| {
+        app.note(&problem);
+        Fault::from(problem)
+    })?;
+    let flow = envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts)
+        .map_err(|report| broken(app, format!("the flow of run `{run}`: {report}")))?;
+    let fold = Fold::new(Arc::new(flow.flow));
+    let said = rows.iter().filter_map(said).collect();
+    Ok(Seen { run: run.clone(), names, fold, said })
+}
+
+/// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is
+/// still being read is left out, unless it is all there is.
+pub(crate) fn news(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
+    let mut limit = PAGE;
+    loop {
+        let mut records = reader.records(run, fold.next_seq(), Some(limit))?;
+        if u32::try_from(records.len()).is_ok_and(|found| found < limit) {
+            return Ok(records);
+        }
+        let last = records.last().map(|record| record.at);
+        let whole = records.iter().take_while(|record| Some(record.at) != last).count();
+        if whole > 0 {
+            records.truncate(whole);
+            return Ok(records);
+        }
+        limit = limit.saturating_mul(4);
+    }
+}
+
+fn said(row: &MessageRow) -> Option<Said> {
+    let message = read_message(&row.body)?;
+    Some(Said { request: row.request.clone(), begins: row.task.is_empty(), message })
+}
+
+/// A message as it was kept.
+fn read_message(body: &str) -> Option<Message> {
+    let Ok(Value::Object(params)) = Value::parse_str(body) else { return None };
+    match super::read(Version::V10, Method::Send, &params).ok()?.params {
+        Params::Send(request) => Some(request.message),
+        _ => None,
+    }
+}

@@ -1,0 +1,138 @@
+//! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is not done here.
+
+use super::{
+    asking::{Asking, broken},
+    fault::{Fault, Kind},
+    look,
+    model::{Authentication, PushConfig, Secret},
+    request::Reply,
+};
+use crate::{app::App, call::random_seed, scope::Scope};
+use envoi_journal::{PushRow, PushState, ReadError};
+use envoi_kernel::ids::{RunId, uuid_v7_text};
+
+/// Configurations of one task.
+const MAX_CONFIGS: usize = 16;
+
+/// Longest of its texts.
+const MAX_BYTES: usize = 4096;
+
+/// Whether a configuration can be one, wherever it leads.
+pub(crate) fn check(_: &App, push: &PushConfig) -> Result<(), Fault> {
+    let rest = push.url.strip_prefix("https://").or_else(|| push.url.strip_prefix("http://"));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+        return Err(Fault::violation("url", "Must be an https or http address."));
+    }
+    let scheme = push.authentication.as_ref().map(|authentication| authentication.scheme.as_str());
+    let credentials =
+        push.authentication.as_ref().and_then(|authentication| authentication.credentials.as_ref());
+    let texts = [
+        ("url", Some(push.url.as_str())),
+        ("id", push.id.as_deref()),
+        ("token", push.token.as_ref().map(|token| token.0.as_str())),
+        ("authentication.scheme", scheme),
+        ("authentication.credentials", credentials.map(|credentials| credentials.0.as_str())),
+    ];
+    for (field, text) in texts.into_iter().filter_map(|(field, text)| Some((field, text?))) {
+        // They are sent in a header.
+        if text.len() > MAX_BYTES || text.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(Fault::violation(field, "Must be one line, and not so long."));
+        }
+    }
+    Ok(())
+}
+
+/// `CreateTaskPushNotificationConfig`; one of the same id is replaced.
+pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply, Fault> {
+    asking.may(&[Scope::Run])?;
+    let run = look::run_of(app, asking, push.task_id.as_deref().unwrap_or_default())?;
+    check(app, push)?;
+    keep(app, &run, push, false).map(Reply::Push)
+}
+
+/// Keeps a configuration of a run; what happens from now on is told, or all from the beginning.
+pub(crate) fn keep(
+    app: &App,
+    run: &RunId,
+    push: &PushConfig,
+    from_the_start: bool,
+) -> Result<PushConfig, Fault> {
+    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
+    let id = match &push.id {
+        Some(id) => id.clone(),
+        None => format!("push_{}", uuid_v7_text(app.now(), &random_seed()?)),
+    };
+    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
+        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
+        return Err(Fault::new(Kind::InvalidParams).detail(detail));
+    }
+    let next_seq = match from_the_start {
+        true => 0,
+        false => app.read(|reader| reader.next_seq(run)).map_err(|error: ReadError| broken(app, error))?,
+    };
+    let secret = |secret: &Secret| secret.0.clone();
+    let row = PushRow {
+        run: run.clone(),
+        id,
+        url: push.url.clone(),
+        token: push.token.as_ref().map(secret),
+        scheme: push.authentication.as_ref().map(|authentication| authentication.scheme.clone()),
+        credentials: push.authentication.as_ref().and_then(|given| given.credentials.as_ref()).map(secret),
+        next_seq,
+        tries: 0,
+        due_at: app.now(),
+        state: PushState::Active,
+        note: None,
+        at: app.now(),
+    };
+    app.store.keep_push(&row).map_err(|error| broken(app, error))?;
+    Ok(shown(&row))
+}
+
+/// `GetTaskPushNotificationConfig`.
+pub(crate) fn get(app: &App, asking: &Asking, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
+    let rows = of(app, asking, task)?;
+    let found = rows.iter().find(|row| id.is_none_or(|id| row.id == id));
+    found.map(|row| Reply::Push(shown(row))).ok_or_else(Fault::task_not_found)
+}
+
+/// `ListTaskPushNotificationConfigs`.
+pub(crate) fn list(
+    app: &App,
+    asking: &Asking,
+    task: &str,
+    (size, token): (Option<u32>, Option<&str>),
+) -> Result<Reply, Fault> {
+    let rows = of(app, asking, task)?;
+    // A page goes on behind the id that its token is.
+    let behind = rows.iter().filter(|row| token.is_none_or(|token| row.id.as_str() > token));
+    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
+    let page: Vec<&PushRow> = behind.clone().take(size).collect();
+    let more = behind.count() > page.len();
+    let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();
+    Ok(Reply::Pushes { configs: page.into_iter().map(shown).collect(), next_page_token })
+}
+
+/// `DeleteTaskPushNotificationConfig`; that there is none is as good.
+pub(crate) fn delete(app: &App, asking: &Asking, task: &str, id: &str) -> Result<Reply, Fault> {
+    asking.may(&[Scope::Run])?;
+    let run = look::run_of(app, asking, task)?;
+    app.store.forget_push(&run, id).map_err(|error| broken(app, error))?;
+    Ok(Reply::Nothing)
+}
+
+fn of(app: &App, asking: &Asking, task: &str) -> Result<Vec<PushRow>, Fault> {
+    let run = look::run_of(app, asking, task)?;
+    app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| broken(app, error))
+}
+
+fn shown(row: &PushRow) -> PushConfig {
+    let credentials = row.credentials.clone().map(Secret);
+    PushConfig {
+        id: Some(row.id.clone()),
+        task_id: Some(row.run.to_string()),
+        url: row.url.clone(),
+        token: row.token.clone().map(Secret),
+        authentication: row.scheme.clone().map(|scheme| Authentication { scheme, credentials }),
+    }
+}

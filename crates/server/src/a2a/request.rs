@@ -1,0 +1,277 @@
+//! What may be asked of an A2A server, and what comes of it, whatever the version and the binding.
+//!
+//! Owns the eleven operations and their names. It decides nothing: `v1` and `v03` read requests into these and write
+//! replies from them.
+
+use super::{
+    fault::{Fault, Kind},
+    model::{Message, PushConfig, Task, TaskState},
+    version::Version,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    time::Timestamp,
+};
+
+/// Tasks of a page unless said, and the most there may be.
+pub(crate) const TASKS_OF_A_PAGE: u32 = 50;
+pub(crate) const MOST_TASKS_OF_A_PAGE: u32 = 100;
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Begin a task, or go on with one.
+    Send,
+    /// The same, followed as a stream.
+    Stream,
+    /// A task as it stands.
+    Get,
+    /// Tasks, newest first. Not in 0.3.
+    List,
+    /// End a task.
+    Cancel,
+    /// Follow a task.
+    Subscribe,
+    /// Be told of a task's changes.
+    PushSet,
+    /// What was set.
+    PushGet,
+    /// All that was set.
+    PushList,
+    /// Be told no more.
+    PushDelete,
+    /// The card for those who are known.
+    ExtendedCard,
+}
+
+impl Method {
+    /// All of them, with their names in 1.0 and in 0.3.
+    const NAMES: [(Self, &'static str, Option<&'static str>); 11] = [
+        (Self::Send, "SendMessage", Some("message/send")),
+        (Self::Stream, "SendStreamingMessage", Some("message/stream")),
+        (Self::Get, "GetTask", Some("tasks/get")),
+        (Self::List, "ListTasks", None),
+        (Self::Cancel, "CancelTask", Some("tasks/cancel")),
+        (Self::Subscribe, "SubscribeToTask", Some("tasks/resubscribe")),
+        (Self::PushSet, "CreateTaskPushNotificationConfig", Some("tasks/pushNotificationConfig/set")),
+        (Self::PushGet, "GetTaskPushNotificationConfig", Some("tasks/pushNotificationConfig/get")),
+        (Self::PushList, "ListTaskPushNotificationConfigs", Some("tasks/pushNotificationConfig/list")),
+        (Self::PushDelete, "DeleteTaskPushNotificationConfig", Some("tasks/pushNotificationConfig/delete")),
+        (Self::ExtendedCard, "GetExtendedAgentCard", Some("agent/getAuthenticatedExtendedCard")),
+    ];
+
+    /// The operation that JSON-RPC calls `name` in `version`.
+    ///
+    /// # Errors
+    /// A name of the other version is a matter of the version, which the client is told; any other is no method.
+    pub(crate) fn named(name: &str, version: Version) -> Result<Self, Fault> {
+        let names = |row: &&(Self, &str, Option<&str>), of: Version| match of {
+            Version::V10 => row.1 == name,
+            Version::V03 => row.2 == Some(name),
+        };
+        if let Some(row) = Self::NAMES.iter().find(|row| names(row, version)) {
+            return Ok(row.0);
+        }
+        let other = version.other();
+        if Self::NAMES.iter().any(|row| names(&row, other)) {
+            let detail = format!("`{name}` is a method of {other}, and the request is one of {version}");
+            return Err(Fault::new(Kind::VersionNotSupported).detail(detail));
+        }
+        Err(Fault::new(Kind::MethodNotFound))
+    }
+
+    /// Whether it is answered by a stream.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is asked for says so too"))]
+    pub(crate) const fn streams(self) -> bool {
+        matches!(self, Self::Stream | Self::Subscribe)
+    }
+}
+
+/// A request that was read and found to be whole.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Request {
+    /// Which of the agents behind one address is meant: to Envoi, a flow. Only 1.0 has it.
+    pub(crate) tenant: Option<String>,
+    /// What is asked for.
+    pub(crate) params: Params,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Params {
+    /// [`Method::Send`].
+    Send(SendRequest),
+    /// [`Method::Stream`].
+    Stream(SendRequest),
+    /// [`Method::Get`].
+    Get(TaskQuery),
+    /// [`Method::List`].
+    List(ListQuery),
+    /// [`Method::Cancel`].
+    Cancel {
+        /// The task.
+        id: String,
+        /// Empty is absent.
+        metadata: Object,
+    },
+    /// [`Method::Subscribe`].
+    Subscribe {
+        /// The task.
+        id: String,
+    },
+    /// [`Method::PushSet`]. The task is named in it.
+    PushSet(PushConfig),
+    /// [`Method::PushGet`].
+    PushGet {
+        /// The task.
+        task_id: String,
+        /// Version 0.3 may leave it out: then any will do.
+        id: Option<String>,
+    },
+    /// [`Method::PushList`].
+    PushList {
+        /// The task.
+        task_id: String,
+        /// `None` leaves it to the server.
+        page_size: Option<u32>,
+        /// The `next_page_token` of the page before.
+        page_token: Option<String>,
+    },
+    /// [`Method::PushDelete`].
+    PushDelete {
+        /// The task.
+        task_id: String,
+        /// Which.
+        id: String,
+    },
+    /// [`Method::ExtendedCard`].
+    ExtendedCard,
+}
+
+/// A message and how it is to be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SendRequest {
+    /// The message.
+    pub(crate) message: Message,
+    /// How.
+    pub(crate) configuration: Configuration,
+    /// Empty is absent.
+    pub(crate) metadata: Object,
+}
+
+/// How a message is to be answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Configuration {
+    /// Media types that the client takes; none is any.
+    pub(crate) accepted_output_modes: Vec<String>,
+    /// Who is to be told of changes.
+    pub(crate) push_config: Option<PushConfig>,
+    /// How much history the answer may have; `None` is all of it.
+    pub(crate) history_length: Option<u32>,
+    /// Whether to answer at once. In 1.0 unsaid is `false`; `None` is 0.3 without `blocking`, which leaves it to
+    /// the server.
+    pub(crate) return_immediately: Option<bool>,
+}
+
+/// Which task, and how much of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskQuery {
+    /// The task.
+    pub(crate) id: String,
+    /// How much history the answer may have; `None` is all of it.
+    pub(crate) history_length: Option<u32>,
+}
+
+/// Which tasks, and how much of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListQuery {
+    /// Of this conversation alone.
+    pub(crate) context_id: Option<String>,
+    /// In this state alone.
+    pub(crate) state: Option<TaskState>,
+    /// From 1 to [`MOST_TASKS_OF_A_PAGE`].
+    pub(crate) page_size: u32,
+    /// The `next_page_token` of the page before.
+    pub(crate) page_token: Option<String>,
+    /// How much history each may have; `None` leaves it to the server.
+    pub(crate) history_length: Option<u32>,
+    /// In their state since then or later.
+    pub(crate) status_after: Option<Timestamp>,
+    /// Whether artifacts are wanted.
+    pub(crate) include_artifacts: bool,
+}
+
+/// What comes of a request that is not answered by a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    /// What a message made or moved.
+    SentTask(Task),
+    /// What a message was answered with, where there is no task.
+    SentMessage(Message),
+    /// A task as it stands.
+    Task(Task),
+    /// Tasks.
+    Tasks(TaskPage),
+    /// What was set.
+    Push(PushConfig),
+    /// All that was set.
+    Pushes {
+        /// In the order in which they were set.
+        configs: Vec<PushConfig>,
+        /// Empty on the last page.
+        next_page_token: String,
+    },
+    /// Done; there is nothing to say.
+    Nothing,
+    /// A card, as it is.
+    Card(Value),
+}
+
+/// One page of tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskPage {
+    /// Newest state first.
+    pub(crate) tasks: Vec<Task>,
+    /// Empty on the last page.
+    pub(crate) next_page_token: String,
+    /// What was asked for.
+    pub(crate) page_size: u32,
+    /// How many there are on all pages.
+    pub(crate) total_size: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_its_own_names() {
+        for (method, of_v10, of_v03) in Method::NAMES {
+            assert_eq!(Method::named(of_v10, Version::V10), Ok(method));
+            let other = Method::named(of_v10, Version::V03).unwrap_err();
+            assert_eq!(other.kind, Kind::VersionNotSupported, "{of_v10}");
+            let Some(of_v03) = of_v03 else { continue };
+            assert_eq!(Method::named(of_v03, Version::V03), Ok(method));
+            let other = Method::named(of_v03, Version::V10).unwrap_err();
+            assert_eq!(other.kind, Kind::VersionNotSupported, "{of_v03}");
+        }
+    }
+
+    #[test]
+    fn what_neither_version_knows_is_no_method() {
+        for name in
+            ["", "sendMessage", "SendMessage ", "tasks/list", "tasks/pushNotification/set", "SendMessageX"]
+        {
+            for version in [Version::V03, Version::V10] {
+                assert_eq!(Method::named(name, version), Err(Fault::new(Kind::MethodNotFound)), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_operations_are_streams() {
+        let streams = Method::NAMES.map(|(method, name, _)| method.streams().then_some(name));
+        let streams: Vec<&str> = streams.into_iter().flatten().collect();
+        assert_eq!(streams, ["SendStreamingMessage", "SubscribeToTask"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Tasks: one as it stands, a page of them, the end of one.
+
+use super::{
+    asking::{Asking, broken},
+    fault::{Fault, Kind},
+    look::{self, Seen},
+    model::{Task, TaskState},
+    request::{ListQuery, TaskPage, TaskQuery},
+    state,
+    wait::{self, off},
+};
+use crate::{
+    app::App,
+    problem::Problem,
+    runs::{ask, caller},
+    scope::Scope,
+};
+use envoi_contract::time::Timestamp;
+use envoi_engine::protocol::Request;
+use envoi_journal::{ReadError, RunRow, RunStatus};
+use envoi_kernel::ids::RunId;
+use std::sync::Arc;
+
+/// `GetTask`.
+pub(crate) fn get(app: &App, asking: &Asking, query: &TaskQuery) -> Result<Task, Fault> {
+    let run = look::run_of(app, asking, &query.id)?;
+    let mut task = look::look(app, &run)?.task(app, &asking.base, true);
+    task.limit_history(query.history_length);
+    Ok(task)
+}
+
+/// `ListTasks`: those that have changed last come first.
+pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<TaskPage, Fault> {
+    let behind = query.page_token.as_deref().map(place).transpose()?;
+    let mut page = envoi_journal::TaskPage {
+        tenant: asking.bearer.tenant.clone(),
+        context: query.context_id.clone(),
+        statuses: Vec::new(),
+        // "Since then or later"; the journal's is "after".
+        changed_after: query.status_after.map(|at| Timestamp::from_millis(at.as_millis().saturating_sub(1))),
+        behind,
+        limit: query.page_size,
+    };
+    if let Some(state) = query.state {
+        page.statuses = words(state).iter().map(|word| (*word).to_owned()).collect();
+        if page.statuses.is_empty() {
+            // No run ever stands like that.
+            let (tasks, next_page_token) = (Vec::new(), String::new());
+            return Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size: 0 });
+        }
+    }
+    let (rows, total_size) =
+        app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| broken(app, error))?;
+    let full = u32::try_from(rows.len()).is_ok_and(|found| found == query.page_size);
+    let next_page_token = rows.last().filter(|_| full).map(token).unwrap_or_default();
+    let tasks = rows.iter().map(|row| listed(app, asking, query, row)).collect::<Result<_, _>>()?;
+    Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size })
+}
+
+fn listed(app: &App, asking: &Asking, query: &ListQuery, row: &RunRow) -> Result<Task, Fault> {
+    let mut task = look::look(app, &row.run)?.task(app, &asking.base, query.include_artifacts);
+    task.limit_history(query.history_length);
+    // By the row it was chosen: it stands as the list says, even if it has gone on in between.
+    if query.state.is_some_and(|state| state != task.status.state) {
+        (task.status.state, task.status.message) = (state::of(row.status()), None);
+    }
+    task.status.timestamp = Some(row.updated_at);
+    Ok(task)
+}
+
+/// The words of the status of runs that A2A calls so.
+fn words(state: TaskState) -> &'static [&'static str] {
+    match state {
+        TaskState::Working => &["running"],
+        TaskState::InputRequired => &["waiting"],
+        TaskState::Completed => &["succeeded"],
+        TaskState::Failed => &["failed", "exhausted"],
+        TaskState::Canceled => &["cancelled"],
+        TaskState::Submitted | TaskState::AuthRequired | TaskState::Rejected => &[],
+    }
+}
+
+/// The place behind a task of a list, as text that says nothing to clients.
+fn token(row: &RunRow) -> String {
+    format!("{:x}.{}", row.updated_at.as_millis(), row.run)
+}
+
+fn place(token: &str) -> Result<(Timestamp, RunId), Fault> {
+    let read = || {
+        let (at, run) = token.split_once('.')?;
+        let at = i64::from_str_radix(at, 16).ok()?;
+        Some((Timestamp::from_millis(at), RunId::new(run).ok()?))
+    };
+    read().ok_or_else(|| Fault::violation("pageToken", "Must be the nextPageToken of a page."))
+}
+
+/// `CancelTask`: returns once it is over, or after as long as a request may take.
+pub(crate) async fn cancel(app: &Arc<App>, asking: &Asking, id: &str) -> Result<Task, Fault> {
+    asking.may(&[Scope::Run])?;
+    let (client, id) = (asking.clone(), id.to_owned());
+    let shared = Arc::clone(app);
+    let run = wait::aside(move || asked_to_end(&shared, &client, &id)).await?;
+    let seen = tokio::time::timeout(app.settings.limits.request, over(app, &run)).await;
+    let seen = match seen {
+        Ok(seen) => seen?,
+        // It is being ended; its steps take their time.
+        Err(_) => off(app, &run, look::look).await?,
+    };
+    let (shared, base) = (Arc::clone(app), asking.base.clone());
+    wait::aside(move || Ok(seen.task(&shared, &base, true))).await
+}
+
+fn asked_to_end(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
+    let run = look::run_of(app, asking, id)?;
+    let over = |word: &str| {
+        let detail = format!("it is over ({word})");
+        Fault::new(Kind::TaskNotCancelable).detail(detail).code("RUN_OVER").note("taskId", id)
+    };
+    let row = app.read(|reader| reader.run(&run)).map_err(|error: ReadError| broken(app, error))?;
+    if let RunStatus::Ended(_) = row.status() {
+        return Err(over(row.status().word()));
+    }
+    let caller = caller(app, &run)?;
+    let request = Request::Cancel { run: run.clone(), by: asking.principal(), caller };
+    ask(app, request).map(drop).map_err(|problem: Problem| match problem.code.as_str() {
+        "RUN_OVER" => over("in the meantime"),
+        _ => {
+            app.note(&problem);
+            problem.into()
+        }
+    })?;
+    Ok(run)
+}
+
+async fn over(app: &Arc<App>, run: &RunId) -> Result<Seen, Fault> {
+    let mut wake = app.wakes.of_run(run);
+    let mut stopping = app.stopping.clone();
+    loop {
+        wake.borrow_and_update();
+        let stops = *stopping.borrow_and_update();
+        let seen = off(app, run, move |app, run| {
+            let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
+            if row.ended.is_some() || stops { look::look(app, run).map(Some) } else { Ok(None) }
+        });
+        if let Some(seen) = seen.await? {
+            return Ok(seen);
+        }
+        tokio::select! {
+            _ = wake.changed() => {}
+            _ = stopping.changed() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_of_a_run_is_one_state_and_tokens_of_pages_read_what_they_write() {
+        for word in ["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"] {
+            let states = TaskState::ALL.into_iter().filter(|state| words(*state).contains(&word));
+            assert_eq!(states.count(), 1, "{word}");
+        }
+        let run = RunId::new("run_1").unwrap();
+        assert_eq!(place("ff.run_1").ok(), Some((Timestamp::from_millis(255), run)));
+        for bad in ["", ".", "ff", "ff.", "ff.x", "x.run_1", "ff.run_1.run_2"] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+}

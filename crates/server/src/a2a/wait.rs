@@ -1,0 +1,65 @@
+//! Until a task comes to rest: at its end, or at a question.
+//!
+//! No thread is held meanwhile. What is committed of the run wakes the wait; that the client has gone away ends it, and so does
+//! the end of the server: then the task is told as it stands.
+
+use super::{
+    asking::{Asking, broken},
+    fault::Fault,
+    look::{self, Seen},
+    model::TaskState,
+};
+use crate::{
+    app::{App, blocking},
+    problem::Problem,
+};
+use envoi_journal::{ReadError, RunStatus};
+use envoi_kernel::ids::RunId;
+use std::sync::Arc;
+
+/// The task once it is neither submitted nor at work.
+pub(crate) async fn until_rest(app: &Arc<App>, asking: &Asking, run: &RunId) -> Result<Seen, Fault> {
+    let _permit = asking.permit(app)?;
+    let mut wake = app.wakes.of_run(run);
+    let mut stopping = app.stopping.clone();
+    loop {
+        // Seen before the look, so that what is committed during it wakes at once.
+        wake.borrow_and_update();
+        let stops = *stopping.borrow_and_update();
+        if let Some(seen) = off(app, run, move |app, run| at_rest(app, run, stops)).await? {
+            return Ok(seen);
+        }
+        tokio::select! {
+            _ = wake.changed() => {}
+            _ = stopping.changed() => {}
+        }
+    }
+}
+
+fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<Seen>, Fault> {
+    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
+    if row.status() == RunStatus::Running && !whatever {
+        return Ok(None);
+    }
+    let seen = look::look(app, run)?;
+    // A row does not know of steps that only wait for a free slot.
+    let works = matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
+    Ok((!works || whatever).then_some(seen))
+}
+
+/// Does blocking work about a run on a thread for it.
+pub(crate) async fn off<T: Send + 'static>(
+    app: &Arc<App>,
+    run: &RunId,
+    work: impl FnOnce(&App, &RunId) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let (shared, run) = (Arc::clone(app), run.clone());
+    aside(move || work(&shared, &run)).await
+}
+
+/// Does blocking work on a thread for it; what panics is a fault of ours.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    blocking(move || Ok::<_, Problem>(work())).await.map_err(Fault::from)?
+}

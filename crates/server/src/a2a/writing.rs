@@ -1,0 +1,73 @@
+//! Writes JSON objects member by member, leaving out what is empty, as both versions do.
+//!
+//! It knows no member's name.
+
+use envoi_contract::{
+    json::{Object, Value},
+    time::Timestamp,
+};
+
+/// An object that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Writing(Object);
+
+impl Writing {
+    pub(super) const fn new() -> Self {
+        Self(Object::new())
+    }
+
+    /// A member that is there whatever it is.
+    pub(super) fn put(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name, value.into());
+        self
+    }
+
+    /// A text, unless there is none or it is empty.
+    pub(super) fn word(self, name: &str, text: Option<&str>) -> Self {
+        match text {
+            None | Some("") => self,
+            Some(text) => self.put(name, text),
+        }
+    }
+
+    /// `true`, or nothing.
+    pub(super) fn flag(self, name: &str, truth: bool) -> Self {
+        if truth { self.put(name, true) } else { self }
+    }
+
+    /// A list, unless it is empty.
+    pub(super) fn list(self, name: &str, elements: Vec<Value>) -> Self {
+        if elements.is_empty() { self } else { self.put(name, elements) }
+    }
+
+    /// A list of texts, unless it is empty.
+    pub(super) fn words(self, name: &str, texts: &[String]) -> Self {
+        self.list(name, texts.iter().map(|text| text.as_str().into()).collect())
+    }
+
+    /// An object, unless it is empty.
+    pub(super) fn object(self, name: &str, object: &Object) -> Self {
+        if object.is_empty() { self } else { self.put(name, object.clone()) }
+    }
+
+    /// A value, unless there is none.
+    pub(super) fn maybe(self, name: &str, value: Option<Value>) -> Self {
+        match value {
+            None => self,
+            Some(value) => self.put(name, value),
+        }
+    }
+
+    /// A moment in UTC, unless there is none.
+    pub(super) fn time(self, name: &str, at: Option<Timestamp>) -> Self {
+        self.maybe(name, at.map(|at| at.to_string().into()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn value(self) -> Value {
+        Value::Object(self.0)
+    }
+}
