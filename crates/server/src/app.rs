@@ -1,8 +1,15 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
 use crate::{
-    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, tls::Tls,
-    verified::Verified, wakes::Wakes,
+    a2a::push::Board,
+    bridge::{Models, Seal, Upstream},
+    metrics::Metrics,
+    problem::Problem,
+    starts::Starts,
+    streams::Streams,
+    tls::Tls,
+    verified::Verified,
+    wakes::Wakes,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::{
@@ -34,6 +41,10 @@ pub struct Settings {
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
+    /// Models that may be called through the bridge.
+    pub models: Models,
+    /// What tokens of attempts are made by; `None`: there are none.
+    pub seal: Option<Seal>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
@@ -102,6 +113,7 @@ pub(crate) struct App {
     /// When the server came up.
     pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) upstream: Upstream,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -132,6 +144,7 @@ impl App {
             verified: Verified::default(),
             since: envoi_engine::now(),
             stopping,
+            upstream: Upstream::default(),
             readers: Mutex::default(),
         }
     }

@@ -24,9 +24,13 @@ mod attachments;
 #[cfg(feature = "serve")]
 mod begin;
 #[cfg(feature = "serve")]
+mod bridge;
+#[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
 mod content;
+#[cfg(feature = "serve")]
+mod context;
 #[cfg(feature = "serve")]
 mod evidence;
 #[cfg(feature = "serve")]
@@ -68,6 +72,8 @@ mod wakes;
 
 #[cfg(feature = "serve")]
 pub use app::{A2a, Limits, Settings};
+#[cfg(feature = "serve")]
+pub use bridge::{Models, Offer, Provider, Seal};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]

@@ -2,7 +2,7 @@
 
 mod schemas;
 
-use crate::operation::{self, Content, Method, Operation, Param, Place};
+use crate::operation::{self, Content, Gate, Method, Operation, Param, Place};
 use serde_json::{Map, Value, json};
 
 /// The document, as it is served and kept in `spec/openapi.json`.
@@ -105,9 +105,12 @@ fn responses(operation: &Operation) -> Value {
         }
         responses.insert(outcome.status.to_string(), response);
     }
-    let other = json!({
-        "description": "Whatever else went wrong", "headers": headers, "content": media(Content::Problem),
-    });
+    let other = match operation.gate {
+        Gate::Token => Content::Problem,
+        Gate::Bridge => Content::Json("Refused"),
+    };
+    let other =
+        json!({"description": "Whatever else went wrong", "headers": headers, "content": media(other)});
     responses.insert("default".to_owned(), other);
     responses.into()
 }
@@ -119,6 +122,10 @@ fn media(content: Content) -> Option<Value> {
     Some(match content {
         Content::None => return None,
         Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
+        Content::JsonOrEvents(name) => json!({
+            "application/json": {"schema": reference(name)},
+            "text/event-stream": {"schema": {"type": "string"}},
+        }),
         Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
         Content::Yaml => json!({"application/yaml": {"schema": flow}}),
         Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),

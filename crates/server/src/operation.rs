@@ -41,6 +41,15 @@ pub struct Param {
     pub range: Option<(u64, u64)>,
 }
 
+/// How somebody without a good token is told no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// By a problem: 401, or 403 if the token is good for too little.
+    Token,
+    /// As contract 5 says: 403, whatever is missing. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may carry one.
+    Bridge,
+}
+
 /// What a request or a response carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
@@ -48,6 +57,8 @@ pub enum Content {
     None,
     /// JSON of this schema.
     Json(&'static str),
+    /// JSON of this schema, or an event stream if that is asked for.
+    JsonOrEvents(&'static str),
     /// Text of this media type.
     Text(&'static str),
     /// The text of a flow.
@@ -82,6 +93,8 @@ pub struct Operation {
     pub method: Method,
     /// Where, with parameters in braces.
     pub path: &'static str,
+    /// How it is guarded.
+    pub gate: Gate,
     /// What a token must be good for: one of these.
     pub scopes: &'static [Scope],
     /// In a sentence.
@@ -149,6 +162,14 @@ const fn problem(status: u16, about: &'static str) -> Outcome {
 }
 
 const BAD: Outcome = problem(400, "The request cannot be understood");
+const BRIDGE_TOKEN: Param = header("X-Envoi-Bridge-Token", "A token, in place of `Authorization`");
+const CONTEXT: Param =
+    header("X-Envoi-A2A-Context-Id", "The run that pays, for tokens that are not an attempt's");
+
+const fn bridge(status: u16, about: &'static str, schema: &'static str) -> Outcome {
+    Outcome { status, about, content: Content::Json(schema) }
+}
+
 const NO_RUN: Outcome = problem(404, "The tenant has no such run");
 const NO_QUESTION: Outcome = problem(404, "The tenant has no such question");
 const TOO_LARGE: Outcome = problem(413, "The body is too large");
@@ -164,7 +185,8 @@ const fn get(
     params: &'static [Param],
     outcomes: &'static [Outcome],
 ) -> Operation {
-    Operation { id, method: Method::Get, path, scopes: READ, summary, params, body: Content::None, outcomes }
+    let (method, gate, scopes) = (Method::Get, Gate::Token, READ);
+    Operation { id, method, path, gate, scopes, summary, params, body: Content::None, outcomes }
 }
 
 /// All of them.
@@ -530,14 +552,72 @@ pub const ALL: &[Operation] = &[
             NO_RANGE,
         ],
     ),
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("BridgeTurn"),
+        ..get(
+            "callModel",
+            "/api/llm-bridge",
+            "Have a model answer a message with files, metered into the run that pays",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::Json("BridgeAnswer")),
+                bridge(400, "The body, the model or the user envelope is wrong", "BridgeRefusal"),
+                bridge(409, "The run is over", "BridgeRefusal"),
+                bridge(413, "The body is too large", "BridgeRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "BridgeRefusal"),
+                bridge(500, "The provider failed, or the store", "BridgeRefusal"),
+                bridge(503, "No provider is there", "BridgeRefusal"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("Chat"),
+        ..get(
+            "completeChat",
+            "/api/llm-bridge/chat/completions",
+            "The OpenAI API, metered; the status and the body of the provider are passed on",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::JsonOrEvents("ChatCompletion")),
+                bridge(400, "The body or the model is wrong", "ChatRefusal"),
+                bridge(409, "The run is over", "ChatRefusal"),
+                bridge(413, "The body is too large", "ChatRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "ChatRefusal"),
+                bridge(502, "The provider cannot be reached, or broke off", "ChatRefusal"),
+                bridge(503, "No provider is there", "ChatRefusal"),
+            ],
+        )
+    },
+    Operation {
+        gate: Gate::Bridge,
+        scopes: RUN,
+        ..get(
+            "listModels",
+            "/api/llm-bridge/models",
+            "The models that may be called, as the OpenAI API lists them",
+            &[BRIDGE_TOKEN],
+            &[ok(Content::Json("ChatModels"))],
+        )
+    },
 ];
 
 /// What every operation may come to besides.
 #[must_use]
 pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
     let mut all = operation.outcomes.to_vec();
-    all.push(problem(401, "There is no token, or none that is good"));
-    if operation.scopes != READ {
+    match operation.gate {
+        Gate::Token => all.push(problem(401, "There is no token, or none that is good")),
+        Gate::Bridge => {
+            all.push(bridge(403, "There is no token, or none that is good for this", "Forbidden"))
+        }
+    }
+    if operation.gate == Gate::Token && operation.scopes != READ {
         all.push(problem(403, "The token is good for too little"));
     }
     all.sort_by_key(|outcome| outcome.status);

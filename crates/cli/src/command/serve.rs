@@ -10,7 +10,7 @@ use crate::{
     failure::{BAD_INPUT, Failure, MACHINE},
     home::{self, Home},
     interrupts::{self, Mode},
-    live, output,
+    live, models, output,
 };
 use envoi_engine::{
     Desk, Host,
@@ -19,7 +19,7 @@ use envoi_engine::{
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    A2a, Limits, Reach, ServeError, Server, Settings, Tls,
+    A2a, Limits, Models, Reach, Seal, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -59,12 +59,15 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
         Failure::new(MACHINE, "ADDRESS_UNUSABLE", format!("{address} cannot be listened on: {error}"))
             .hint("name another with --listen; is another server there?")
     })?;
+    let bridge = Bridge::of(&store, configured.models)?;
+    let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
+    let per_attempt = models::told(bridge.seal.as_ref(), bound, configured.server.tls.is_some());
     let (lease, other) = lease(&store, args.take_over)?;
-    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
+    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
-    let settings = settings(&store, configured.server, tls);
+    let settings = settings(&store, configured.server, tls, bridge);
     let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
@@ -74,6 +77,21 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let left = leave(host);
     telemetry.end(LAST_SPANS);
     left
+}
+
+/// What stands between commands and models.
+struct Bridge {
+    models: Models,
+    seal: Option<Seal>,
+}
+
+impl Bridge {
+    fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
+        let root = store.layout().root();
+        let models = models::offered(configured, root);
+        let seal = models::seal(&models, root)?;
+        Ok(Self { models, seal })
+    }
 }
 
 /// The certificate and its key, if the configuration names any.
@@ -86,7 +104,7 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
     })
 }
 
-fn settings(store: &Store, configured: config::Server, tls: Option<Tls>) -> Settings {
+fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
     let config::Server { hosts, origins, limits, a2a, .. } = configured;
     Settings {
         hosts,
@@ -95,6 +113,8 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>) -> Sett
         a2a: over_a2a(a2a),
         tls,
         workspace: workspace(store),
+        models: bridge.models,
+        seal: bridge.seal,
         caller: home::caller,
         log: live::say,
     }

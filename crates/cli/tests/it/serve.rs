@@ -1,10 +1,12 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
+mod bridge;
 pub(crate) mod client;
 mod crowd;
 mod described;
 mod going_on;
+mod lab;
 mod logged;
 mod registered;
 mod streams;

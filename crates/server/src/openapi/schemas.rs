@@ -61,9 +61,56 @@ fn next() -> Value {
     json!({"type": ["integer", "null"], "description": "The `after` of the next page; null on the last"})
 }
 
+fn maybe_count() -> Value {
+    json!({"type": ["integer", "null"], "minimum": 0})
+}
+
+/// Other members are ignored.
+fn bridge_turn() -> Value {
+    object(
+        &["user"],
+        json!({
+            "user": {"type": "string", "description": "What the user says; with `user_envelope` the envelope of contract 5"},
+            "user_envelope": {"type": "boolean", "default": false},
+            "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
+            "model": {"type": "string", "description": "One of `listModels`; the usual one unless said"},
+            "system": {"type": "string", "description": "What the model is told first"},
+            "agent_run_id": {"description": "The run that the caller believes to be in; if it is another, no file is read"},
+        }),
+    )
+}
+
 pub(super) fn all() -> Value {
     json!({
         "Problem": problem(),
+        "Forbidden": whole(json!({"error": {"const": "Forbidden"}})),
+        "Refused": {"type": "object", "required": ["error"]},
+        "BridgeTurn": bridge_turn(),
+        "BridgeAnswer": whole(json!({
+            "text": text(), "model": text(),
+            "usage": whole(json!({
+                "tokens_in": maybe_count(), "tokens_out": maybe_count(),
+                "cost_usd": {"type": ["string", "null"], "pattern": "^[0-9]+[.][0-9]+$"},
+            })),
+        })),
+        "BridgeRefusal": object(&["error"], json!({
+            "error": text(), "code": text(), "detail": text(), "reason": text(),
+            "issues": {"type": "array", "items": whole(json!({"path": text(), "message": text()}))},
+        })),
+        "Chat": object(&[], json!({
+            "model": text(), "stream": {"type": ["boolean", "null"]}, "stream_options": {"type": ["object", "null"]},
+            "messages": {"type": "array"},
+        })),
+        "ChatCompletion": {"type": "object", "description": "As the provider gives it"},
+        "ChatRefusal": whole(json!({
+            "error": whole(json!({"message": text(), "type": text(), "param": {"type": "null"}, "code": text()})),
+        })),
+        "ChatModels": whole(json!({
+            "object": {"const": "list"},
+            "data": {"type": "array", "items": whole(json!({
+                "id": text(), "object": {"const": "model"}, "created": count(), "owned_by": text(),
+            }))},
+        })),
         "Health": whole(json!({"status": {"const": "ok"}})),
         "Document": {"type": "object"},
         "Token": whole(json!({
