@@ -1,9 +1,10 @@
 //! Writes what is made from the code and committed: the JSON Schemas of the contracts, the OpenAPI document, and the
-//! libraries' vocabularies.
+//! libraries' vocabularies and types.
 //!
 //! It knows where a file stands, not what is in it. `flow.schema.json` and `config.schema.json`
 //! beside them are kept by hand (`flow::SCHEMA`, `flow::config::SCHEMA`).
 
+mod shapes;
 mod vocabulary;
 
 use crate::tidy::Problem;
@@ -26,8 +27,13 @@ fn generated() -> Vec<Generated> {
         path: format!("{SCHEMAS}/{}.schema.json", schema.name),
         text: schema.to_value().pretty(),
     };
+    let openapi = envoi_server::openapi::text();
+    // It was written by a serializer.
+    let document: serde_json::Value = serde_json::from_str(&openapi).unwrap_or_default();
     let others = [
-        ("spec/openapi.json", envoi_server::openapi::text()),
+        ("sdk/python/src/envoi/client/shapes.py", shapes::python(&document)),
+        ("sdk/typescript/src/client/shapes.ts", shapes::typescript(&document)),
+        ("spec/openapi.json", openapi),
         ("sdk/python/src/envoi/vocabulary.py", vocabulary::python()),
         ("sdk/typescript/src/vocabulary.ts", vocabulary::typescript()),
     ];

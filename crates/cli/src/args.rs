@@ -20,6 +20,16 @@ pub(crate) struct Cli {
     /// The store [default: $ENVOI_HOME, else the nearest .envoi upward from here, else ./.envoi]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
+    /// Drive the engine that answers there, in place of one of this machine [default: $ENVOI_SERVER]; its token is
+    /// $ENVOI_TOKEN
+    #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) server: Option<String>,
+    /// Read the server's token from a file [default: $ENVOI_TOKEN]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Trust the certificates in this file (PEM) for the server, and no others [default: those that the machine trusts]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) server_ca: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -270,7 +280,7 @@ pub(crate) enum TokenScope {
 /// `envoi run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The flow file
+    /// The flow file; at a server also a flow that is registered there, by its id or digest
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) flow: PathBuf,
     /// An input: text for inputs of type string, JSON for others

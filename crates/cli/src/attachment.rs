@@ -10,7 +10,10 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Reader, Store, Upload, files};
 use envoi_kernel::ids::Principal;
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    path::Path,
+};
 
 /// Hexadecimal digits of a digest in the ids that are made of it.
 const ID_DIGITS: usize = 26;
@@ -18,11 +21,7 @@ const REVISION_DIGITS: usize = 16;
 
 /// Stores the file and refers to it: content that this person's tenant has brought from now on.
 pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<AttachmentRef, Failure> {
-    let bad = |reason: String| {
-        let message = format!("{}: {reason}", path.display());
-        Failure::new(BAD_INPUT, "ATTACHMENT_UNREADABLE", message)
-            .hint("nothing was answered; give a plain file that can be read")
-    };
+    let bad = |reason: String| unusable(path, &reason);
     // Links are followed: what is attached is what the name leads to.
     let whole = fs::canonicalize(path).map_err(|error| bad(error.to_string()))?;
     let found = fs::metadata(&whole).map_err(|error| bad(error.to_string()))?;
@@ -51,6 +50,31 @@ pub(crate) fn attach(store: &Store, by: &Principal, path: &Path) -> Result<Attac
     Ok(reference)
 }
 
+fn unusable(path: &Path, reason: &str) -> Failure {
+    let message = format!("{}: {reason}", path.display());
+    Failure::new(BAD_INPUT, "ATTACHMENT_UNREADABLE", message)
+        .hint("nothing was answered; give a plain file that can be read")
+}
+
+/// The file, to be brought elsewhere, and its media type.
+pub(crate) fn opened(path: &Path) -> Result<(File, String), Failure> {
+    let bad = |error: std::io::Error| unusable(path, &error.to_string());
+    // Looked at first: to open a pipe may wait for whoever writes to it.
+    if !fs::metadata(path).map_err(bad)?.is_file() {
+        return Err(unusable(path, "it is not a file"));
+    }
+    Ok((File::open(path).map_err(bad)?, mime(path)))
+}
+
+/// What a file that is attached is called.
+pub(crate) fn name(path: &Path) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+fn mime(path: &Path) -> String {
+    mime_guess::from_path(path).first_or_octet_stream().to_string()
+}
+
 fn reference(path: &Path, digest: Digest, size: u64) -> AttachmentRef {
     let hex = digest.hex();
     let head = |digits: usize| hex.chars().take(digits).collect::<String>();
@@ -58,10 +82,10 @@ fn reference(path: &Path, digest: Digest, size: u64) -> AttachmentRef {
         artifact_id: format!("art_{}", head(ID_DIGITS)),
         representation_revision_id: format!("rep_{}", head(REVISION_DIGITS)),
         digest: digest.to_string(),
-        mime: mime_guess::from_path(path).first_or_octet_stream().to_string(),
+        mime: mime(path),
         origin_kind: OriginKind::Upload,
         title: None,
-        filename: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        filename: name(path),
         size: Some(size),
     }
 }

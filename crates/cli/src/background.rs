@@ -126,9 +126,11 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     rustix::process::setsid().map(drop).unwrap_or_default();
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
-    let host = engine_room::start(&store, lease, None, jobs)?;
+    let (host, telemetry) = engine_room::start(&store, lease, None, jobs)?;
     host.wait_until_asked(UNASKED);
-    match host.close() {
+    let stopped = host.close();
+    telemetry.end(engine_room::LAST_SPANS);
+    match stopped {
         None => Ok(0),
         Some(error) => Err(Failure::store(error)),
     }

@@ -40,13 +40,14 @@ pub(crate) struct Conversation {
     possible: bool,
     /// Whether anything has been asked yet.
     asked: bool,
+    by: Principal,
 }
 
 impl Conversation {
     /// With whoever is at the terminal, if there is one and data does not go there as JSON.
     pub(crate) fn new(run: RunId, json: bool) -> Self {
         let possible = !json && io::stdin().is_terminal() && io::stderr().is_terminal();
-        Self { run, possible, asked: false }
+        Self { run, possible, asked: false, by: home::principal() }
     }
 
     /// Whether there is somebody.
@@ -56,7 +57,12 @@ impl Conversation {
 
     /// With nobody.
     pub(crate) fn none(run: RunId) -> Self {
-        Self { run, possible: false, asked: false }
+        Self { run, possible: false, asked: false, by: home::principal() }
+    }
+
+    /// Whoever is at the terminal is known by this name.
+    pub(crate) fn with(self, by: &Principal) -> Self {
+        Self { by: by.clone(), ..self }
     }
 
     /// What is to be asked of the engine next, after a request has come to its end; `None` when nobody waits for a person,
@@ -99,17 +105,16 @@ impl Conversation {
     fn next(&mut self, store: &Store, refused: bool) -> Result<Next, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
-        let by = home::principal();
         let told = |error: io::Error| Failure::machine("the terminal", error);
         let mut theirs = Vec::new();
         for raised in open(&run) {
-            match preview::not_for(&run, raised, &by) {
+            match preview::not_for(&run, raised, &self.by) {
                 None => return Ok(Next::Asked(Box::new(raised.clone()))),
                 Some(why) => theirs.push((raised, why)),
             }
         }
         for (raised, why) in &theirs {
-            let brief = question::brief(&reader, &self.run, &raised.interrupt)?;
+            let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
             write!(Screen, "\n{brief}  not to be answered by you: {why}\n").map_err(told)?;
         }
         // The answer came too late: another one was first.
@@ -123,24 +128,24 @@ impl Conversation {
     /// To hear how the run goes on.
     fn follow(&self, reader: &Reader) -> Result<Request, Failure> {
         let caller = resume::caller(reader, &self.run)?;
-        let request = ResumeRequest::follow(self.run.clone(), home::principal(), caller);
+        let request = ResumeRequest::follow(self.run.clone(), self.by.clone(), caller);
         Ok(Request::Resume(Box::new(request)))
     }
 
     fn ask(&mut self, store: &Store, raised: &InterruptRaised) -> Result<Option<Request>, Failure> {
         let reader = store.reader().map_err(Failure::store)?;
         let run = load_run(&reader, &self.run)?;
-        let (by, mut output) = (home::principal(), Screen);
+        let (by, mut output) = (self.by.clone(), Screen);
         let mut input = Keyboard::new(&reader, &self.run, &raised.interrupt);
         self.asked = true;
         let told = |error: io::Error| Failure::machine("the terminal", error);
         loop {
-            let brief = question::brief(&reader, &self.run, &raised.interrupt)?;
+            let brief = question::brief(&reader, &self.run, &raised.interrupt, &self.by)?;
             write!(output, "\n{brief}").map_err(told)?;
             let said = put(&run, raised, &by, &mut input, &mut output).map_err(told)?;
             match said {
                 Said::Show => {
-                    let all = question::overview(&reader, &self.run, &raised.interrupt)?;
+                    let all = question::overview(&reader, &self.run, &raised.interrupt, &self.by)?;
                     writeln!(output, "\n{all}").map_err(told)?;
                 }
                 Said::Answer(answer) => {
@@ -205,12 +210,12 @@ pub(crate) fn form(
     reader: &Reader,
     run: &RunId,
     raised: &InterruptRaised,
-    schema: &Value,
+    (schema, by): (&Value, &Principal),
 ) -> Result<Value, Failure> {
     let told = |error: io::Error| Failure::machine("the terminal", error);
     let asked = interrupts::meanwhile(Mode::Asking { code: WAITS }, || {
         let mut input = Keyboard::new(reader, run, &raised.interrupt);
-        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt)?).map_err(told)?;
+        write!(Screen, "{}", question::brief(reader, run, &raised.interrupt, by)?).map_err(told)?;
         input.begin();
         form::ask(schema, &mut input, &mut Screen).map_err(told)
     })?;

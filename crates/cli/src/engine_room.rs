@@ -13,6 +13,7 @@ use crate::{
     home,
     interrupts::{self, Mode},
     narrate::Narrator,
+    telemetry::Telemetry,
 };
 use envoi_engine::{
     Client, ClientError, Host, HostError, Settings,
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Exit code of a request that makes no sense now.
 const REFUSED: u8 = 6;
+/// What the collector of spans gets to take the last ones.
+pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Exit code after Ctrl-C with the run unfinished.
@@ -145,7 +148,7 @@ fn go_on_with(request: Request) -> Request {
 }
 
 /// A decision that has an id is taken once, however often it is asked for because no reply came.
-fn identified(mut request: Request) -> Request {
+pub(crate) fn identified(mut request: Request) -> Request {
     let id = match &mut request {
         Request::Answer(asked) => &mut asked.answer.request,
         Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,
@@ -169,7 +172,7 @@ fn was_done(request: &Request) -> bool {
 }
 
 /// Whether there is nothing to be followed once a request is accepted.
-fn is_enough(request: &Request) -> bool {
+pub(crate) fn is_enough(request: &Request) -> bool {
     matches!(request, Request::Answer(answer) if !answer.follow)
 }
 
@@ -196,7 +199,7 @@ pub(crate) enum End {
 
 impl End {
     /// Says how the run stands; what the command exits with.
-    fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
+    pub(crate) fn told(self, narrator: &mut Narrator) -> Result<u8, Failure> {
         match self {
             Self::Rest(standing) => {
                 narrator.rest(&standing);
@@ -272,11 +275,12 @@ fn be_the_engine(
     request: Request,
     told: Told<'_>,
 ) -> Result<u8, Failure> {
-    let host = start(room.store, lease, other, room.args.jobs)?;
+    let (host, telemetry) = start(room.store, lease, other, room.args.jobs)?;
     let run = request.run().cloned();
     let outcome = converse(&host, room.store, request, told.narrator, told.talk);
     wait_for_others(room.store, run.as_ref(), told.narrator);
     let stopped = host.close();
+    telemetry.end(LAST_SPANS);
     tell_of_notices(room.store, run.as_ref(), told.narrator);
     match (outcome, stopped) {
         (None | Some(Ok(STOPPED)), Some(error)) => Err(stopped_by(&error)),
@@ -336,7 +340,7 @@ pub(crate) fn start(
     lease: Lease,
     other: Option<&Holder>,
     jobs: Option<usize>,
-) -> Result<Host, Failure> {
+) -> Result<(Host, Telemetry), Failure> {
     let settings = Settings {
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
@@ -344,13 +348,16 @@ pub(crate) fn start(
         reached: failpoint::reached,
         notices: config::notices(store.layout())?,
     };
-    match (Host::start(Arc::clone(store), lease, &settings), other) {
+    let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
             kill(store.layout().root(), other.pid);
-            Host::start(Arc::clone(store), lease, &settings).map_err(|(error, _)| Failure::store(error))
+            Host::start(Arc::clone(store), lease, &settings)
         }
-        (started, _) => started.map_err(|(error, _)| Failure::store(error)),
-    }
+        (started, _) => started,
+    };
+    let host = started.map_err(|(error, _)| Failure::store(error))?;
+    let telemetry = Telemetry::begin(store, host.desk());
+    Ok((host, telemetry))
 }
 
 /// Kills the process that holds the lock of this store. Its id may have been given to another since it was written down:

@@ -2,7 +2,7 @@
 //!
 //! The handlers are installed once; what they mean can change, because a follower may become the engine.
 
-use crate::{engine_room::STOPPED, failure::Failure, keyboard, live};
+use crate::{called, engine_room::STOPPED, failure::Failure, keyboard, live, remote};
 use envoi_kernel::ids::RunId;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -25,6 +25,13 @@ pub(crate) enum Mode {
         engine: u32,
         /// The run.
         run: Option<RunId>,
+    },
+    /// The engine is a server, elsewhere.
+    Afar {
+        /// Its address.
+        server: String,
+        /// The run.
+        run: RunId,
     },
     /// It waits for the person who gives the signal: the question stays open.
     Asking {
@@ -84,21 +91,34 @@ fn install() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Ends the process, in the middle of whatever it does.
+fn leave(code: u8) {
+    remote::forget();
+    std::process::exit(i32::from(code));
+}
+
 fn obey(mode: &Mode) {
     match mode {
-        Mode::Idle => std::process::exit(i32::from(STOPPED)),
+        Mode::Idle => leave(STOPPED),
         Mode::Following { engine, run } => {
             let run = run.as_ref().map_or("RUN", RunId::as_str);
             live::say(&format!(
                 "the run goes on in process {engine}; `envoi cancel {run}` ends it, `envoi resume {run}` follows it"
             ));
-            std::process::exit(i32::from(STOPPED));
+            leave(STOPPED);
+        }
+        Mode::Afar { server, run } => {
+            let envoi = called::envoi();
+            live::say(&format!(
+                "the run goes on at {server}; `{envoi} cancel {run}` ends it, `{envoi} resume {run}` follows it"
+            ));
+            leave(STOPPED);
         }
         Mode::Asking { code } => {
             // Whatever else has been locked, this gets out.
             rustix::io::write(io::stderr(), STAYS_OPEN).unwrap_or_default();
             keyboard::discard();
-            std::process::exit(i32::from(*code));
+            leave(*code);
         }
         Mode::Serving(stop) => stop(),
         Mode::Engine(drain) => {

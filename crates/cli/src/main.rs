@@ -6,6 +6,7 @@
 mod args;
 mod attachment;
 mod background;
+mod called;
 mod command;
 mod config;
 mod conversation;
@@ -25,8 +26,10 @@ mod output;
 mod place;
 mod preview;
 mod prompt;
+mod remote;
 mod reopening;
 mod select;
+mod telemetry;
 
 use args::{Cli, Command};
 use clap::Parser as _;
@@ -52,6 +55,17 @@ fn main() -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let (asked, format) = cli.command.log();
     log::begin(asked, format)?;
+    if remote::concerns(&cli.command) {
+        let options = remote::Options {
+            server: cli.server,
+            token_file: cli.token_file,
+            ca: cli.server_ca,
+            has_home: cli.home.is_some(),
+        };
+        if let Some(address) = remote::Address::of(&options)? {
+            return remote::dispatch(&address, cli.json, cli.command);
+        }
+    }
     let home = home::Home::new(cli.home, cli.json);
     match cli.command {
         Command::Init { dir } => command::init::init(&home, &dir),

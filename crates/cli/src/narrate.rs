@@ -2,6 +2,7 @@
 //! on stderr; with `--json` every record on stdout.
 
 use crate::{
+    called,
     live::{self, Live, since},
     output,
 };
@@ -133,7 +134,7 @@ impl Narrator {
             }
         }
         if open.len() > 1 {
-            live::say(&format!("{} questions are open: envoi inbox {}", open.len(), self.run));
+            live::say(&format!("{} questions are open: {} inbox {}", open.len(), called::envoi(), self.run));
         }
     }
 
@@ -157,9 +158,10 @@ impl Narrator {
         }
         match standing.status.as_str() {
             "failed" | "exhausted" | "cancelled" => {
-                eprintln!("look: envoi why {run}; envoi logs {run}   go on: envoi resume {run}");
+                let envoi = called::envoi();
+                eprintln!("look: {envoi} why {run}; {envoi} logs {run}   go on: {envoi} resume {run}");
             }
-            "succeeded" => eprintln!("look: envoi show {run}"),
+            "succeeded" => eprintln!("look: {} show {run}", called::envoi()),
             _ => {}
         }
         drop(output::data(&format!("{run} {}\n", standing.status)));
@@ -182,22 +184,23 @@ pub(crate) fn model_call(ended: &ModelCallEnded) -> &'static str {
 
 /// How a person answers this question. What decides for all questions of a run is for one that is alone.
 pub(crate) fn how_to_answer(run: &RunId, raised: &InterruptRaised, is_alone: bool) -> String {
-    let choose = |choices: &str| format!("envoi answer {} --choice {choices}", raised.interrupt);
+    let envoi = called::envoi();
+    let choose = |choices: &str| format!("{envoi} answer {} --choice {choices}", raised.interrupt);
     match raised.about {
         About::InDoubt if !is_alone => choose("rerun|fail"),
         About::Exhausted if !is_alone => choose("proceed|stop"),
         About::Blocked | About::Review | About::Stuck if !is_alone => choose("proceed|again|stop"),
-        About::InDoubt => format!("envoi resume {run} --in-doubt rerun|fail"),
-        About::Exhausted => format!("envoi resume {run} --review proceed|stop"),
+        About::InDoubt => format!("{envoi} resume {run} --in-doubt rerun|fail"),
+        About::Exhausted => format!("{envoi} resume {run} --review proceed|stop"),
         About::Blocked | About::Review | About::Stuck => {
-            format!("envoi resume {run} --review proceed|again|stop")
+            format!("{envoi} resume {run} --review proceed|again|stop")
         }
-        About::Limit => format!("envoi answer {} --raise MORE; envoi deny {0}", raised.interrupt),
-        About::Agent => format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt),
+        About::Limit => format!("{envoi} answer {} --raise MORE; {envoi} deny {0}", raised.interrupt),
+        About::Agent => format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt),
         About::Ask if raised.kind() == InterruptKind::Clarification => {
-            format!("envoi answer {} --text …; envoi deny {0}", raised.interrupt)
+            format!("{envoi} answer {} --text …; {envoi} deny {0}", raised.interrupt)
         }
-        About::Ask => format!("envoi approve {}; envoi deny {0}", raised.interrupt),
+        About::Ask => format!("{envoi} approve {}; {envoi} deny {0}", raised.interrupt),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which run is meant.
 
 use crate::failure::{BAD_INPUT, Failure};
-use envoi_journal::{Found, InboxFilter, Match, Reader, RunFilter, RunRow};
+use envoi_journal::{Found, InboxFilter, InboxRow, Match, Reader, RunFilter, RunRow};
 use envoi_kernel::ids::{InterruptId, RunId};
 
 /// Exit code of what makes no sense now.
@@ -23,15 +23,19 @@ pub(crate) fn run_or_newest(reader: &Reader, text: Option<&str>) -> Result<RunId
 pub(crate) fn run_or_unfinished(reader: &Reader, text: Option<&str>) -> Result<RunId, Failure> {
     let Some(text) = text else {
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
-        let rows = reader.runs(unfinished).map_err(Failure::store)?;
-        return match rows.as_slice() {
-            [] => Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", "no run is unfinished")
-                .hint("name a run that is over to reopen it; `envoi runs` lists them")),
-            [row] => Ok(row.run.clone()),
-            many => Err(ambiguous("several runs are unfinished", many)),
-        };
+        return the_unfinished(&reader.runs(unfinished).map_err(Failure::store)?);
     };
     run(reader, text)
+}
+
+/// The only one of the runs that are not over.
+pub(crate) fn the_unfinished(rows: &[RunRow]) -> Result<RunId, Failure> {
+    match rows {
+        [] => Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", "no run is unfinished")
+            .hint("name a run that is over to reopen it; `envoi runs` lists them")),
+        [row] => Ok(row.run.clone()),
+        many => Err(ambiguous("several runs are unfinished", many)),
+    }
 }
 
 /// The question that `text` stands for: its id, or that of a run that asks only one; without a text the only open one.
@@ -43,8 +47,12 @@ pub(crate) fn question(reader: &Reader, text: Option<&str>) -> Result<(Interrupt
             Found::Run(run) => InboxFilter { run: Some(run), closed: false },
         },
     };
-    let rows = reader.inbox(&filter).map_err(Failure::store)?;
-    match rows.as_slice() {
+    the_open(&reader.inbox(&filter).map_err(Failure::store)?)
+}
+
+/// The only one of the questions that are open.
+pub(crate) fn the_open(rows: &[InboxRow]) -> Result<(InterruptId, RunId), Failure> {
+    match rows {
         [] => Err(Failure::new(REFUSED, "QUESTION_CLOSED", "nothing waits for a person there")
             .hint("`envoi inbox --all`")),
         [row] => Ok((row.interrupt.clone(), row.run.clone())),
@@ -67,19 +75,25 @@ pub(crate) fn run(reader: &Reader, text: &str) -> Result<RunId, Failure> {
 pub(crate) fn found(reader: &Reader, text: &str) -> Result<Found, Failure> {
     match reader.find(text).map_err(Failure::store)? {
         Match::One(found) => Ok(found),
-        Match::None => {
-            Err(Failure::new(BAD_INPUT, "RUN_NOT_FOUND", format!("no run or question is named `{text}`"))
-                .hint("`envoi runs` and `envoi inbox` list them"))
-        }
-        Match::Many(found) => {
-            let ids = found.iter().map(|found| match found {
-                Found::Run(run) => run.to_string(),
-                Found::Interrupt(interrupt, _) => interrupt.to_string(),
-            });
-            let message = format!("`{text}` stands for several: {}", ids.collect::<Vec<_>>().join(", "));
-            Err(Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message).hint("give more of the id"))
-        }
+        Match::None => Err(no_such(text)),
+        Match::Many(found) => Err(several(text, &found)),
     }
+}
+
+/// Nothing is named so.
+pub(crate) fn no_such(text: &str) -> Failure {
+    Failure::new(BAD_INPUT, "RUN_NOT_FOUND", format!("no run or question is named `{text}`"))
+        .hint("`envoi runs` and `envoi inbox` list them")
+}
+
+/// More than one is.
+pub(crate) fn several(text: &str, found: &[Found]) -> Failure {
+    let ids = found.iter().map(|found| match found {
+        Found::Run(run) => run.to_string(),
+        Found::Interrupt(interrupt, _) => interrupt.to_string(),
+    });
+    let message = format!("`{text}` stands for several: {}", ids.collect::<Vec<_>>().join(", "));
+    Failure::new(BAD_INPUT, "AMBIGUOUS_ID", message).hint("give more of the id")
 }
 
 fn ambiguous(what: &str, rows: &[RunRow]) -> Failure {
@@ -87,6 +101,7 @@ fn ambiguous(what: &str, rows: &[RunRow]) -> Failure {
     Failure::new(REFUSED, "AMBIGUOUS_ID", format!("{what}: {}", ids.join(", "))).hint("name one")
 }
 
-fn no_runs() -> Failure {
+/// There is not even a newest one.
+pub(crate) fn no_runs() -> Failure {
     Failure::new(BAD_INPUT, "RUN_NOT_FOUND", "there are no runs").hint("`envoi run flow.yaml` starts one")
 }

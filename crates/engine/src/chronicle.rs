@@ -51,6 +51,12 @@ fn say(run: &RunId, record: &Record) {
             let (attempt, outcome) = (display(&settled.attempt), settled.outcome.word());
             debug!(run, seq, event, attempt, outcome, ok = settled.ok, duration_ms = settled.duration_ms);
         }
+        Event::ModelCallStarted(call) => {
+            debug!(run, seq, event, call = call.call.as_str(), model = call.model)
+        }
+        Event::ModelCallEnded(call) => {
+            debug!(run, seq, event, call = call.call.as_str(), outcome = call.outcome.word());
+        }
         Event::HandoffWritten(written) => {
             debug!(run, seq, event, visit = visit(&written.visit), outcome = written.handoff.status.word());
         }

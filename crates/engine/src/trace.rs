@@ -1,7 +1,10 @@
 //! Under which ids a run is observed: its trace, the spans in it, and the `traceparent` that commands are given.
 //!
 //! Every id is derived from the run and from what it is about, or was brought by whoever started the run (it is in
-//! `run_started`). So whoever computes it again, after a crash or elsewhere, comes to the same one.
+//! `run_started`). So whoever computes it again, after a crash or elsewhere, comes to the same one. What the spans are is
+//! [`spans`]' to say; who takes them is the composition root's.
+
+pub mod spans;
 
 use envoi_contract::digest::Digest;
 use envoi_kernel::{

@@ -29,7 +29,7 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
 };
 
 pub(crate) const A2A: Vocabulary =
-    Vocabulary { place: "`a2a`", keys: &["default_flow", "workspace"], later: &[] };
+    Vocabulary { place: "`a2a`", keys: &["url", "default_flow", "workspace"], later: &[] };
 
 /// Enough for any; more is a mistake in the unit.
 const MAX_BYTES: u64 = 1 << 40;
@@ -55,6 +55,8 @@ pub struct Server {
 /// See [`Server::a2a`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct A2a {
+    /// Where clients find the server: a scheme, a name and a port if it is not the usual one. `None`: as they ask.
+    pub url: Option<String>,
     /// The flow that a message starts, by its id or digest; a tenant that has none of that name is told so.
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
@@ -108,10 +110,22 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     const WORKSPACES: &[(&str, Workspace)] =
         &[("alone", Workspace::Alone), ("shared", Workspace::Shared), ("copy", Workspace::Copy)];
     let Some(fields) = Fields::of(node, &A2A, problems) else { return A2a::default() };
+    let url = fields.get("url").and_then(|node| origin(node, problems));
     let default_flow = fields.get("default_flow").and_then(|node| flow(node, problems));
     let workspace =
         fields.get("workspace").and_then(|node| read::choice(node, "`workspace`", WORKSPACES, problems));
-    A2a { default_flow, workspace: workspace.unwrap_or_default() }
+    A2a { url, default_flow, workspace: workspace.unwrap_or_default() }
+}
+
+fn origin(node: &Node, problems: &mut Problems) -> Option<String> {
+    let text = read::text(node, "`url`", problems)?;
+    if is_origin(text) {
+        return Some(text.to_owned());
+    }
+    refuse(
+        problems,
+        read::mismatch(node, "`url`", "a scheme, a name and perhaps a port: `https://envoi.example`"),
+    )
 }
 
 fn flow(node: &Node, problems: &mut Problems) -> Option<String> {
@@ -144,8 +158,7 @@ fn hosts(node: &Node, problems: &mut Problems) -> Vec<String> {
 fn origins(node: &Node, problems: &mut Problems) -> Vec<String> {
     let all = read::texts(node, "`origins`", problems);
     for origin in &all {
-        let rest = ["http://", "https://"].iter().find_map(|scheme| origin.value.strip_prefix(scheme));
-        if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', '?', '#', '@', '*'])) {
+        if !is_origin(&origin.value) {
             let message = format!("`{}` is not an origin", origin.value);
             problems.add(
                 Diagnostic::invalid(origin.span, message)
@@ -154,6 +167,11 @@ fn origins(node: &Node, problems: &mut Problems) -> Vec<String> {
         }
     }
     all.into_iter().map(|origin| origin.value).collect()
+}
+
+fn is_origin(text: &str) -> bool {
+    let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#', '@', '*']))
 }
 
 fn tls(node: &Node, problems: &mut Problems) -> Option<(String, String)> {
@@ -202,7 +220,7 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
-                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a: { default_flow: triage, workspace: copy }\n";
+                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a: { url: 'https://e.example', default_flow: triage, workspace: copy }\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
         let limits = Limits {
@@ -220,7 +238,11 @@ mod tests {
             origins: vec!["https://app.example".to_owned()],
             tls: Some(("chain.pem".to_owned(), "key.pem".to_owned())),
             limits,
-            a2a: A2a { default_flow: Some("triage".to_owned()), workspace: Workspace::Copy },
+            a2a: A2a {
+                url: Some("https://e.example".to_owned()),
+                default_flow: Some("triage".to_owned()),
+                workspace: Workspace::Copy,
+            },
         };
         assert_eq!(server, expected);
         assert_eq!(config::load("c.yaml", "server: {}\n").unwrap().server, Server::default());
@@ -238,6 +260,7 @@ mod tests {
             ("{ limits: { request: 30 } }", "a duration such as"),
             ("{ a2a: { default_flow: 'Not a flow' } }", "the id or the digest of a flow"),
             ("{ a2a: { workspace: mine } }", "`alone`"),
+            ("{ a2a: { url: 'https://e.example/a2a' } }", "a scheme, a name"),
             ("{ a2a: { flow: f } }", "unknown key `flow`"),
         ] {
             let text = format!("server: {text}\n");

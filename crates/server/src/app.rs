@@ -39,6 +39,8 @@ pub struct Settings {
 /// See [`Settings::a2a`].
 #[derive(Debug, Clone)]
 pub struct A2a {
+    /// Where clients find the server; `None`: as they ask.
+    pub url: Option<String>,
     /// The flow that a message starts.
     pub default_flow: Option<String>,
     /// How its run uses the workspace.

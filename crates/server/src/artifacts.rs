@@ -70,6 +70,16 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     if !known {
         return Err(none());
     }
+    give(app, call, digest, inline)
+}
+
+/// Content that the caller may have; `inline` is what the database has of it.
+pub(crate) fn give(
+    app: &App,
+    call: &Call,
+    digest: Digest,
+    inline: Option<Vec<u8>>,
+) -> Result<Response, Problem> {
     let tag = HeaderValue::from_str(&format!("\"{digest}\"")).map_err(Problem::internal)?;
     let seen = call.header(&header::IF_NONE_MATCH).unwrap_or_default();
     if seen.split(',').any(|seen| seen.trim() == tag || seen.trim() == "*") {

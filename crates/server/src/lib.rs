@@ -28,6 +28,8 @@ mod call;
 #[cfg(feature = "serve")]
 mod content;
 #[cfg(feature = "serve")]
+mod evidence;
+#[cfg(feature = "serve")]
 mod flows;
 #[cfg(feature = "serve")]
 mod follow;

@@ -164,6 +164,13 @@ pub const ALL: &[Operation] = &[
             &[ok(Content::Text("text/plain; version=0.0.4"))],
         )
     },
+    get(
+        "getToken",
+        "/v1/token",
+        "Who asks: what the token is called, whose it is, what it is good for",
+        &[],
+        &[ok(Content::Json("Token"))],
+    ),
     get("getOpenApi", "/v1/openapi.json", "This document", &[], &[ok(Content::Json("Document"))]),
     get(
         "listFlows",
@@ -245,6 +252,25 @@ pub const ALL: &[Operation] = &[
         )
     },
     get("getRun", "/v1/runs/{run}", "One run", &[RUN_ID], &[ok(Content::Json("Run")), NO_RUN]),
+    get(
+        "getRunFlow",
+        "/v1/runs/{run}/flow",
+        "The flow that a run is pinned to, with the flows that it names",
+        &[RUN_ID],
+        &[ok(Content::Json("PinnedFlow")), NO_RUN],
+    ),
+    get(
+        "getRunContent",
+        "/v1/runs/{run}/contents/{digest}",
+        "What one of the run's files was, at any time that its events tell of",
+        &[RUN_ID, path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE],
+        &[
+            ok(Content::Bytes),
+            PARTIAL,
+            problem(404, "The tenant has no such run, or the run never had such a file"),
+            NO_RANGE,
+        ],
+    ),
     get(
         "getEnvelope",
         "/v1/runs/{run}/envelope",

@@ -5,11 +5,12 @@ use crate::{
     app::{App, blocking},
     artifacts, begin,
     call::{Call, discard, in_time},
-    flows, follow, logs, metrics, observe,
+    evidence, flows, follow, logs, metrics, observe,
     operation::{self, Content, Method, Operation},
     problem::Problem,
     questions, reply, runs,
     token::Bearer,
+    view,
 };
 use axum::{
     Router,
@@ -41,6 +42,7 @@ fn way(id: &str) -> Option<Way> {
         "getHealth" => metrics::health,
         "getReadiness" => metrics::ready,
         "getMetrics" => metrics::get,
+        "getToken" => asker,
         "getOpenApi" => document,
         "listFlows" => flows::list,
         "registerFlow" => flows::register,
@@ -49,6 +51,8 @@ fn way(id: &str) -> Option<Way> {
         "startRun" => begin::start,
         "forkRun" => begin::fork,
         "getRun" => runs::get,
+        "getRunFlow" => evidence::flow,
+        "getRunContent" => evidence::content,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
         "listHandoffs" => runs::handoffs,
@@ -187,6 +191,10 @@ fn too_little(operation: &Operation) -> Problem {
 
 fn document(_: &App, _: &Call) -> Result<Response, Problem> {
     Ok(reply::json(200, crate::openapi::text()))
+}
+
+fn asker(_: &App, call: &Call) -> Result<Response, Problem> {
+    Ok(reply::json(200, view::bearer(&call.bearer).to_string()))
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ impl Scopes {
         Self::new(text.split_whitespace().filter_map(Scope::parse))
     }
 
+    /// Each of them, the smallest first.
+    pub fn each(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+
     /// Whether one of `wanted` is among them.
     #[must_use]
     pub fn allow(&self, wanted: &[Scope]) -> bool {

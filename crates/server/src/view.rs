@@ -1,5 +1,6 @@
 //! What runs, hand-offs and questions look like in answers.
 
+use crate::{scope::Scope, token::Bearer};
 use envoi_contract::{json::Value, time::Timestamp};
 use envoi_journal::{HandoffRow, InboxRow, InterruptState, RunRow};
 use serde_json::json;
@@ -12,6 +13,8 @@ pub(crate) fn run(row: &RunRow) -> serde_json::Value {
         "status": row.status().word(),
         "in_doubt": row.in_doubt > 0,
         "step": row.step.as_ref().map(ToString::to_string),
+        "workspace": row.workspace,
+        "tenant": row.tenant,
         "actor": row.actor,
         "started_at": row.started_at.to_string(),
         "updated_at": row.updated_at.to_string(),
@@ -20,7 +23,15 @@ pub(crate) fn run(row: &RunRow) -> serde_json::Value {
         "open_questions": row.open_interrupts,
         "terminal_reason": row.ended.as_ref().map(|ended| ended.terminal_reason.clone()),
         "reason": row.ended.as_ref().map(|ended| ended.reason.clone()),
+        "forked_from": row.forked_from.as_ref().map(ToString::to_string),
+        "root": row.root.as_ref().map(ToString::to_string),
     })
+}
+
+/// Whoever asks, as their token says it.
+pub(crate) fn bearer(bearer: &Bearer) -> serde_json::Value {
+    let scopes: Vec<&str> = bearer.scopes.each().map(Scope::word).collect();
+    json!({"name": bearer.name, "tenant": bearer.tenant, "scopes": scopes})
 }
 
 pub(crate) fn handoff(row: &HandoffRow) -> serde_json::Value {

@@ -8,16 +8,20 @@ import unittest
 import venv
 import zipfile
 from pathlib import Path
+from typing import Mapping
+
+from tests.served import ENVOI, Served
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 VECTORS = ROOT.parent.parent / "spec" / "vectors"
 
 
-def examples() -> str:
-    """The Python blocks of the README, as one program."""
+def examples(*, served: bool) -> str:
+    """The Python blocks of the README, as one program; those that need a server only where there is one."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    return "\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+    fence = r"```python(?: server)?\n(.*?)```" if served else r"```python\n(.*?)```"
+    return "\n".join(re.findall(fence, readme, re.DOTALL))
 
 
 class TheWheel(unittest.TestCase):
@@ -33,8 +37,8 @@ class TheWheel(unittest.TestCase):
         cls.run_command([*PIP, "--python", cls.python, "install", "--no-deps", "--no-index", cls.wheel])
 
     @classmethod
-    def run_command(cls, command: list) -> "subprocess.CompletedProcess[str]":
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(cls.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    def run_command(cls, command: list, more: Mapping[str, str] = {}) -> "subprocess.CompletedProcess[str]":
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(cls.folder), "PYTHONDONTWRITEBYTECODE": "1", **more}
         run = subprocess.run(
             list(map(str, command)), cwd=cls.folder, env=environment, capture_output=True, text=True, encoding="utf-8"
         )
@@ -67,9 +71,21 @@ class TheWheel(unittest.TestCase):
         self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
 
     def test_the_examples_of_the_readme_run_as_installed(self) -> None:
+        self.run_examples(served=False)
+
+    @unittest.skipUnless(ENVOI, "ENVOI does not name the binary")
+    def test_the_examples_of_the_client_run_as_installed(self) -> None:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            served = Served(Path(folder))
+            try:
+                self.run_examples(served=True, ENVOI_URL=served.url, ENVOI_TOKEN=str(served.first))
+            finally:
+                served.kill()
+
+    def run_examples(self, *, served: bool, **environment: str) -> None:
         program = self.folder / "readme.py"
-        program.write_text(examples(), encoding="utf-8")
-        run = self.run_command([self.python, "-W", "error", program])
+        program.write_text(examples(served=served), encoding="utf-8")
+        run = self.run_command([self.python, "-W", "error", program], environment)
         self.assertIn("mail-triage: ok", run.stdout)
 
     def test_the_installed_package_passes_the_vectors(self) -> None:

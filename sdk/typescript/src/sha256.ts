@@ -1,4 +1,7 @@
-/** SHA-256 (FIPS 180-4) of a text. By hand: what the platform has for browsers answers only later, and a resolver does not wait. */
+/**
+ * SHA-256 (FIPS 180-4). By hand: what the platform has for browsers answers only later, and a resolver does not wait; pages
+ * without TLS do not have it at all.
+ */
 
 /** The first 32 bits of the fractional parts of a root of the first primes. */
 function rootsOfPrimes(count: number, root: (prime: number) => number): Uint32Array {
@@ -17,8 +20,13 @@ const START = rootsOfPrimes(8, Math.sqrt);
 
 /** The digest of `text` in UTF-8, as `sha256:` and 64 hexadecimal digits. */
 export function digestOf(text: string): string {
+  return digestOfBytes(new TextEncoder().encode(text));
+}
+
+/** The digest of bytes, in the same form. */
+export function digestOfBytes(bytes: Uint8Array): string {
   const state = Uint32Array.from(START);
-  const blocks = padded(new TextEncoder().encode(text));
+  const blocks = padded(bytes);
   for (let at = 0; at < blocks.byteLength; at += 64) compress(state, new DataView(blocks.buffer, at, 64));
   return `sha256:${Array.from(state, (word) => word.toString(16).padStart(8, "0")).join("")}`;
 }

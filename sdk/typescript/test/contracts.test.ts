@@ -362,10 +362,8 @@ test("a question is not answered by an approval", () => {
   assert.throws(() => answerText({ approved: true }, "clarification"), (error) => error instanceof BlankAnswerError);
 });
 
-test("the pure part has all but the files, and loads nothing of Node", () => {
-  assert.equal("writeSkillReport" in pure, false);
-  assert.equal(pure.resolveRouting, resolveRouting);
-  const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+/** Every file that `name` loads, none of which is Node's. */
+function loaded(name: string): Set<string> {
   const seen = new Set<string>();
   const follow = (file: string): void => {
     if (seen.has(file)) return;
@@ -375,7 +373,18 @@ test("the pure part has all but the files, and loads nothing of Node", () => {
       follow(join(file, "..", from));
     }
   };
-  follow(join(dist, "index.js"));
+  follow(join(fileURLToPath(new URL("../dist/", import.meta.url)), name));
+  return seen;
+}
+
+test("the client is for pages too", () => {
+  assert(loaded("client.js").size > 25);
+});
+
+test("the pure part has all but the files, and loads nothing of Node", () => {
+  assert.equal("writeSkillReport" in pure, false);
+  assert.equal(pure.resolveRouting, resolveRouting);
+  const seen = loaded("index.js");
   assert.equal(seen.size > 25, true);
   for (const file of seen) {
     const clocks = /\b(?:Date|Math\.random|crypto|process)\b/.test(readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, ""));

@@ -18,6 +18,7 @@ const VECTORS = fileURLToPath(new URL("../../../spec/vectors/", import.meta.url)
 
 const CONSUMER = `
 import { Envelope, createEnvelope, judge, parseUserEnvelope, resolveRouting, toPlain, type JsonValue, type RoutingSignal } from "envoi";
+import { ApiError, Client, type Question, type Run } from "envoi/client";
 import { runVectors } from "envoi/conformance";
 import * as pure from "envoi/pure";
 
@@ -28,11 +29,34 @@ const value: JsonValue | undefined = envelope.metadata.get("a");
 const plain: unknown = toPlain(value ?? null);
 const text: string = parseUserEnvelope("x", false, undefined).text;
 const ok: boolean = judge({ exit: 0 }).ok && runVectors("[]").length === 0;
+const client = new Client("http://127.0.0.1:7007", "token");
+const ended = async (run: string): Promise<Run["status"]> => (await client.waitUntil(run)).status;
+const code = (error: unknown): string => (error instanceof ApiError ? error.code : "");
+const asked = async (): Promise<Question[]> => {
+  const found: Question[] = [];
+  for await (const question of await client.listQuestions()) found.push(question);
+  return found;
+};
+// @ts-expect-error: nor is this a choice
+client.answerQuestion("int_1", { choice: "perhaps" });
 // @ts-expect-error: a closed vocabulary is closed
 envelope.terminal_reason = "tired";
 // @ts-expect-error: the pure part writes no files
 pure.writeSkillReport;
-export { digits, plain, text, ok };
+export { asked, code, digits, ended, plain, text, ok };
+`;
+
+/** What the platform has is what the client takes: a page's own types. */
+const PAGE = `
+import { Client } from "envoi/client";
+
+const stop: AbortController = new AbortController();
+export const client = new Client(location.origin, "token", { fetch: (url, init) => fetch(url, init) });
+export const other = new Client(location.origin, "token", { fetch: window.fetch.bind(window) });
+export const answer = async (file: File, bytes: Uint8Array): Promise<void> => {
+  await client.answerQuestion("int_1", { choice: "approve", files: [file, bytes, { content: file, mime: "text/plain" }] }, { signal: stop.signal });
+  for await (const event of client.followRun("run_1", { signal: AbortSignal.timeout(1000) })) document.title = String(event.seq);
+};
 `;
 
 /** The lines of seed 3 as they are printed there, and the printed interface, which is the library's both ways. */
@@ -59,9 +83,9 @@ function run(cwd: string, command: string, ...args: string[]): string {
 }
 
 /** Checks the types of `files` as a program that is resolved like this finds them. */
-function compile(project: string, files: string[], module: string, moduleResolution: string): void {
+function compile(project: string, files: string[], module: string, moduleResolution: string, lib: string[] = []): void {
   const strictest = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
-  const compilerOptions = { ...strictest, target: "es2022", lib: ["es2022"], types: [], module, moduleResolution };
+  const compilerOptions = { ...strictest, target: "es2022", lib: ["es2022", ...lib], types: [], module, moduleResolution };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
   run(project, process.execPath, join(PACKAGE, "node_modules", "typescript", "bin", "tsc"), "-p", project);
 }
@@ -79,11 +103,13 @@ try {
   const installed = join(project, "node_modules", "envoi");
   assert.deepEqual(readdirSync(installed).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"]);
 
-  const examples = runExamples(join(installed, "README.md"), project);
+  const examples = await runExamples(join(installed, "README.md"), project);
   writeFileSync(join(project, "consumer.ts"), CONSUMER);
   writeFileSync(join(project, "skill.ts"), skill());
   compile(project, ["consumer.ts", "skill.ts"], "nodenext", "nodenext");
   compile(project, ["consumer.ts"], "esnext", "bundler");
+  writeFileSync(join(project, "page.ts"), PAGE);
+  compile(project, ["page.ts"], "esnext", "bundler", ["dom"]);
   const files = readdirSync(VECTORS).filter((name) => name.endsWith(".json"));
   const vectors = run(project, "npx", "--no-install", "envoi-conformance", ...files.map((name) => join(VECTORS, name)));
   assert.equal(/^[1-9][0-9]* passed, 0 failed\n$/.test(vectors), true, vectors);

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { runExamples } from "./readme.js";
 
-test("the examples of the README print what it says", () => {
+test("the examples of the README print what it says", async () => {
   const here = fileURLToPath(new URL(".", import.meta.url));
-  assert(runExamples(new URL("../README.md", import.meta.url), here) >= 8);
+  assert((await runExamples(new URL("../README.md", import.meta.url), here)) >= 8);
 });

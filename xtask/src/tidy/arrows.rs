@@ -75,6 +75,8 @@ struct Home {
     why: &'static str,
 }
 
+const SPANS: &str = "spans are derived in `engine`, and sent by `cli` if it is built for that";
+
 const HOMES: &[Home] = &[
     Home {
         dependency: "rusqlite",
@@ -85,21 +87,31 @@ const HOMES: &[Home] = &[
     Home { dependency: "serde-saphyr", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "serde_yaml", homes: &["envoi-flow"], why: "only `flow` knows YAML" },
     Home { dependency: "clap", homes: &["envoi"], why: "only `cli` reads the command line" },
-    // The tests of the whole binary are clients of its server.
+    // Commands may be given to a server elsewhere; the tests of the whole binary are clients of its server; with `otel` it
+    // posts spans.
     Home {
         dependency: "ureq",
         homes: &["envoi-notify", "envoi"],
-        why: "only `notify` knows HTTP as a client",
+        why: "only `notify` and `cli` know HTTP as clients",
     },
     Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
     Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
     Home { dependency: "axum", homes: &["envoi-server"], why: "only `server` answers HTTP" },
+    Home {
+        dependency: "reqwest",
+        homes: &[],
+        why: "only `notify` and `cli` know HTTP as clients, and have one",
+    },
     Home {
         dependency: "tracing",
         homes: &["envoi-engine", "envoi-server", "envoi"],
         why: "what is below the engine tells nobody what it does",
     },
     Home { dependency: "tracing-subscriber", homes: &["envoi"], why: "only `cli` says who reads the log" },
+    Home { dependency: "opentelemetry", homes: &["envoi"], why: SPANS },
+    Home { dependency: "opentelemetry-http", homes: &["envoi"], why: SPANS },
+    Home { dependency: "opentelemetry-otlp", homes: &["envoi"], why: SPANS },
+    Home { dependency: "opentelemetry_sdk", homes: &["envoi"], why: SPANS },
     Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP as a client, and has one" },
 ];
 
@@ -216,11 +228,12 @@ mod tests {
 
     #[test]
     fn sql_yaml_http_and_the_log_have_one_home() {
-        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` knows HTTP"));
+        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` and `cli` know HTTP"));
         assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
         assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");
         assert!(found("envoi-kernel", &["tracing"], &[]).contains("tells nobody"));
+        assert!(found("envoi-engine", &["opentelemetry_sdk"], &[]).contains("derived in `engine`"));
         assert!(found("envoi-server", &["tracing-subscriber"], &[]).contains("only `cli`"));
         assert!(found("envoi-engine", &["rusqlite"], &[]).contains("only `journal` knows SQL"));
         assert!(found("envoi", &[], &["saphyr-parser"]).contains("only `flow` knows YAML"));

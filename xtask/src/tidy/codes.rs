@@ -82,7 +82,7 @@ fn codes_of_library(file: &File) -> impl Iterator<Item = (&str, usize, &str)> {
 fn is_code(text: &str) -> bool {
     let words: Vec<&str> = text.split('_').collect();
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    let is_variable = matches!(words.first(), Some(&"ENVOI" | &"XDG" | &"LC"));
+    let is_variable = matches!(words.first(), Some(&"ENVOI" | &"XDG" | &"LC" | &"OTEL" | &"CARGO"));
     let looks_so = words.len() > 1 && words.iter().all(is_word) && !is_variable && !NO_CODES.contains(&text);
     looks_so || ONE_WORD.contains(&text)
 }

@@ -11,13 +11,17 @@ use crate::{
     narrate::Narrator,
     preview, select,
 };
-use envoi_contract::{digest::Digest, json::Value, user_envelope};
+use envoi_contract::{
+    digest::Digest,
+    json::Value,
+    user_envelope::{self, AttachmentRef},
+};
 use envoi_engine::protocol::{AnswerRequest, Request};
 use envoi_journal::Reader;
 use envoi_kernel::{
     Run,
     event::{About, Choice, InterruptRaised},
-    ids::{Principal, RunId},
+    ids::{InterruptId, Principal, RunId},
     input::Answer,
 };
 use std::{
@@ -27,7 +31,7 @@ use std::{
 };
 
 /// What a command says, before the question is known.
-struct Said<'a> {
+pub(crate) struct Said<'a> {
     choice: Option<Choice>,
     text: Option<String>,
     raise: Option<&'a str>,
@@ -35,35 +39,41 @@ struct Said<'a> {
     form: Option<&'a Form>,
 }
 
+impl<'a> Said<'a> {
+    /// Yes.
+    pub(crate) fn approve(args: &'a ApproveArgs) -> Self {
+        let (choice, text) = (Some(Choice::Approve), args.note.clone());
+        Self { choice, text, raise: None, envelope: None, form: Some(&args.form) }
+    }
+
+    /// No.
+    pub(crate) fn deny(args: &DenyArgs) -> Self {
+        let (choice, text) = (Some(Choice::Deny), args.reason.clone());
+        Self { choice, text, raise: None, envelope: None, form: None }
+    }
+
+    /// Anything; reads stdin for words that stand there.
+    pub(crate) fn answer(args: &'a AnswerArgs) -> Result<Self, Failure> {
+        let text = match args.text.as_deref() {
+            Some("-") => Some(read(Path::new("-"))?),
+            text => text.map(str::to_owned),
+        };
+        let raise = args.raise.as_deref();
+        let choice = args.choice.map(chosen).or(raise.map(|_| Choice::Raise));
+        Ok(Self { choice, text, raise, envelope: args.envelope.as_deref(), form: Some(&args.form) })
+    }
+}
+
 pub(crate) fn approve(home: &Home, args: &ApproveArgs) -> Result<u8, Failure> {
-    let said = Said {
-        choice: Some(Choice::Approve),
-        text: args.note.clone(),
-        raise: None,
-        envelope: None,
-        form: Some(&args.form),
-    };
-    give(home, &args.reply, said)
+    give(home, &args.reply, &Said::approve(args))
 }
 
 pub(crate) fn deny(home: &Home, args: &DenyArgs) -> Result<u8, Failure> {
-    let text = args.reason.clone();
-    give(
-        home,
-        &args.reply,
-        Said { choice: Some(Choice::Deny), text, raise: None, envelope: None, form: None },
-    )
+    give(home, &args.reply, &Said::deny(args))
 }
 
 pub(crate) fn answer(home: &Home, args: &AnswerArgs) -> Result<u8, Failure> {
-    let text = match args.text.as_deref() {
-        Some("-") => Some(read(Path::new("-"))?),
-        text => text.map(str::to_owned),
-    };
-    let raise = args.raise.as_deref();
-    let choice = args.choice.map(chosen).or(raise.map(|_| Choice::Raise));
-    let said = Said { choice, text, raise, envelope: args.envelope.as_deref(), form: Some(&args.form) };
-    give(home, &args.reply, said)
+    give(home, &args.reply, &Said::answer(args)?)
 }
 
 fn chosen(decision: Decision) -> Choice {
@@ -79,37 +89,15 @@ fn chosen(decision: Decision) -> Choice {
     }
 }
 
-fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
+fn give(home: &Home, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let (interrupt, id) = select::question(&reader, reply.question.as_deref())?;
     let run = envoi_engine::load_run(&reader, &id)?;
-    let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);
-    let mut answer = Answer {
-        text: said.text,
-        seen: reply.seen.as_deref().map(digest).transpose()?,
-        channel: "cli".to_owned(),
-        ..Answer::new(interrupt, said.choice.unwrap_or(Choice::Respond), home::principal())
-    };
-    // Of one that is closed, the engine says what has become of it.
-    if let Some(raised) = raised {
-        answer.choice = said.choice.map_or_else(|| presumed(&run, raised), Ok)?;
-        answer.raise =
-            said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
-        answer.data = filled((&reader, &id), &run, raised, answer.choice, said.form)?;
-    }
+    let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
     let tenant = reader.tenant_of(&id).map_err(Failure::store)?;
     let by = tenant.map_or_else(home::principal, |tenant| Principal { tenant, ..home::principal() });
-    for path in &reply.files {
-        answer.attachments.push(attachment::attach(&store, &by, path)?);
-    }
-    if let Some(path) = said.envelope {
-        let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
-            let message = format!("{}: {}", path.display(), refusal.reason);
-            Failure::new(BAD_INPUT, refusal.code(), message)
-                .hint("nothing was answered; `envoi schema user-envelope`")
-        })?;
-        (answer.text, answer.attachments) = (Some(envelope.text), envelope.attachments);
-    }
+    let mut attach = |path: &Path| attachment::attach(&store, &by, path);
+    let answer = composed(asked, &home::principal(), reply, said, &mut attach)?;
     for file in attachment::unreadable(&reader, &answer.attachments) {
         let name = file.filename.as_deref().unwrap_or(&file.artifact_id);
         crate::live::say(&format!(
@@ -129,6 +117,51 @@ fn give(home: &Home, reply: &Reply, said: Said<'_>) -> Result<u8, Failure> {
     let view = |run: &RunId| super::resume::view(&store, run).filter(|_| follow);
     let mut narrator = Narrator::new(id, home.json).live(view).asks_in_place(talk.is_possible());
     engine_room::ask(&store, request, &reply.engine, &mut narrator, &mut talk)
+}
+
+/// What is answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) reader: &'a Reader,
+    pub(crate) run: &'a Run,
+    pub(crate) id: &'a RunId,
+    pub(crate) interrupt: &'a InterruptId,
+}
+
+/// The answer that is said; `attach` brings a file to where the answer goes.
+pub(crate) fn composed(
+    asked: Asked<'_>,
+    by: &Principal,
+    reply: &Reply,
+    said: &Said<'_>,
+    attach: &mut dyn FnMut(&Path) -> Result<AttachmentRef, Failure>,
+) -> Result<Answer, Failure> {
+    let raised = asked.run.interrupts().find(|raised| raised.interrupt == *asked.interrupt);
+    let mut answer = Answer {
+        text: said.text.clone(),
+        seen: reply.seen.as_deref().map(digest).transpose()?,
+        channel: "cli".to_owned(),
+        ..Answer::new(asked.interrupt.clone(), said.choice.unwrap_or(Choice::Respond), by.clone())
+    };
+    // Of one that is closed, the engine says what has become of it.
+    if let Some(raised) = raised {
+        answer.choice = said.choice.map_or_else(|| presumed(asked.run, raised), Ok)?;
+        answer.raise =
+            said.raise.map(|more| preview::read_amount(raised, more)).transpose().map_err(misfit)?;
+        answer.data = filled(asked, raised, answer.choice, (said.form, by))?;
+    }
+    for path in &reply.files {
+        answer.attachments.push(attach(path)?);
+    }
+    if let Some(path) = said.envelope {
+        let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
+            let message = format!("{}: {}", path.display(), refusal.reason);
+            Failure::new(BAD_INPUT, refusal.code(), message)
+                .hint("nothing was answered; `envoi schema user-envelope`")
+        })?;
+        (answer.text, answer.attachments) = (Some(envelope.text), envelope.attachments);
+    }
+    Ok(answer)
 }
 
 fn misfit(message: String) -> Failure {
@@ -156,13 +189,12 @@ fn presumed(run: &Run, raised: &InterruptRaised) -> Result<Choice, Failure> {
 
 /// The form, if the question has one: as given, else asked on a terminal.
 fn filled(
-    (reader, id): (&Reader, &RunId),
-    run: &Run,
+    asked: Asked<'_>,
     raised: &InterruptRaised,
     choice: Choice,
-    given: Option<&Form>,
+    (given, by): (Option<&Form>, &Principal),
 ) -> Result<Option<Value>, Failure> {
-    let asks = run.step(&raised.visit).and_then(|step| step.asks());
+    let asks = asked.run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
@@ -185,7 +217,7 @@ fn filled(
         return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
             .hint("--field NAME=VALUE for each, or --data JSON"));
     }
-    conversation::form(reader, id, raised, schema).map(Some)
+    conversation::form(asked.reader, asked.id, raised, (schema, by)).map(Some)
 }
 
 /// The text of a file, or of stdin for `-`.

@@ -40,7 +40,7 @@ pub(crate) fn fork(home: &Home, args: &ForkArgs) -> Result<u8, Failure> {
     engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
-fn step(name: &str) -> Result<StepId, Failure> {
+pub(crate) fn step(name: &str) -> Result<StepId, Failure> {
     StepId::new(name).map_err(|error| {
         Failure::new(BAD_INPUT, "NOT_FORKABLE", error.to_string()).hint("`--from` takes the id of a step")
     })

@@ -18,8 +18,13 @@ pub(crate) fn inbox(home: &Home, run: Option<&str>, follow: bool, all: bool) -> 
         return go_on_listing(home, &reader, &filter);
     }
     let rows = reader.inbox(&filter).map_err(Failure::store)?;
+    print(&reader, &rows, home.json)
+}
+
+/// Prints these questions; `reader` knows the runs of those that were answered.
+pub(crate) fn print(reader: &Reader, rows: &[InboxRow], json: bool) -> Result<u8, Failure> {
     let now = envoi_engine::now();
-    let text = if home.json {
+    let text = if json {
         let rows: Vec<_> = rows.iter().map(|row| as_json(row, now)).collect();
         format!("{}\n", serde_json::Value::from(rows))
     } else if rows.is_empty() {
@@ -29,7 +34,7 @@ pub(crate) fn inbox(home: &Home, run: Option<&str>, follow: bool, all: bool) -> 
         let header = ["QUESTION", "KIND", "STEP", "ASKED", "STATE", "RUN", ""].map(str::to_owned).to_vec();
         output::table(
             &std::iter::once(header)
-                .chain(rows.iter().map(|row| as_cells(&reader, row, now)))
+                .chain(rows.iter().map(|row| as_cells(reader, row, now)))
                 .collect::<Vec<_>>(),
         )
     };
@@ -46,17 +51,22 @@ fn go_on_listing(home: &Home, reader: &Reader, filter: &InboxFilter) -> Result<u
             let news =
                 before.map_or(!first || row.state == InterruptState::Open, |before| before != row.state);
             if news {
-                let now = envoi_engine::now();
-                let line = match home.json {
-                    true => as_json(&row, now).to_string(),
-                    false => diff::printable(&as_cells(reader, &row, now).join("  ")),
-                };
-                output::data(&(line + "\n"))?;
+                print_line(reader, &row, home.json)?;
             }
         }
         first = false;
         thread::sleep(EVERY);
     }
+}
+
+/// Prints a question in a line.
+pub(crate) fn print_line(reader: &Reader, row: &InboxRow, json: bool) -> Result<(), Failure> {
+    let now = envoi_engine::now();
+    let line = match json {
+        true => as_json(row, now).to_string(),
+        false => diff::printable(&as_cells(reader, row, now).join("  ")),
+    };
+    output::data(&(line + "\n"))
 }
 
 /// Open, but its time is over: nobody can answer it any more.

@@ -1,6 +1,7 @@
 //! `envoi logs`: what a run's commands wrote, attempt by attempt; readable while they still run. `|` marks stdout, `!`
 //! stderr; with `--json` a line is an object.
 
+mod files;
 mod follow;
 
 use crate::{
@@ -11,12 +12,39 @@ use crate::{
     place::Place,
     select,
 };
-use envoi_kernel::{Event, Record, ids::AttemptId};
-use std::{
-    fs,
-    io::{self, IsTerminal as _},
-    path::Path,
+use envoi_kernel::{
+    Event, Record,
+    ids::{AttemptId, Seq},
 };
+use files::Files;
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
+
+/// Where the events and the outputs of a run are.
+pub(crate) trait Outputs {
+    /// Whether the run is at rest.
+    fn is_at_rest(&mut self) -> Result<bool, Failure>;
+
+    /// What has happened from this event on.
+    fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure>;
+
+    /// `stdout` or `stderr` of an attempt.
+    fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output>;
+
+    /// How long to wait before looking again.
+    fn pause(&self) -> Duration;
+}
+
+/// One output of one attempt.
+pub(crate) trait Output {
+    /// Adds what there is from this byte on, at most [`PIECE_BYTES`], and says how much that is.
+    fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure>;
+}
+
+/// Most bytes of an output that are read before the next one gets its turn.
+pub(crate) const PIECE_BYTES: u64 = 256 * 1024;
 
 /// What is to be printed, and how.
 pub(crate) struct View {
@@ -30,14 +58,18 @@ pub(crate) struct View {
 pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View, follow: bool) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
+    print(&mut Files { reader, layout: store.layout().clone(), run: id }, view, follow)
+}
+
+/// Prints what the attempts of a run have written, and what they go on to write if that is wanted.
+pub(crate) fn print(outputs: &mut dyn Outputs, view: &View, follow: bool) -> Result<u8, Failure> {
     if follow {
-        return follow::follow(&reader, store.layout(), &id, view);
+        return follow::follow(outputs, view);
     }
-    for record in reader.records(&id, 0, None).map_err(Failure::store)? {
+    for record in outputs.records(0)? {
         let Some(attempt) = view.started(&record) else { continue };
-        let dir = store.layout().attempt(&id, attempt);
         for stream in view.streams() {
-            let text = read(&dir.join(stream))?;
+            let text = all(outputs.output(attempt, stream).as_mut())?;
             let lines: String = text.lines().map(|line| view.line(attempt, stream, line)).collect();
             output::data(&lines)?;
         }
@@ -45,12 +77,10 @@ pub(crate) fn logs(home: &Home, run: Option<&str>, view: &View, follow: bool) ->
     Ok(0)
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(Failure::machine(path.display(), error)),
-    }
+fn all(output: &mut dyn Output) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    while output.read(bytes.len() as u64, &mut bytes)? > 0 {}
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl View {

@@ -6,7 +6,6 @@ use super::inbox::{as_json, span, stands};
 use crate::{
     diff,
     failure::Failure,
-    home::{self, Home},
     narrate::{head, plain},
     output, preview,
 };
@@ -16,7 +15,7 @@ use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
     Event, Record, Run,
     event::{About, Blob, InterruptRaised},
-    ids::{InterruptId, RunId},
+    ids::{InterruptId, Principal, RunId},
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -34,36 +33,61 @@ struct Asked {
     raised: Option<InterruptRaised>,
     records: Vec<Record>,
     now: Timestamp,
+    /// Who looks at it.
+    by: Principal,
 }
 
-pub(crate) fn show(home: &Home, reader: &Reader, id: &RunId, interrupt: &InterruptId) -> Result<u8, Failure> {
-    let asked = load(reader, id, interrupt)?;
-    let text = if home.json {
-        asked.json(reader)?
-    } else {
-        diff::lines(&asked.text(reader).map_err(Failure::store)?)
-    };
+pub(crate) fn show(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    (by, json): (&Principal, bool),
+) -> Result<u8, Failure> {
+    let asked = load(reader, id, interrupt, by)?;
+    let text =
+        if json { asked.json(reader)? } else { diff::lines(&asked.text(reader).map_err(Failure::store)?) };
     output::data(&text).map(|()| 0)
 }
 
 /// All of it, for people.
-pub(crate) fn overview(reader: &Reader, id: &RunId, interrupt: &InterruptId) -> Result<String, Failure> {
-    load(reader, id, interrupt)?.text(reader).map_err(Failure::store)
+pub(crate) fn overview(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<String, Failure> {
+    load(reader, id, interrupt, by)?.text(reader).map_err(Failure::store)
 }
 
 /// What is most needed to answer, for people.
-pub(crate) fn brief(reader: &Reader, id: &RunId, interrupt: &InterruptId) -> Result<String, Failure> {
-    load(reader, id, interrupt)?.brief(reader).map_err(Failure::store)
+pub(crate) fn brief(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<String, Failure> {
+    load(reader, id, interrupt, by)?.brief(reader).map_err(Failure::store)
 }
 
-fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId) -> Result<Asked, Failure> {
+/// The content of files that a question shows: what they were before the run, and what they are when it asks.
+pub(crate) fn contents(
+    reader: &Reader,
+    id: &RunId,
+    interrupt: &InterruptId,
+    by: &Principal,
+) -> Result<Vec<Blob>, Failure> {
+    let changed = load(reader, id, interrupt, by)?.changed();
+    Ok(changed.into_iter().flat_map(|file| [file.before, file.after]).flatten().collect())
+}
+
+fn load(reader: &Reader, id: &RunId, interrupt: &InterruptId, by: &Principal) -> Result<Asked, Failure> {
     let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let raised = records.iter().find_map(|record| match &record.event {
         Event::InterruptRaised(raised) if raised.interrupt == *interrupt => Some(raised.as_ref().clone()),
         _ => None,
     });
     let row = reader.question(id, interrupt).map_err(Failure::store)?;
-    Ok(Asked { row, run: load_run(reader, id)?, raised, records, now: envoi_engine::now() })
+    Ok(Asked { row, run: load_run(reader, id)?, raised, records, now: envoi_engine::now(), by: by.clone() })
 }
 
 /// One file that the run has changed: what it was before the run, and what it is now.
@@ -308,7 +332,7 @@ impl Asked {
 
     fn ways_on(&self, raised: &InterruptRaised, text: &mut String) -> std::fmt::Result {
         writeln!(text)?;
-        for (choice, leads) in preview::choices(&self.run, raised, &home::principal()) {
+        for (choice, leads) in preview::choices(&self.run, raised, &self.by) {
             writeln!(text, "{:<10} {leads}", choice.word())?;
         }
         if let Some(leads) = preview::silence(&self.run, raised) {
@@ -340,7 +364,7 @@ impl Asked {
         });
         let raised = self.raised.as_ref();
         let leads = raised.filter(|_| open).map(|raised| {
-            let all = preview::choices(&self.run, raised, &home::principal()).into_iter();
+            let all = preview::choices(&self.run, raised, &self.by).into_iter();
             all.map(|(choice, leads)| json!({"choice": choice.word(), "leads": leads})).collect::<Vec<_>>()
         });
         let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob: &Blob| blob.digest.to_string());

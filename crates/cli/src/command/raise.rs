@@ -37,7 +37,7 @@ pub(crate) fn raise(home: &Home, args: &RaiseArgs) -> Result<u8, Failure> {
     engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
-fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
+pub(crate) fn more(args: &RaiseArgs) -> Result<Ledger, Failure> {
     let bad = |name: &str, text: &str, expected: &str| {
         Failure::new(BAD_INPUT, "NOT_RAISED", format!("--{name} {text}: expected {expected}"))
     };

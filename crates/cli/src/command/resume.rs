@@ -41,7 +41,7 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     engine_room::ask(&store, request, &args.engine, &mut narrator, &mut talk)
 }
 
-fn choice(args: &ResumeArgs) -> Option<Choice> {
+pub(crate) fn choice(args: &ResumeArgs) -> Option<Choice> {
     match (args.in_doubt, args.review) {
         (Some(InDoubt::Rerun), _) => Some(Choice::Rerun),
         (Some(InDoubt::Fail), _) => Some(Choice::Fail),

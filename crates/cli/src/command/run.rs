@@ -25,10 +25,6 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
     let (path, text) = read_flow(&args.flow)?;
     let loaded = load(&args.flow, &path, &text)?;
     let given = given_inputs(&loaded, args)?;
-    inputs::resolve(&loaded.flow, &given).map_err(|errors| {
-        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
-            .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
-    })?;
     let flow_dir = path.parent().unwrap_or(Path::new("/")).to_owned();
     let store = home.open()?;
     let run = new_id()?;
@@ -81,7 +77,8 @@ pub(crate) fn load(path: &Path, file: &Path, text: &str) -> Result<Loaded, Failu
     })
 }
 
-fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
+/// The inputs that the arguments give, which fit the flow; defaults are not filled in.
+pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
     let mut given = match &args.inputs_file {
         Some(path) => inputs_file(path)?,
         None => Object::default(),
@@ -100,6 +97,10 @@ fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Failure> {
         };
         given.insert(name.to_owned(), value);
     }
+    inputs::resolve(&loaded.flow, &given).map_err(|errors| {
+        Failure::new(BAD_INPUT, "INPUT_INVALID", errors.to_string())
+            .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
+    })?;
     Ok(given)
 }
 

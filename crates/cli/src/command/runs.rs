@@ -10,7 +10,12 @@ use serde_json::json;
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let rows = reader.runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
-    let text = if home.json {
+    print(&rows, home.json)
+}
+
+/// Prints these runs.
+pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
+    let text = if json {
         format!("{}\n", serde_json::Value::from(rows.iter().map(as_json).collect::<Vec<_>>()))
     } else {
         let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();

@@ -45,6 +45,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(400);
 /// What the engine gets to commit what it has begun.
 const LAST_COMMITS: Duration = Duration::from_millis(300);
+/// What the collector of spans gets to take the last ones.
+const LAST_SPANS: Duration = Duration::from_millis(200);
 
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
@@ -56,7 +58,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
             .hint("name another with --listen; is another server there?")
     })?;
     let (lease, other) = lease(&store, args.take_over)?;
-    let host = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
+    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
@@ -73,7 +75,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
-    leave(host)
+    let left = leave(host);
+    telemetry.end(LAST_SPANS);
+    left
 }
 
 fn settings(store: &Store, configured: config::Server) -> Settings {
@@ -97,7 +101,7 @@ fn over_a2a(configured: config::A2a) -> A2a {
         config::Workspace::Shared => WorkspaceUse::Shared,
         config::Workspace::Copy => WorkspaceUse::Copy,
     };
-    A2a { default_flow: configured.default_flow, workspace }
+    A2a { url: configured.url, default_flow: configured.default_flow, workspace }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

@@ -9,7 +9,7 @@ use crate::{
     conversation::open,
     diff,
     failure::{BAD_INPUT, Failure},
-    home::Home,
+    home::{self, Home},
     narrate::{head, how_to_answer, plain, seconds},
     output,
     place::Place,
@@ -48,15 +48,20 @@ pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Fa
     if let (View::Overview, Some(text)) = (view, run)
         && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
     {
-        return question::show(home, &reader, &id, &interrupt);
+        return question::show(&reader, &id, &interrupt, (&home::principal(), home.json));
     }
     let id = select::run_or_newest(&reader, run)?;
+    print(&reader, &id, view, home.json)
+}
+
+/// Prints what is to be shown of a run.
+pub(crate) fn print(reader: &Reader, id: &RunId, view: &View, json: bool) -> Result<u8, Failure> {
     let text = match view {
-        View::Events => events(&reader, &id)?,
-        View::Handoff(step) => handoff(&reader, &id, step)?,
-        View::Envelope => load_run(&reader, &id)?.envelope().to_state_dict().pretty(),
-        View::Overview if home.json => overview_json(&reader, &id)?,
-        View::Overview => overview(&reader, &id)?,
+        View::Events => events(reader, id)?,
+        View::Handoff(step) => handoff(reader, id, step)?,
+        View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
+        View::Overview if json => overview_json(reader, id)?,
+        View::Overview => overview(reader, id)?,
     };
     output::data(&text).map(|()| 0)
 }

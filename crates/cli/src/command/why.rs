@@ -10,10 +10,11 @@ use crate::{
     select,
 };
 use envoi_contract::json::Value;
+use envoi_journal::Reader;
 use envoi_kernel::{
     Event, Record,
     event::{CallOutcome, Course, Done, InterruptAnswered, Routed, StepsGivenUp},
-    ids::{StepId, VisitId},
+    ids::{RunId, StepId, VisitId},
 };
 use serde_json::json;
 use std::fmt::Write as _;
@@ -21,11 +22,16 @@ use std::fmt::Write as _;
 pub(crate) fn why(home: &Home, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
     let (_, reader) = home.reader()?;
     let id = select::run_or_newest(&reader, run)?;
-    let records = reader.records(&id, 0, None).map_err(Failure::store)?;
+    print(&reader, &id, step, home.json)
+}
+
+/// Prints the decisions of a run.
+pub(crate) fn print(reader: &Reader, id: &RunId, step: Option<&str>, json: bool) -> Result<u8, Failure> {
+    let records = reader.records(id, 0, None).map_err(Failure::store)?;
     let place = step.map(Place::new);
     let told: Vec<&Record> =
         records.iter().filter(|record| concerns(&record.event, place.as_ref())).collect();
-    let text = if home.json {
+    let text = if json {
         let decisions: Vec<_> = told.iter().filter_map(|record| as_json(record, &records)).collect();
         format!("{}\n", serde_json::Value::from(decisions))
     } else {

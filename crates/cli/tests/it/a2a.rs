@@ -1,10 +1,12 @@
 //! A2A over raw HTTP, in both versions and both bindings: what another agent sends, and what it is told.
 
+mod crash;
 mod doors;
 mod followed;
 mod lists;
 mod messages;
 mod older;
+mod page;
 mod peer;
 
 use crate::{

@@ -24,11 +24,14 @@ mod ledger;
 mod nasty;
 mod notify;
 mod observed;
+#[cfg(feature = "otel")]
+mod otel;
 mod outputs;
 mod parallel;
 mod parts;
 mod people;
 mod plan;
+mod remote;
 mod repair;
 mod secrets;
 mod serve;

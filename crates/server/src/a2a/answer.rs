@@ -180,3 +180,6 @@ fn misfit(question: &Question, why: &str) -> Fault {
     let detail = format!("question `{id}` stays open: {why}; it takes {}", words.join(", "));
     Fault::new(Kind::InvalidParams).detail(detail).code("ANSWER_INVALID").note("question", id.as_str())
 }
+
+#[cfg(test)]
+mod tests;

@@ -342,3 +342,6 @@ fn state_of(status: &RunStatus) -> TaskState {
         RunStatus::Ended(ended) => journal::RunStatus::Ended(ended.status),
     })
 }
+
+#[cfg(test)]
+mod tests;

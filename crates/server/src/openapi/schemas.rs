@@ -53,6 +53,14 @@ pub(super) fn all() -> Value {
         "Problem": problem(),
         "Health": whole(json!({"status": {"const": "ok"}})),
         "Document": {"type": "object"},
+        "Token": whole(json!({
+            "name": text(), "tenant": text(),
+            "scopes": {"type": "array", "items": {"enum": ["read", "answer", "run", "admin"]}},
+        })),
+        "PinnedFlow": whole(json!({
+            "digest": digest(), "language": count(), "name": text(), "text": text(),
+            "parts": {"type": "object", "additionalProperties": text(), "description": "Texts of the flows that it names, by their paths"},
+        })),
         "Flow": whole(json!({
             "flow": text(), "digest": digest(), "language": count(),
             "files": {"type": "array", "items": text(), "description": "Its own first, then those that it names"},
@@ -115,9 +123,9 @@ fn run() -> Value {
     json!({
         "run": text(), "flow": text(), "flow_digest": digest(),
         "status": {"enum": ["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]},
-        "in_doubt": {"type": "boolean"}, "step": maybe_text(), "actor": text(), "started_at": time(), "updated_at": time(),
+        "in_doubt": {"type": "boolean"}, "step": maybe_text(), "workspace": text(), "tenant": text(), "actor": text(), "started_at": time(), "updated_at": time(),
         "events": count(), "live_attempts": count(), "open_questions": count(), "terminal_reason": maybe_text(),
-        "reason": maybe_text(),
+        "reason": maybe_text(), "forked_from": maybe_text(), "root": maybe_text(),
     })
 }
 
@@ -163,7 +171,7 @@ fn event() -> Value {
     object(
         &["seq", "at", "event"],
         json!({
-            "seq": count(), "at": {}, "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
+            "seq": count(), "at": count(), "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
         }),
     )
 }

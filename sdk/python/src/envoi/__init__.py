@@ -1,5 +1,7 @@
 """The five contracts of Envoi for tools written in Python: reports, hand-offs, routing, pipeline state, answers.
 
+A client of its server is in `envoi.client`.
+
 | contract | names |
 |---|---|
 | routing | `resolve_routing`, `resolve`, `RoutingSignal`, `convert` |

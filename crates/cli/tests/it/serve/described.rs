@@ -126,6 +126,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     for id in ["getHealth", "getReadiness", "getMetrics", "getOpenApi"] {
         ask(id, &[], plain());
     }
+    let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
+    assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
     // Flows.
     for status in [201, 200] {
@@ -179,6 +181,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     // Runs, looked at.
     for (id, params) in [
         ("getRun", [].as_slice()),
+        ("getRunFlow", &[]),
         ("getEnvelope", &[]),
         ("listEvents", &[]),
         ("listHandoffs", &[]),
@@ -264,6 +267,14 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("getArtifact", &[&format!("sha256:{}", "0".repeat(64))], plain());
     let notes = admin.json(&format!("/v1/runs/{run}/handoffs/draft"))["file_changes"][0]["digest"].clone();
     assert_eq!(ask("getArtifact", &[&text(&notes)], plain()).text(), "words\n");
+
+    // What a run stands on. Content that is the tenant's, but of no file of the run, is none of the run's.
+    assert_eq!(ask("getRunFlow", &[&run], plain()).json()["text"], APPROVAL);
+    let part = ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=1-2")]));
+    assert_eq!((part.status, part.text().as_str()), (206, "or"));
+    assert_eq!(ask("getRunContent", &[&run, &text(&notes)], plain()).text(), "words\n");
+    ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=6-")]));
+    assert_eq!(ask("getRunContent", &[&run, &digest], plain()).status, 404);
 
     // Logs in parts.
     admin.wait_until_run_is(&run, "succeeded");

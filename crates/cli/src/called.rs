@@ -1,0 +1,18 @@
+//! How this command is called again: what is said to be typed next has to reach the same runs.
+//!
+//! Only an address that was given on the command line is repeated; one of the environment is there the next time, too.
+
+use std::sync::OnceLock;
+
+static CALLED: OnceLock<String> = OnceLock::new();
+
+/// From now on commands are to be given with these words before their own.
+pub(crate) fn with(options: &str) {
+    // Said once, by whoever reads the command line.
+    drop(CALLED.set(format!("envoi {options}")));
+}
+
+/// `envoi`, with what has to stand behind it.
+pub(crate) fn envoi() -> &'static str {
+    CALLED.get().map_or("envoi", String::as_str)
+}

@@ -1,0 +1,70 @@
+//! The outputs of a run of a store of this machine: files.
+
+use super::{Output, Outputs, PIECE_BYTES};
+use crate::failure::Failure;
+use envoi_journal::{Layout, Reader, RunStatus};
+use envoi_kernel::{
+    Record,
+    ids::{AttemptId, RunId, Seq},
+};
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::PathBuf,
+    time::Duration,
+};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// See the module.
+pub(super) struct Files {
+    pub(super) reader: Reader,
+    pub(super) layout: Layout,
+    pub(super) run: RunId,
+}
+
+impl Outputs for Files {
+    fn is_at_rest(&mut self) -> Result<bool, Failure> {
+        Ok(self.reader.run(&self.run).map_err(Failure::store)?.status() != RunStatus::Running)
+    }
+
+    fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure> {
+        self.reader.records(&self.run, from, None).map_err(Failure::store)
+    }
+
+    fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {
+        let path = self.layout.attempt(&self.run, attempt).join(stream);
+        Box::new(OneFile { path, file: None })
+    }
+
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+}
+
+/// One file; opened once it is there.
+struct OneFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Output for OneFile {
+    fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure> {
+        self.piece(from, into).map_err(|error| Failure::machine(self.path.display(), error))
+    }
+}
+
+impl OneFile {
+    fn piece(&mut self, from: u64, into: &mut Vec<u8>) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = match File::open(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+                opened => Some(opened?),
+            };
+        }
+        let Some(file) = &mut self.file else { return Ok(0) };
+        file.seek(SeekFrom::Start(from))?;
+        file.take(PIECE_BYTES).read_to_end(into)
+    }
+}

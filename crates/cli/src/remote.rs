@@ -1,0 +1,158 @@
+//! `envoi --server URL …`: the same commands, for an engine that answers over the network.
+//!
+//! What a command shows of a run is made of the run's events, as it is locally: they are brought here, into a store that
+//! lasts as long as the command ([`mirror`]), and the printers of the local commands read that. What changes a run is a
+//! request ([`request`]); how the run goes on is heard from its stream ([`tail`]). Owns nothing of what is printed, and
+//! decides nothing about a run. Only this and `notify` are clients of HTTP.
+
+mod address;
+mod answer;
+mod attend;
+mod call;
+#[cfg(test)]
+mod fake;
+mod inbox;
+mod logs;
+mod look;
+mod mirror;
+mod names;
+mod problem;
+mod pull;
+mod request;
+mod rows;
+mod runs;
+mod start;
+mod stream;
+mod tail;
+
+pub(crate) use address::{Address, Options};
+pub(crate) use mirror::forget;
+
+use crate::{
+    args::Command,
+    failure::{BAD_INPUT, Failure},
+    interrupts::{self, Mode},
+};
+use call::Server;
+use envoi_kernel::ids::Principal;
+use mirror::Mirror;
+use std::sync::{Arc, OnceLock};
+
+/// A server, as one bearer of a token sees it.
+pub(crate) struct Remote {
+    server: Server,
+    /// Who the bearer is there.
+    by: Principal,
+    json: bool,
+    mirror: OnceLock<Arc<Mirror>>,
+}
+
+impl Remote {
+    /// Asks who the token is: nothing else is done with one that is not good.
+    fn connect(address: &Address, json: bool) -> Result<Self, Failure> {
+        let server = Server::at(address)?;
+        // Whatever is interrupted leaves nothing behind.
+        interrupts::mean(Mode::Idle)?;
+        let by = rows::bearer(&server.get("/v1/token")?)?;
+        Ok(Self { server, by, json, mirror: OnceLock::new() })
+    }
+
+    /// What has been brought here so far.
+    fn mirror(&self) -> Result<&Arc<Mirror>, Failure> {
+        match self.mirror.get() {
+            Some(mirror) => Ok(mirror),
+            None => {
+                let mirror = Arc::new(Mirror::new()?);
+                Ok(self.mirror.get_or_init(|| mirror))
+            }
+        }
+    }
+}
+
+/// Does a command at the server, or says that it cannot be done there. Before anything else.
+pub(crate) fn dispatch(address: &Address, json: bool, command: Command) -> Result<u8, Failure> {
+    let done = at_the_server(address, json, command);
+    // Whoever listens to a stream may hold it still; the process ends with this command.
+    forget();
+    done
+}
+
+fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, Failure> {
+    let remote = || Remote::connect(address, json);
+    match command {
+        Command::Run(args) => {
+            not_an_engine(&args.engine)?;
+            start::run(&remote()?, &args)
+        }
+        Command::Fork(args) => {
+            not_an_engine(&args.engine)?;
+            start::fork(&remote()?, &args)
+        }
+        Command::Resume(args) => {
+            not_an_engine(&args.engine)?;
+            runs::resume(&remote()?, &args)
+        }
+        Command::Raise(args) => {
+            not_an_engine(&args.engine)?;
+            runs::raise(&remote()?, &args)
+        }
+        Command::Approve(args) => answer::approve(remote, &args),
+        Command::Deny(args) => answer::deny(remote, &args),
+        Command::Answer(args) => answer::answer(remote, &args),
+        Command::Cancel { run } => runs::cancel(&remote()?, &run),
+        Command::Inbox { run, follow: true, .. } => inbox::follow(&remote()?, run.as_deref()),
+        Command::Inbox { run, all, .. } => inbox::inbox(&remote()?, run.as_deref(), all),
+        Command::Runs { follow: true, .. } => Err(not_here("runs --follow")),
+        Command::Runs { unfinished, limit, .. } => runs::list(&remote()?, unfinished, limit),
+        Command::Show { run, envelope, events, handoff } => {
+            let view = crate::command::show::View::of(envelope, events, handoff);
+            look::show(&remote()?, run.as_deref(), &view)
+        }
+        Command::Why { run, step } => look::why(&remote()?, run.as_deref(), step.as_deref()),
+        Command::Logs { run, step, stderr, follow } => {
+            let place = step.as_deref().map(crate::place::Place::new);
+            let view = crate::command::logs::View { place, stderr, json };
+            logs::logs(&remote()?, run.as_deref(), &view, follow)
+        }
+        Command::Init { .. } => Err(not_here("init")),
+        Command::Serve(_) => Err(not_here("serve")),
+        Command::Token(_) => Err(not_here("token")),
+        Command::Repair => Err(not_here("repair")),
+        Command::Doctor => Err(not_here("doctor")),
+        // These need neither a store nor a server; see [`concerns`].
+        _ => Err(not_here("this")),
+    }
+}
+
+/// Whether a command is about the runs of a store; others are done here, wherever the runs are.
+pub(crate) fn concerns(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Check { .. }
+            | Command::Plan(_)
+            | Command::Import(_)
+            | Command::Handoff { .. }
+            | Command::Route { .. }
+            | Command::Conformance { .. }
+            | Command::Explain { .. }
+            | Command::Schema { .. }
+            | Command::Completions { .. }
+            | Command::Attempt
+            | Command::Engine { .. }
+    )
+}
+
+fn not_here(command: &str) -> Failure {
+    let message = format!("`{command}` cannot be done at a server; nothing was done");
+    Failure::new(BAD_INPUT, "NOT_REMOTE", message)
+        .hint("give it where the store is, without --server and with ENVOI_SERVER unset")
+}
+
+/// The engine is the server's.
+fn not_an_engine(args: &crate::args::EngineArgs) -> Result<(), Failure> {
+    match (args.jobs, args.take_over) {
+        (Some(_), _) => Err(not_here("--jobs")),
+        (_, true) => Err(not_here("--take-over")),
+        (None, false) => Ok(()),
+    }
+}

@@ -1,0 +1,56 @@
+//! `approve`, `deny` and `answer` at a server: files go there first, then the answer, with what was seen.
+
+use super::{Remote, call::good, not_an_engine, runs::go_on};
+use crate::{
+    args::{AnswerArgs, ApproveArgs, DenyArgs, Reply},
+    attachment,
+    command::answer::{Asked, Said, composed},
+    failure::Failure,
+};
+use envoi_contract::{json::Value, user_envelope::AttachmentRef};
+use envoi_engine::protocol::{AnswerRequest, CallerWire, Request};
+use std::path::Path;
+
+pub(crate) fn approve(
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    args: &ApproveArgs,
+) -> Result<u8, Failure> {
+    not_an_engine(&args.reply.engine)?;
+    give(&remote()?, &args.reply, &Said::approve(args))
+}
+
+pub(crate) fn deny(remote: impl FnOnce() -> Result<Remote, Failure>, args: &DenyArgs) -> Result<u8, Failure> {
+    not_an_engine(&args.reply.engine)?;
+    give(&remote()?, &args.reply, &Said::deny(args))
+}
+
+pub(crate) fn answer(
+    remote: impl FnOnce() -> Result<Remote, Failure>,
+    args: &AnswerArgs,
+) -> Result<u8, Failure> {
+    not_an_engine(&args.reply.engine)?;
+    give(&remote()?, &args.reply, &Said::answer(args)?)
+}
+
+fn give(remote: &Remote, reply: &Reply, said: &Said<'_>) -> Result<u8, Failure> {
+    let (interrupt, id) = remote.question_named(reply.question.as_deref())?;
+    let (reader, run) = remote.loaded(&id)?;
+    remote.bring_what_is_shown(&reader, &id, &interrupt)?;
+    let asked = Asked { reader: &reader, run: &run, id: &id, interrupt: &interrupt };
+    let mut answer = composed(asked, &remote.by, reply, said, &mut |path| attach(remote, path))?;
+    // What was brought here is what was seen: another question by now is refused.
+    let raised = run.interrupts().find(|raised| raised.interrupt == interrupt);
+    answer.seen = answer.seen.or_else(|| raised.and_then(|raised| raised.subject));
+    let follow = !reply.no_resume;
+    let request = AnswerRequest { run: id.clone(), answer, follow, caller: CallerWire::default() };
+    go_on(remote, &id, Request::Answer(Box::new(request)), &reply.engine)
+}
+
+/// Brings the file to the server and refers to it. Name and type are what they are here; the rest is what the server has.
+fn attach(remote: &Remote, path: &Path) -> Result<AttachmentRef, Failure> {
+    let (file, mime) = attachment::opened(path)?;
+    let body = good(remote.server.upload("/v1/artifacts", &mime, &file)?)?;
+    let value: Value = Value::parse(&body).map_err(super::problem::not_understood)?;
+    let reference = AttachmentRef::decode(&value).map_err(super::problem::not_understood)?;
+    Ok(AttachmentRef { filename: attachment::name(path), ..reference })
+}

@@ -1,0 +1,181 @@
+//! A request is made, and its run attended to until it comes to rest; where somebody is at the terminal, its questions are
+//! asked there.
+//!
+//! At rest is what the kernel says of the events that were heard, when the server has no more of them: between the events of
+//! one commit a run may look as if it waited.
+
+use super::{
+    Remote,
+    call::good,
+    problem::not_understood,
+    request,
+    tail::{Heard, Tail},
+};
+use crate::{
+    conversation::Conversation,
+    engine_room::{End, identified, is_enough},
+    failure::{Failure, MACHINE},
+    interrupts::{self, Mode},
+    narrate::Narrator,
+};
+use envoi_engine::protocol::{Request, Standing};
+use envoi_journal::{Reader, RunStatus};
+use envoi_kernel::{Record, Run, ids::RunId};
+
+/// A run that is attended to.
+pub(crate) struct Attended<'r> {
+    remote: &'r Remote,
+    id: RunId,
+    reader: Reader,
+    run: Run,
+    tail: Option<Tail>,
+}
+
+impl<'r> Attended<'r> {
+    /// A run, with what has happened to it so far.
+    pub(crate) fn new(remote: &'r Remote, id: &RunId) -> Result<Self, Failure> {
+        let (reader, run) = remote.loaded(id)?;
+        let mut attended = Self { remote, id: id.clone(), reader, run, tail: None };
+        attended.listen()?;
+        Ok(attended)
+    }
+
+    /// What has happened to it so far.
+    pub(crate) fn records(&self) -> Result<Vec<Record>, Failure> {
+        self.reader.records(&self.id, 0, None).map_err(Failure::store)
+    }
+
+    /// Makes the request and those that follow from what a person says, tells `narrator` what is heard, and returns the exit
+    /// code.
+    pub(crate) fn ask(
+        &mut self,
+        request: Request,
+        narrator: &mut Narrator,
+        talk: &mut Conversation,
+    ) -> Result<u8, Failure> {
+        let mut request = Some(request);
+        loop {
+            let end = match request.take().map(identified) {
+                Some(asked) => self.done(&asked, narrator)?,
+                None => self.rest(narrator)?,
+            };
+            if talk.is_possible() {
+                self.remote.pull(&self.id)?;
+                self.remote.bring_what_is_asked(&self.reader, &self.id)?;
+            }
+            let store = self.remote.mirror()?.store();
+            match talk.after(store, &end, narrator)? {
+                Some(next) => request = Some(next),
+                None => return end.told(narrator),
+            }
+        }
+    }
+
+    /// As [`Attended::ask`], for a run whose request was made.
+    pub(crate) fn follow(&mut self, narrator: &mut Narrator, talk: &mut Conversation) -> Result<u8, Failure> {
+        let end = self.rest(narrator)?;
+        if talk.is_possible() {
+            self.remote.bring_what_is_asked(&self.reader, &self.id)?;
+        }
+        let next = talk.after(self.remote.mirror()?.store(), &end, narrator)?;
+        match next {
+            Some(next) => self.ask(next, narrator, talk),
+            None => end.told(narrator),
+        }
+    }
+
+    fn done(&mut self, request: &Request, narrator: &mut Narrator) -> Result<End, Failure> {
+        self.is_left_going()?;
+        match send(self.remote, request) {
+            Ok(()) if is_enough(request) => {
+                narrator.accepted();
+                Ok(End::Rest(Standing::answered()))
+            }
+            Ok(()) => {
+                narrator.accepted();
+                self.rest(narrator)
+            }
+            Err(failure) if failure.exit_code == MACHINE => Err(failure),
+            Err(failure) => Ok(End::Refused(failure)),
+        }
+    }
+
+    /// From now on whoever interrupts the command is told that the run goes on.
+    pub(crate) fn is_left_going(&self) -> Result<(), Failure> {
+        interrupts::mean(self.mode())
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Afar { server: self.remote.server.url().to_owned(), run: self.id.clone() }
+    }
+
+    fn listen(&mut self) -> Result<(), Failure> {
+        self.tail = Some(Tail::of(self.remote, &self.id, self.run.next_seq())?);
+        Ok(())
+    }
+
+    /// Hears of the run until it rests.
+    fn rest(&mut self, narrator: &mut Narrator) -> Result<End, Failure> {
+        self.is_left_going()?;
+        loop {
+            while let Some(heard) = self.tail.as_ref().and_then(Tail::ready) {
+                self.hear(heard, narrator)?;
+            }
+            if let Some(standing) = self.standing()? {
+                return Ok(End::Rest(standing));
+            }
+            if self.tail.is_none() {
+                self.goes_on()?;
+                self.listen()?;
+            }
+            let Some(heard) = self.tail.as_ref().map(Tail::next) else { continue };
+            self.hear(heard, narrator)?;
+        }
+    }
+
+    /// It was over, and somebody has opened it again.
+    fn goes_on(&self) -> Result<(), Failure> {
+        match self.remote.row(&self.id)?.next_seq > self.run.next_seq() {
+            true => Ok(()),
+            false => Err(not_understood("the run is over there, and its events do not say so")),
+        }
+    }
+
+    fn hear(&mut self, heard: Heard, narrator: &mut Narrator) -> Result<(), Failure> {
+        match heard {
+            Heard::Record(record) => {
+                if record.seq >= self.run.next_seq() {
+                    self.run.apply(&record).map_err(Failure::store)?;
+                    narrator.record(&record);
+                }
+                Ok(())
+            }
+            Heard::Over => {
+                self.tail = None;
+                Ok(())
+            }
+            Heard::Lost(failure) => Err(failure),
+        }
+    }
+
+    /// How the run stands, if it is at rest and there is nothing more to be heard of it.
+    fn standing(&self) -> Result<Option<Standing>, Failure> {
+        let Some(standing) = Standing::of(&self.run.status()) else { return Ok(None) };
+        let row = self.remote.row(&self.id)?;
+        if row.next_seq != self.run.next_seq() {
+            return Ok(None);
+        }
+        // A question whose time is over is closed in a moment, by the server's clock.
+        let waits = row.status() == RunStatus::Waiting && !self.run.wants().expiries.is_empty();
+        let lapsed =
+            waits && self.remote.questions(Some(&self.id), false)?.0.iter().any(|asked| asked.lapsed);
+        Ok(Some(standing).filter(|_| !lapsed))
+    }
+}
+
+/// Makes a request, and returns once it is taken.
+pub(crate) fn send(remote: &Remote, request: &Request) -> Result<(), Failure> {
+    let Some(post) = request::post(request)? else { return Ok(()) };
+    let headers = [("idempotency-key", post.key.as_str()), ("content-type", "application/json")];
+    good(remote.server.post(&post.path, &headers, &post.body, post.again)?).map(drop)
+}

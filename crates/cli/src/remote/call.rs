@@ -1,0 +1,326 @@
+//! Requests to the server: sent, and sent again where that is safe.
+//!
+//! What changes nothing, and what the server does once however often it is asked (an `Idempotency-Key`), is asked again while
+//! no answer comes, and while the server says that it has no time. Everything else is asked again only if it was not sent.
+
+use super::{
+    address::Address,
+    problem::{failure, not_understood},
+};
+use crate::{
+    failure::{Failure, MACHINE},
+    live,
+};
+use std::{
+    fs::File,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use ureq::{
+    Agent, AsSendBody, Body, Error,
+    http::{self, Response},
+    tls::{RootCerts, TlsConfig},
+};
+
+/// How long a server that was there and does not answer is asked again.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two tries, at first; doubled each time.
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How long nothing may come on a connection. A stream on which nothing happens says so more often than that.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long a connection may take to be made.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// Most bytes of an answer that is held.
+const MAX_ANSWER: u64 = 256 * 1024 * 1024;
+
+/// A server and a token. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Server {
+    agent: Agent,
+    url: Arc<str>,
+    bearer: Arc<str>,
+    /// It has answered: if it does not, it may be coming up again.
+    was_there: Arc<AtomicBool>,
+}
+
+/// An answer, whole.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// As it was said.
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// Whether something is sent.
+    pub(crate) post: bool,
+    pub(crate) path: &'a str,
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+}
+
+/// How often something may be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It is the same however often it is asked.
+    Yes,
+    /// It may have been done although no answer came.
+    No,
+}
+
+/// No answer came.
+pub(crate) struct Broken {
+    /// Nothing has reached the server.
+    pub(crate) unsent: bool,
+    pub(crate) why: String,
+}
+
+impl Server {
+    pub(crate) fn at(address: &Address) -> Result<Self, Failure> {
+        if address.is_in_the_clear() {
+            live::say(&format!(
+                "warning: the token goes to {} in the clear, for everybody on the way to read; use https",
+                address.url
+            ));
+        }
+        let roots = match &address.roots {
+            Some(roots) => RootCerts::new_with_certs(roots),
+            None => RootCerts::PlatformVerifier,
+        };
+        // No redirect and no proxy: the token goes to the address that was named, or nowhere.
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .timeout_connect(Some(CONNECTING))
+            .timeout_per_read(Some(SILENCE))
+            .timeout_per_write(Some(SILENCE))
+            .user_agent("envoi")
+            .build()
+            .new_agent();
+        let bearer = format!("Bearer {}", address.token);
+        Ok(Self { agent, url: address.url.as_str().into(), bearer: bearer.into(), was_there: Arc::default() })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What a path shows.
+    pub(crate) fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        good(self.asked(path, &[])?)
+    }
+
+    /// As [`Server::get`]; whatever the status is.
+    pub(crate) fn asked(&self, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Failure> {
+        let ask = Ask { post: false, path, headers };
+        self.patiently(Again::Yes, || self.once(ask, ()).and_then(whole))
+    }
+
+    /// Has something done.
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        again: Again,
+    ) -> Result<Reply, Failure> {
+        let ask = Ask { post: true, path, headers };
+        self.patiently(again, || self.once(ask, body.as_bytes()).and_then(whole))
+    }
+
+    /// Brings a file. It may be brought twice.
+    pub(crate) fn upload(&self, path: &str, mime: &str, file: &File) -> Result<Reply, Failure> {
+        let headers = [("content-type", mime)];
+        let ask = Ask { post: true, path, headers: &headers };
+        self.patiently(Again::Yes, || {
+            io::Seek::rewind(&mut { file }).map_err(|error| broken(Error::Io(error)))?;
+            self.once(ask, file).and_then(whole)
+        })
+    }
+
+    /// One try; the answer's body is not read.
+    pub(crate) fn once(&self, ask: Ask<'_>, body: impl AsSendBody) -> Result<Response<Body>, Broken> {
+        let method = if ask.post { "POST" } else { "GET" };
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(format!("{}{}", self.url, ask.path))
+            .header("authorization", &*self.bearer);
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(body).map_err(|error| broken(Error::Http(error)))?;
+        let response = self.agent.run(request).map_err(broken)?;
+        self.was_there.store(true, Ordering::Relaxed);
+        Ok(response)
+    }
+
+    fn patiently(
+        &self,
+        again: Again,
+        mut ask: impl FnMut() -> Result<Reply, Broken>,
+    ) -> Result<Reply, Failure> {
+        let (until, mut pause) = (Instant::now() + PATIENCE, PAUSE);
+        loop {
+            let wait = match ask() {
+                Ok(reply) if matches!(reply.status, 429 | 502 | 503 | 504) && again == Again::Yes => {
+                    let wait = reply.retry_after.unwrap_or(pause);
+                    if Instant::now() + wait > until {
+                        return Ok(reply);
+                    }
+                    wait
+                }
+                Ok(reply) => return Ok(reply),
+                Err(broken) => {
+                    let may = again == Again::Yes || broken.unsent;
+                    let was_there = self.was_there.load(Ordering::Relaxed);
+                    if !may || !was_there || Instant::now() + pause > until {
+                        return Err(self.unreachable(&broken.why));
+                    }
+                    pause
+                }
+            };
+            thread::sleep(wait);
+            pause = longer(pause);
+        }
+    }
+
+    pub(crate) fn unreachable(&self, why: &str) -> Failure {
+        Failure::new(MACHINE, "SERVER_UNREACHABLE", format!("{} does not answer: {why}", self.url))
+            .hint("is `envoi serve` running there? Runs that were started go on as soon as it does")
+    }
+}
+
+/// Between two tries, after this one.
+pub(crate) fn longer(pause: Duration) -> Duration {
+    pause.saturating_mul(2).min(LONGEST_PAUSE)
+}
+
+/// The first pause.
+pub(crate) fn first_pause() -> Duration {
+    PAUSE
+}
+
+/// The body of a success; everything else is a failure.
+pub(crate) fn good(reply: Reply) -> Result<Vec<u8>, Failure> {
+    if (200..300).contains(&reply.status) { Ok(reply.body) } else { Err(failure(&reply)) }
+}
+
+/// All of an answer.
+pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
+    let status = response.status().as_u16();
+    let retry_after = retry_after(&response);
+    let body = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(|error| {
+        // It has answered, so that it has heard.
+        Broken { unsent: false, why: error.to_string() }
+    })?;
+    Ok(Reply { status, retry_after, body })
+}
+
+/// Whole seconds, as our servers say it.
+pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let said = response.headers().get("retry-after")?.to_str().ok()?;
+    said.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn broken(error: Error) -> Broken {
+    let unsent = match &error {
+        Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+        Error::HostNotFound | Error::BadUri(_) | Error::Http(_) | Error::Tls(_) | Error::Rustls(_) => true,
+        _ => false,
+    };
+    let why = match &error {
+        Error::Timeout(_) => "it takes too long".to_owned(),
+        // Both may quote what was sent.
+        Error::BadUri(_) | Error::Http(_) => "the address or the token cannot be sent".to_owned(),
+        other => other.to_string(),
+    };
+    Broken { unsent, why }
+}
+
+/// A piece of a path.
+pub(crate) fn segment(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~:".contains(&byte);
+    // A lone dot or two would be taken for a place, not for a name.
+    let dots = matches!(text, "." | "..");
+    text.bytes()
+        .map(|byte| if plain(byte) && !dots { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// What a body of JSON says.
+pub(crate) fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
+    serde_json::from_slice(body).map_err(not_understood)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::fake;
+
+    const DONE: &str = "HTTP/1.1 201 Created\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    const BUSY: &str =
+        "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+
+    #[test]
+    fn what_is_done_once_is_asked_again_with_its_key_until_an_answer_comes() {
+        // It was there, heard the request, and went away without a word; then it has no time; then it has done it.
+        let (server, asked) = fake::server(&[DONE, "", BUSY, DONE]);
+        assert!(server.get("/v1/token").is_ok());
+        let key = [("idempotency-key", "once")];
+        let reply = server.post("/v1/runs", &key, "{\"flow\":1}", Again::Yes);
+        assert!(reply.is_ok_and(|reply| reply.status == 201));
+        let asked = asked.join().unwrap();
+        assert!(
+            asked[1].contains("idempotency-key: once") && asked[1].ends_with("{\"flow\":1}"),
+            "{asked:?}"
+        );
+        assert_eq!([&asked[2], &asked[3]], [&asked[1]; 2]);
+    }
+
+    #[test]
+    fn what_may_have_been_done_and_cannot_be_done_twice_is_not_asked_again() {
+        // Asked again, it would be done.
+        let (server, _) = fake::server(&[DONE, "", DONE]);
+        assert!(server.get("/v1/token").is_ok());
+        let failure = server.post("/v1/runs/run_1/resume", &[], "{}", Again::No).err();
+        assert_eq!(failure.map(|failure| failure.code).as_deref(), Some("SERVER_UNREACHABLE"));
+    }
+
+    #[test]
+    fn a_server_that_was_never_there_is_not_waited_for() {
+        let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = Address { url: format!("http://{nowhere}"), token: "evt_x".to_owned(), roots: None };
+        let Ok(server) = Server::at(&address) else { panic!("a client") };
+        let mut tries = 0;
+        let failure = server.patiently(Again::Yes, || {
+            tries += 1;
+            server.once(Ask { post: false, path: "/v1/token", headers: &[] }, ()).and_then(whole)
+        });
+        assert_eq!(failure.err().map(|failure| failure.exit_code), Some(MACHINE));
+        assert_eq!(tries, 1);
+    }
+
+    #[test]
+    fn whatever_is_a_name_is_one_piece_of_a_path() {
+        for (text, expected) in [
+            ("run_01ab", "run_01ab"),
+            ("0.build.2.compile.1.1", "0.build.2.compile.1.1"),
+            ("sha256:ab", "sha256:ab"),
+            ("a/b?c#d e", "a%2Fb%3Fc%23d%20e"),
+            ("..", "%2E%2E"),
+            ("\u{e9}", "%C3%A9"),
+        ] {
+            assert_eq!(segment(text), expected);
+        }
+    }
+}

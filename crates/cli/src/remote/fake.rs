@@ -1,0 +1,36 @@
+//! A server for tests: one connection after the other, each of which gets its answer and is closed, however much of it was
+//! meant to follow.
+
+use super::{address::Address, call::Server};
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+    thread::{self, JoinHandle},
+};
+
+/// A client of a server that gives these answers, byte for byte; and what was asked of it, heads and bodies.
+pub(crate) fn server(answers: &'static [&'static str]) -> (Server, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        let answer = |answer: &&str| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+                head.push(byte[0]);
+            }
+            let mut text = String::from_utf8(head).unwrap().to_ascii_lowercase();
+            let length =
+                text.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+            let mut body = vec![0; length.unwrap_or(0)];
+            stream.read_exact(&mut body).unwrap();
+            text += &String::from_utf8(body).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            text
+        };
+        answers.iter().map(answer).collect()
+    });
+    let address = Address { url, token: "evt_x".to_owned(), roots: None };
+    let Ok(server) = Server::at(&address) else { panic!("a client") };
+    (server, asked)
+}

@@ -1,0 +1,71 @@
+//! `logs` at a server: outputs are asked for in pieces, from where the last one ended.
+
+use super::{
+    Remote,
+    call::{Server, good, segment},
+};
+use crate::{
+    command::logs::{self, Output, Outputs, PIECE_BYTES, View},
+    failure::Failure,
+};
+use envoi_journal::RunStatus;
+use envoi_kernel::{
+    Record,
+    ids::{AttemptId, RunId, Seq},
+};
+use std::time::Duration;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(300);
+
+pub(crate) fn logs(remote: &Remote, run: Option<&str>, view: &View, follow: bool) -> Result<u8, Failure> {
+    let run = remote.run_or_newest(run)?;
+    logs::print(&mut Afar { remote, run }, view, follow)
+}
+
+/// The outputs of a run at a server.
+struct Afar<'r> {
+    remote: &'r Remote,
+    run: RunId,
+}
+
+impl Outputs for Afar<'_> {
+    fn is_at_rest(&mut self) -> Result<bool, Failure> {
+        Ok(self.remote.row(&self.run)?.status() != RunStatus::Running)
+    }
+
+    fn records(&mut self, from: Seq) -> Result<Vec<Record>, Failure> {
+        let reader = self.remote.pull(&self.run)?;
+        reader.records(&self.run, from, None).map_err(Failure::store)
+    }
+
+    fn output(&mut self, attempt: &AttemptId, stream: &'static str) -> Box<dyn Output> {
+        let (run, attempt) = (segment(self.run.as_str()), segment(&attempt.to_string()));
+        Box::new(OneLog {
+            server: self.remote.server.clone(),
+            path: format!("/v1/runs/{run}/logs/{attempt}/{stream}"),
+        })
+    }
+
+    fn pause(&self) -> Duration {
+        PAUSE
+    }
+}
+
+struct OneLog {
+    server: Server,
+    path: String,
+}
+
+impl Output for OneLog {
+    fn read(&mut self, from: u64, into: &mut Vec<u8>) -> Result<usize, Failure> {
+        let range = format!("bytes={from}-{}", from.saturating_add(PIECE_BYTES).saturating_sub(1));
+        let reply = self.server.asked(&self.path, &[("range", &range)])?;
+        if reply.status == 416 {
+            return Ok(0);
+        }
+        let body = good(reply)?;
+        into.extend_from_slice(&body);
+        Ok(body.len())
+    }
+}

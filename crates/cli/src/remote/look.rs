@@ -1,0 +1,32 @@
+//! `show` and `why` at a server: the run is brought here, and printed as any other.
+
+use super::Remote;
+use crate::{
+    command::{
+        question,
+        show::{self, View},
+        why as decisions,
+    },
+    failure::Failure,
+};
+use envoi_journal::Found;
+
+pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8, Failure> {
+    let run = match (view, run) {
+        (View::Overview, Some(text)) => match remote.found(text)? {
+            Found::Run(run) => run,
+            Found::Interrupt(interrupt, run) => {
+                let reader = remote.pull(&run)?;
+                remote.bring_what_is_shown(&reader, &run, &interrupt)?;
+                return question::show(&reader, &run, &interrupt, (&remote.by, remote.json));
+            }
+        },
+        (_, text) => remote.run_or_newest(text)?,
+    };
+    show::print(&remote.pull(&run)?, &run, view, remote.json)
+}
+
+pub(crate) fn why(remote: &Remote, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {
+    let run = remote.run_or_newest(run)?;
+    decisions::print(&remote.pull(&run)?, &run, step, remote.json)
+}

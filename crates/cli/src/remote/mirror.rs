@@ -1,0 +1,128 @@
+//! The runs that a command looks at, brought here: a store of its own that lasts as long as the command.
+//!
+//! Its rows are folded from the events by the same code as those of the server's store, so that whatever reads a store
+//! reads these runs as they are there. Nobody else can read it, and nothing of it is left.
+
+use crate::{failure::Failure, home};
+use envoi_journal::{Commit, Layout, PinnedFlow, Reader, Store, Writer};
+use envoi_kernel::{
+    Record,
+    ids::{RunId, Seq},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The folder of this process, for whoever ends the process without going back through everybody.
+static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// See the module.
+pub(crate) struct Mirror {
+    store: Arc<Store>,
+    runs: Mutex<BTreeMap<RunId, Brought>>,
+    /// Closed before the folder goes.
+    writer: Writer,
+    _folder: Folder,
+}
+
+/// How much of a run is here.
+struct Brought {
+    pinned: PinnedFlow,
+    next: Seq,
+}
+
+/// Removed when nobody needs it any more.
+struct Folder(PathBuf);
+
+impl Mirror {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let folder = Folder::new()?;
+        let failed = |error: &dyn std::fmt::Display| Failure::machine(folder.0.display(), error);
+        let store = Store::open(Layout::new(&folder.0)).map_err(|error| failed(&error))?;
+        let epoch = store.take_epoch().map_err(|error| failed(&error))?;
+        let writer = store.writer(epoch).map_err(|error| failed(&error))?;
+        Ok(Self { store: Arc::new(store), runs: Mutex::default(), writer, _folder: folder })
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn reader(&self) -> Result<Reader, Failure> {
+        self.store.reader().map_err(Failure::store)
+    }
+
+    /// The flow of a run, once it is known.
+    pub(crate) fn flow(&self, run: &RunId) -> Option<PinnedFlow> {
+        self.lock().get(run).map(|brought| brought.pinned.clone())
+    }
+
+    /// This run is going to be brought; it is pinned to that flow.
+    pub(crate) fn begin(&self, run: &RunId, pinned: PinnedFlow) {
+        self.lock().entry(run.clone()).or_insert(Brought { pinned, next: 0 });
+    }
+
+    /// The place of the first event of a run that is not here.
+    pub(crate) fn next(&self, run: &RunId) -> Seq {
+        self.lock().get(run).map_or(0, |brought| brought.next)
+    }
+
+    /// Keeps what is new of these events of a run that was begun; they have no gaps.
+    pub(crate) fn take(&self, run: &RunId, records: &[Record]) -> Result<(), Failure> {
+        let mut runs = self.lock();
+        let Some(brought) = runs.get_mut(run) else { return Ok(()) };
+        let new: Vec<Record> = records.iter().filter(|record| record.seq >= brought.next).cloned().collect();
+        let Some(last) = new.last().map(|record| record.seq) else { return Ok(()) };
+        let commit = Commit {
+            run: run.clone(),
+            expected: brought.next,
+            records: new,
+            pinned: (brought.next == 0).then(|| brought.pinned.clone()),
+            blobs: Vec::new(),
+            deliveries: Vec::new(),
+            snapshot: None,
+        };
+        self.writer.commit(commit).map_err(Failure::store)?;
+        brought.next = last.saturating_add(1);
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Brought>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Folder {
+    fn new() -> Result<Self, Failure> {
+        let folder = home::private_dir().join(home::random_id("envoi-mirror-")?);
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| Failure::machine(folder.display(), error))?;
+        *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.clone());
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+/// Removes what was brought. For whoever ends the process in the middle of something.
+pub(crate) fn forget() {
+    // A signal is obeyed on a thread of its own: nobody holds this for longer than a moment.
+    if let Some(folder) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        remove(&folder);
+    }
+}
+
+/// What cannot be removed can be read by nobody else, and lies where the machine clears up.
+fn remove(folder: &Path) {
+    fs::remove_dir_all(folder).unwrap_or_default();
+}

@@ -1,0 +1,120 @@
+//! A run is brought here: its flow, its events up to now, and content of its files.
+
+use super::{
+    Remote,
+    call::{good, read, segment},
+    problem::not_understood,
+    rows,
+};
+use crate::{command::question, conversation::open, failure::Failure};
+use envoi_contract::digest::Digest;
+use envoi_engine::load_run;
+use envoi_journal::{PinnedFlow, Reader, RunRow};
+use envoi_kernel::{
+    Record, Run,
+    event::Blob,
+    ids::{InterruptId, RunId},
+};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Events that are asked for at a time: as many as the server gives.
+const PAGE: u32 = 200;
+/// Larger files are not brought to be shown.
+const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(Deserialize)]
+struct Events {
+    events: Vec<Record>,
+}
+
+#[derive(Deserialize)]
+struct Flow {
+    digest: Digest,
+    language: u32,
+    name: String,
+    text: String,
+    parts: BTreeMap<String, String>,
+}
+
+impl Remote {
+    /// A run at a glance, as it is now.
+    pub(crate) fn row(&self, run: &RunId) -> Result<RunRow, Failure> {
+        rows::run(&self.server.get(&format!("/v1/runs/{}", segment(run.as_str())))?)
+    }
+
+    /// Brings the flow of a run.
+    pub(crate) fn begin(&self, run: &RunId) -> Result<PinnedFlow, Failure> {
+        let mirror = self.mirror()?;
+        if let Some(pinned) = mirror.flow(run) {
+            return Ok(pinned);
+        }
+        let body = self.server.get(&format!("/v1/runs/{}/flow", segment(run.as_str())))?;
+        let Flow { digest, language, name, text, parts } = read(&body)?;
+        let pinned = PinnedFlow { digest, language, name, text, parts };
+        mirror.begin(run, pinned.clone());
+        Ok(pinned)
+    }
+
+    /// Brings all that has happened to a run so far, and returns a reader that sees it.
+    pub(crate) fn pull(&self, run: &RunId) -> Result<Reader, Failure> {
+        self.begin(run)?;
+        let mirror = self.mirror()?;
+        let until = self.row(run)?.next_seq;
+        while mirror.next(run) < until {
+            let after = match mirror.next(run) {
+                0 => String::new(),
+                next => format!("&after={}", next.saturating_sub(1)),
+            };
+            let path = format!("/v1/runs/{}/events?limit={PAGE}{after}", segment(run.as_str()));
+            let Events { events } = read(&self.server.get(&path)?)?;
+            if events.is_empty() {
+                return Err(not_understood("it has fewer events than it says"));
+            }
+            mirror.take(run, &events)?;
+        }
+        mirror.reader()
+    }
+
+    /// As [`Remote::pull`], and the run that the events make.
+    pub(crate) fn loaded(&self, run: &RunId) -> Result<(Reader, Run), Failure> {
+        let reader = self.pull(run)?;
+        let loaded = load_run(&reader, run)?;
+        Ok((reader, loaded))
+    }
+
+    /// Brings the content that the open questions of a run show.
+    pub(crate) fn bring_what_is_asked(&self, reader: &Reader, run: &RunId) -> Result<(), Failure> {
+        for raised in open(&load_run(reader, run)?) {
+            self.bring_what_is_shown(reader, run, &raised.interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Brings the content that a question shows. What the server does not have is left out, as it is there.
+    pub(crate) fn bring_what_is_shown(
+        &self,
+        reader: &Reader,
+        run: &RunId,
+        interrupt: &InterruptId,
+    ) -> Result<(), Failure> {
+        for Blob { digest, size } in question::contents(reader, run, interrupt, &self.by)? {
+            if size <= MAX_SHOWN_BYTES && reader.write_blob(&digest, &mut std::io::sink()).is_err() {
+                self.bring(run, &digest)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bring(&self, run: &RunId, digest: &Digest) -> Result<(), Failure> {
+        let path = format!("/v1/runs/{}/contents/{digest}", segment(run.as_str()));
+        let reply = self.server.asked(&path, &[])?;
+        match reply.status {
+            404 => Ok(()),
+            _ => {
+                let bytes = good(reply)?;
+                self.mirror()?.store().blobs().put(&bytes).map(drop).map_err(Failure::store)
+            }
+        }
+    }
+}

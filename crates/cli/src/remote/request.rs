@@ -1,0 +1,186 @@
+//! What a command asks of the engine, as the server is asked for it.
+
+use super::call::{Again, segment};
+use crate::{failure::Failure, home};
+use envoi_contract::json::{Object, Value};
+use envoi_engine::protocol::{AnswerRequest, Request, ResumeRequest};
+use envoi_kernel::{
+    input::Answer,
+    ledger::{Cost, Ledger},
+};
+
+/// One request.
+pub(crate) struct Post {
+    pub(crate) path: String,
+    pub(crate) body: String,
+    /// So that it is done once.
+    pub(crate) key: String,
+    pub(crate) again: Again,
+}
+
+/// The request that does this; `None` if there is nothing to be done, and the run is only followed.
+pub(crate) fn post(request: &Request) -> Result<Option<Post>, Failure> {
+    Ok(Some(match request {
+        Request::Answer(asked) => Post {
+            path: format!("/v1/questions/{}/answer", segment(asked.answer.interrupt.as_str())),
+            body: answer(asked).compact(),
+            key: key(asked.answer.request.as_deref())?,
+            again: Again::Yes,
+        },
+        Request::Resume(asked) => match resumed(asked)? {
+            Some(post) => post,
+            None => return Ok(None),
+        },
+        Request::Cancel { run, .. } => Post {
+            path: format!("/v1/runs/{}/cancel", segment(run.as_str())),
+            body: String::new(),
+            key: key(None)?,
+            // What is being ended already is ended once.
+            again: Again::Yes,
+        },
+        Request::Start(_) | Request::Fork(_) | Request::Ping => return Ok(None),
+    }))
+}
+
+fn key(known: Option<&str>) -> Result<String, Failure> {
+    known.map_or_else(|| home::random_id("req_"), |known| Ok(known.to_owned()))
+}
+
+fn resumed(asked: &ResumeRequest) -> Result<Option<Post>, Failure> {
+    let mut body = Object::new();
+    let mut say = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+    let run = segment(asked.run.as_str());
+    let mut path = format!("/v1/runs/{run}/resume");
+    let again = match (&asked.raise, asked.choice, asked.reopen) {
+        (Some(more), _, _) => {
+            path = format!("/v1/runs/{run}/raise");
+            say("more", amounts(more));
+            Again::Yes
+        }
+        (None, Some(choice), _) => {
+            say("choice", Value::from(choice.word()));
+            Again::Yes
+        }
+        // Opened, and failed again before the answer was lost, it would be opened twice.
+        (None, None, true) => Again::No,
+        (None, None, false) => return Ok(None),
+    };
+    if let Some(why) = &asked.why {
+        say("why", Value::from(why.as_str()));
+    }
+    let key = key(asked.request.as_deref())?;
+    Ok(Some(Post { path, body: Value::Object(body).compact(), key, again }))
+}
+
+fn answer(asked: &AnswerRequest) -> Value {
+    let Answer { choice, text, data, attachments, raise, seen, .. } = &asked.answer;
+    let mut body = Object::new();
+    let mut say = |name: &str, value: Value| drop(body.insert(name.to_owned(), value));
+    say("choice", Value::from(choice.word()));
+    if let Some(text) = text {
+        say("text", Value::from(text.as_str()));
+    }
+    if let Some(data) = data {
+        say("data", data.clone());
+    }
+    if !attachments.is_empty() {
+        say("attachments", Value::Array(attachments.iter().map(|file| file.to_value()).collect()));
+    }
+    if let Some(more) = raise {
+        say("raise", amounts(more));
+    }
+    if let Some(seen) = seen {
+        say("seen", Value::from(seen.to_string()));
+    }
+    if !asked.follow {
+        say("resume", Value::from(false));
+    }
+    Value::Object(body)
+}
+
+/// What is more than nothing.
+fn amounts(more: &Ledger) -> Value {
+    let mut amounts = Object::new();
+    for (name, count) in [
+        ("agent_hops", more.agent_hops),
+        ("iterations", more.iterations),
+        ("rounds", more.rounds),
+        ("llm_calls", more.llm_calls),
+        ("wall_time_ms", more.wall_time_ms),
+    ] {
+        if count > 0 {
+            amounts.insert(name.to_owned(), Value::from(count));
+        }
+    }
+    if more.cost != Cost::default() {
+        amounts.insert("cost_usd".to_owned(), Value::from(more.cost.to_string()));
+    }
+    Value::Object(amounts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_engine::protocol::CallerWire;
+    use envoi_kernel::{
+        event::Choice,
+        ids::{InterruptId, Principal, RunId},
+    };
+
+    fn follow() -> ResumeRequest {
+        let by = Principal { tenant: "local".to_owned(), actor: "ann".to_owned() };
+        ResumeRequest::follow(RunId::new("run_1").unwrap(), by, CallerWire::default())
+    }
+
+    fn said(request: Request) -> Option<(String, String, bool)> {
+        post(&request).unwrap().map(|post| (post.path, post.body, post.again == Again::Yes))
+    }
+
+    #[test]
+    fn to_follow_a_run_asks_for_nothing_and_reopens_nothing() {
+        assert_eq!(said(Request::Resume(Box::new(follow()))), None);
+        let reopen = ResumeRequest { reopen: true, why: Some("again".to_owned()), ..follow() };
+        let path = "/v1/runs/run_1/resume".to_owned();
+        assert_eq!(
+            said(Request::Resume(Box::new(reopen))),
+            Some((path.clone(), r#"{"why":"again"}"#.to_owned(), false))
+        );
+        let decide = ResumeRequest { choice: Some(Choice::Rerun), ..follow() };
+        assert_eq!(
+            said(Request::Resume(Box::new(decide))),
+            Some((path, r#"{"choice":"rerun"}"#.to_owned(), true))
+        );
+    }
+
+    #[test]
+    fn a_raise_names_what_is_raised_and_nothing_else() {
+        let more = Ledger { iterations: 2, cost: Cost::parse("1.50").unwrap(), ..Ledger::default() };
+        let raise = ResumeRequest { raise: Some(more), ..follow() };
+        let body = r#"{"more":{"iterations":2,"cost_usd":"1.50"}}"#.to_owned();
+        assert_eq!(
+            said(Request::Resume(Box::new(raise))),
+            Some(("/v1/runs/run_1/raise".to_owned(), body, true))
+        );
+    }
+
+    #[test]
+    fn an_answer_is_sent_as_it_was_given() {
+        let by = Principal { tenant: "local".to_owned(), actor: "ann".to_owned() };
+        let answer = Answer {
+            text: Some(" as it is \n".to_owned()),
+            data: Some(Value::parse(br#"{"amount": 1.00}"#).unwrap()),
+            ..Answer::new(InterruptId::new("int_1").unwrap(), Choice::Respond, by)
+        };
+        let asked = AnswerRequest {
+            run: RunId::new("run_1").unwrap(),
+            answer,
+            follow: false,
+            caller: CallerWire::default(),
+        };
+        let body = r#"{"choice":"respond","text":" as it is \n","data":{"amount":1.00},"resume":false}"#;
+        assert_eq!(
+            said(Request::Answer(Box::new(asked))),
+            Some(("/v1/questions/int_1/answer".to_owned(), body.to_owned(), true))
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! `runs`, `resume`, `raise` and `cancel` at a server.
+
+use super::{
+    Remote,
+    attend::{Attended, send},
+};
+use crate::{
+    args::{EngineArgs, RaiseArgs, ResumeArgs},
+    background,
+    command::{self, raise::more, resume::choice},
+    conversation::Conversation,
+    failure::Failure,
+    narrate::Narrator,
+};
+use envoi_engine::protocol::{CallerWire, Request, ResumeRequest};
+use envoi_kernel::ids::RunId;
+
+pub(crate) fn list(remote: &Remote, unfinished: bool, limit: u32) -> Result<u8, Failure> {
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut rows = Vec::new();
+    if unfinished {
+        rows = remote.unfinished(most)?;
+    } else if most > 0 {
+        remote.each_run("", |row| {
+            rows.push(row);
+            rows.len() < most
+        })?;
+    }
+    command::runs::print(&rows, remote.json)
+}
+
+pub(crate) fn resume(remote: &Remote, args: &ResumeArgs) -> Result<u8, Failure> {
+    let run = remote.run_or_unfinished(args.run.as_deref())?;
+    let choice = choice(args);
+    let request =
+        ResumeRequest { choice, reopen: choice.is_none(), why: args.why.clone(), ..follow(remote, &run) };
+    go_on(remote, &run, Request::Resume(Box::new(request)), &args.engine)
+}
+
+pub(crate) fn raise(remote: &Remote, args: &RaiseArgs) -> Result<u8, Failure> {
+    let more = more(args)?;
+    let run = remote.run_named(&args.run)?;
+    let request = ResumeRequest { raise: Some(more), why: args.why.clone(), ..follow(remote, &run) };
+    go_on(remote, &run, Request::Resume(Box::new(request)), &args.engine)
+}
+
+fn follow(remote: &Remote, run: &RunId) -> ResumeRequest {
+    ResumeRequest::follow(run.clone(), remote.by.clone(), CallerWire::default())
+}
+
+/// Makes a request about a run, and attends to it unless it is to be left alone.
+pub(super) fn go_on(
+    remote: &Remote,
+    run: &RunId,
+    request: Request,
+    args: &EngineArgs,
+) -> Result<u8, Failure> {
+    if args.detach {
+        send(remote, &crate::engine_room::identified(request))?;
+        return background::told(run, remote.json);
+    }
+    let mut attended = Attended::new(remote, run)?;
+    let mut talk = Conversation::new(run.clone(), remote.json).with(&remote.by);
+    let store = remote.mirror()?.store();
+    let view = |run: &RunId| command::resume::view(store, run);
+    let mut narrator = Narrator::new(run.clone(), remote.json).live(view).asks_in_place(talk.is_possible());
+    attended.ask(request, &mut narrator, &mut talk)
+}
+
+pub(crate) fn cancel(remote: &Remote, run: &str) -> Result<u8, Failure> {
+    let run = remote.run_named(run)?;
+    let request = Request::Cancel { run: run.clone(), by: remote.by.clone(), caller: CallerWire::default() };
+    let mut attended = Attended::new(remote, &run)?;
+    let mut narrator = Narrator::new(run.clone(), remote.json).quiet();
+    let mut talk = Conversation::none(run);
+    // The command did what it was asked: the run's own code is for those who run it.
+    attended.ask(request, &mut narrator, &mut talk).map(|_| 0)
+}

@@ -1,0 +1,178 @@
+//! A stream of events, without end: what breaks off is asked for again from the last event that was heard.
+//!
+//! Each event is told once, in order, whatever happens to the connection or the server. An event counts as heard when it is
+//! whole.
+
+use super::{
+    call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole},
+    problem::failure,
+};
+use crate::failure::Failure;
+use std::{
+    io::{BufRead as _, BufReader, Read},
+    thread,
+    time::Instant,
+};
+use ureq::{Body, http::Response};
+
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) id: String,
+    pub(crate) data: String,
+}
+
+/// Hands each event over until the server says that there will be no more.
+///
+/// # Errors
+/// What the server refuses, what `told` fails with, and that the server was not there for longer than it is waited for.
+pub(crate) fn follow(
+    server: &Server,
+    path: &str,
+    mut last: Option<String>,
+    mut told: impl FnMut(Told) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (mut until, mut pause) = (Instant::now() + PATIENCE, first_pause());
+    loop {
+        let mut wait = pause;
+        let why = match opened(server, path, last.as_deref()) {
+            Ok(response) => match response.status().as_u16() {
+                204 => return Ok(()),
+                200 => {
+                    let mut events = Events::of(response.into_body().into_reader());
+                    for event in events.by_ref() {
+                        last = Some(event.id.clone());
+                        told(event)?;
+                    }
+                    if events.lived {
+                        (until, pause) = (Instant::now() + PATIENCE, first_pause());
+                        wait = pause;
+                    }
+                    "its stream breaks off".to_owned()
+                }
+                429 | 502 | 503 | 504 => {
+                    wait = retry_after(&response).unwrap_or(pause).max(pause);
+                    let reply = whole(response).map_err(|broken| server.unreachable(&broken.why))?;
+                    let refused = failure(&reply);
+                    if Instant::now() + wait > until {
+                        return Err(refused);
+                    }
+                    refused.message
+                }
+                _ => {
+                    let reply = whole(response).map_err(|broken| server.unreachable(&broken.why))?;
+                    return Err(failure(&reply));
+                }
+            },
+            Err(why) => why,
+        };
+        if Instant::now() + wait > until {
+            return Err(server.unreachable(&why));
+        }
+        thread::sleep(wait);
+        pause = longer(pause);
+    }
+}
+
+fn opened(server: &Server, path: &str, last: Option<&str>) -> Result<Response<Body>, String> {
+    let headers: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
+    server.once(Ask { post: false, path, headers: &headers }, ()).map_err(|broken| broken.why)
+}
+
+/// The events of one connection.
+struct Events<R> {
+    lines: BufReader<R>,
+    /// Something has come: an event, or a sign of life.
+    lived: bool,
+}
+
+impl<R: Read> Events<R> {
+    fn of(body: R) -> Self {
+        Self { lines: BufReader::new(body), lived: false }
+    }
+
+    /// The next line without its end; `None` where there will be no whole one.
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.lines.read_line(&mut line).ok()?;
+        let line = line.strip_suffix('\n').filter(|_| read > 0)?;
+        Some(line.strip_suffix('\r').unwrap_or(line).to_owned())
+    }
+}
+
+impl<R: Read> Iterator for Events<R> {
+    type Item = Told;
+
+    fn next(&mut self) -> Option<Told> {
+        let (mut id, mut data) = (None, None);
+        loop {
+            let line = self.line()?;
+            self.lived = true;
+            let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "id" => id = Some(value.to_owned()),
+                "data" => data = Some(value.to_owned()),
+                // A sign of life ends like this, too.
+                "" if line.is_empty() => {
+                    if let (Some(id), Some(data)) = (id.take(), data.take()) {
+                        return Some(Told { id, data });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::fake;
+
+    #[test]
+    fn a_stream_that_breaks_off_goes_on_after_the_last_whole_event() {
+        let (server, asked) = fake::server(&[
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nid: 4\ndata: a\n\nid: 5\ndata: b",
+            "HTTP/1.1 503 Later\r\nretry-after: 0\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n:\n\nid: 5\ndata: b\n\n",
+            "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
+        ]);
+        let mut heard = Vec::new();
+        let over = follow(&server, "/v1/runs/run_1/stream", Some("3".to_owned()), |told| {
+            heard.push((told.id, told.data));
+            Ok(())
+        });
+        assert!(over.is_ok());
+        assert_eq!(heard, told(&[("4", "a"), ("5", "b")]));
+        let last = |head: &String| head.split("last-event-id: ").nth(1).map(|rest| rest[..1].to_owned());
+        let asked: Vec<_> = asked.join().unwrap().iter().map(last).collect();
+        assert_eq!(asked, ["3", "4", "4", "5"].map(|id| Some(id.to_owned())));
+    }
+
+    fn heard(text: &str) -> (Vec<(String, String)>, bool) {
+        let mut events = Events::of(text.as_bytes());
+        let all = events.by_ref().map(|told| (told.id, told.data)).collect();
+        (all, events.lived)
+    }
+
+    fn told(all: &[(&str, &str)]) -> Vec<(String, String)> {
+        all.iter().map(|(id, data)| ((*id).to_owned(), (*data).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_event_counts_when_it_is_whole() {
+        let whole = "id: 1\nevent: run_started\ndata: {\"a\": 1}\n\n";
+        assert_eq!(heard(whole), (told(&[("1", "{\"a\": 1}")]), true));
+        assert_eq!(heard(&whole[..whole.len() - 1]).0, []);
+        let two = format!("{whole}:\n\nid: 2\ndata: b");
+        assert_eq!(heard(&two).0, told(&[("1", "{\"a\": 1}")]));
+        assert_eq!(heard(&format!("{two}\n\n")).0, told(&[("1", "{\"a\": 1}"), ("2", "b")]));
+    }
+
+    #[test]
+    fn a_sign_of_life_is_no_event_and_counts_as_one_of_life() {
+        assert_eq!(heard(":\n\n:\n\n"), (Vec::new(), true));
+        assert_eq!(heard(""), (Vec::new(), false));
+    }
+}

@@ -1,0 +1,67 @@
+//! What happens to a run from now on: brought here by a thread of its own, also while a person at the terminal thinks.
+
+use super::{
+    Remote,
+    call::{read, segment},
+    stream,
+};
+use crate::failure::Failure;
+use envoi_kernel::{
+    Record,
+    ids::{RunId, Seq},
+};
+use std::{
+    sync::{Arc, mpsc},
+    thread,
+};
+
+/// See the module.
+pub(crate) struct Tail {
+    heard: mpsc::Receiver<Heard>,
+}
+
+/// What is heard of a run.
+pub(crate) enum Heard {
+    /// Something happened; it is in the mirror.
+    Record(Box<Record>),
+    /// The run is over, and that was all.
+    Over,
+    /// Nothing more can be heard.
+    Lost(Failure),
+}
+
+impl Tail {
+    /// Hears of the events of `run`, which was begun, from this one on.
+    pub(crate) fn of(remote: &Remote, run: &RunId, from: Seq) -> Result<Self, Failure> {
+        let (tell, heard) = mpsc::channel();
+        let (server, mirror, run) = (remote.server.clone(), Arc::clone(remote.mirror()?), run.clone());
+        let last = from.checked_sub(1).map(|seq| seq.to_string());
+        let hearing = move || {
+            let path = format!("/v1/runs/{}/stream", segment(run.as_str()));
+            let over = stream::follow(&server, &path, last, |told| {
+                let record: Record = read(told.data.as_bytes())?;
+                mirror.take(&run, core::slice::from_ref(&record))?;
+                // Nobody listens any more when the command is done; then the process is, too.
+                drop(tell.send(Heard::Record(Box::new(record))));
+                Ok(())
+            });
+            drop(tell.send(over.map_or_else(Heard::Lost, |()| Heard::Over)));
+        };
+        thread::Builder::new()
+            .name("stream".to_owned())
+            .spawn(hearing)
+            .map_err(|error| Failure::machine("a thread", error))?;
+        Ok(Self { heard })
+    }
+
+    /// Waits for what is heard next.
+    pub(crate) fn next(&self) -> Heard {
+        let gone = || Heard::Lost(Failure::machine("a thread", "it ended"));
+        self.heard.recv().unwrap_or_else(|_| gone())
+    }
+
+    /// What has been heard and not been asked for.
+    pub(crate) fn ready(&self) -> Option<Heard> {
+        self.heard.try_recv().ok()
+    }
+}

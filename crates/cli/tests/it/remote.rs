@@ -1,0 +1,74 @@
+//! `envoi --server URL`: the same commands against a real server. What they print, how they exit, and what survives when the
+//! server does not.
+
+mod alike;
+mod following;
+mod refused;
+mod runs;
+
+use crate::{
+    serve::client::{Served, token},
+    stage::{Done, Process, Stage},
+};
+use std::process::Command;
+
+/// A client of a server: the binary, told by its environment where to go.
+pub(crate) struct Afar<'s> {
+    stage: &'s Stage,
+    url: String,
+    token: String,
+}
+
+impl<'s> Afar<'s> {
+    /// With the token of the first start.
+    pub(crate) fn of(stage: &'s Stage, served: &Served) -> Self {
+        Self { stage, url: served.url.clone(), token: served.first.clone().unwrap() }
+    }
+
+    /// With a token that is made with these arguments of `token create`.
+    pub(crate) fn with(stage: &'s Stage, served: &Served, arguments: &[&str]) -> Self {
+        Self { stage, url: served.url.clone(), token: token(stage, arguments) }
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.stage.command(arguments);
+        command.env("ENVOI_SERVER", &self.url).env("ENVOI_TOKEN", &self.token);
+        command
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Process {
+        Process::spawn(&mut self.command(arguments))
+    }
+
+    pub(crate) fn envoi(&self, arguments: &[&str]) -> Done {
+        let done = self.start(arguments).done();
+        // What was brought here does not outlive the command.
+        assert_eq!(mirrors(self.stage), Vec::<String>::new(), "{arguments:?}");
+        done
+    }
+
+    pub(crate) fn expect(&self, code: i32, arguments: &[&str]) -> Done {
+        let done = self.envoi(arguments);
+        assert_eq!(done.code, Some(code), "envoi {arguments:?}: {done:?}");
+        done
+    }
+
+    /// What a terminal has in its environment.
+    pub(crate) fn env(&self) -> [(&str, &str); 2] {
+        [("ENVOI_SERVER", &self.url), ("ENVOI_TOKEN", &self.token)]
+    }
+}
+
+/// Folders with what was brought from a server.
+pub(crate) fn mirrors(stage: &Stage) -> Vec<String> {
+    let folders = std::fs::read_dir(stage.path("sockets")).unwrap().flatten();
+    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains("mirror")).collect()
+}
+
+/// A server, and a client with a token that may do everything.
+pub(crate) fn served(stage: &Stage) -> (Served, Afar<'_>) {
+    let served = Served::start(stage);
+    let afar = Afar::of(stage, &served);
+    (served, afar)
+}

@@ -1,0 +1,320 @@
+//! Runs that are started, answered, resumed and ended from afar.
+
+use super::{Afar, mirrors, served};
+use crate::{
+    serve::{APPROVAL, client::Served},
+    stage::{Process, Stage, text, wait_for, wait_until},
+    terminal::Terminal,
+};
+use rustix::process::Signal;
+
+#[test]
+fn a_pause_is_answered_with_a_file_which_the_next_step_reads() {
+    let flow = "
+flow: publish
+steps:
+  - { id: draft, run: echo words > notes.md, artifacts: [notes.md] }
+  - { id: approve, ask: 'Publish it?' }
+  - { id: publish, run: 'cat $ENVOI_RUN_BASE/answers/*/files/minutes.txt > did.txt' }
+";
+    let stage = Stage::with_flow(flow);
+    let (served, afar) = served(&stage);
+    let done = afar.expect(3, &["run", "flow.yaml"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    assert!(
+        done.err.contains(&format!("answer: envoi approve {question}; envoi deny {question}")),
+        "{done:?}"
+    );
+    stage.write("minutes.txt", "as agreed\n");
+    let ann = Afar::with(&stage, &served, &["ann", "--scope", "answer"]);
+    ann.expect(0, &["approve", "-f", "minutes.txt", "--note", "fine"]);
+    assert_eq!(stage.read("did.txt"), "as agreed\n");
+    let given = stage.json(&["--json", "show", &question])["given"].clone();
+    assert_eq!([&given["by"], &given["text"], &given["channel"]], ["ann", "fine", "rest"]);
+    let file = &given["attachments"][0];
+    assert_eq!([&file["filename"], &file["mime"]], ["minutes.txt", "text/plain"], "{given}");
+    // Somebody answers what is not asked any more.
+    let late = ann.expect(6, &["deny", &question]);
+    assert!(late.err.contains("QUESTION_CLOSED"), "{late:?}");
+}
+
+#[test]
+fn a_run_is_at_rest_when_nothing_beside_its_question_goes_on() {
+    let mut flow = "flow: beside\nsteps:\n  - { id: ask, ask: 'Publish it?', needs: [] }\n".to_owned();
+    for n in 0..8 {
+        let needs = if n == 0 { String::new() } else { format!("s{}", n - 1) };
+        flow += &format!("  - {{ id: s{n}, run: echo {n} >> did.txt, needs: [{needs}] }}\n");
+    }
+    let stage = Stage::with_flow(&flow);
+    let (_served, afar) = served(&stage);
+    let done = afar.expect(3, &["run", "flow.yaml"]);
+    assert_eq!(stage.lines("did.txt").len(), 8, "{done:?}");
+    assert!(done.err.contains("s7.1 "), "{done:?}");
+}
+
+#[test]
+fn an_answer_counts_for_what_was_seen_only() {
+    let stage = Stage::with_flow(APPROVAL);
+    let (_served, afar) = served(&stage);
+    afar.expect(3, &["run", "flow.yaml"]);
+    let other = format!("sha256:{}", "0".repeat(64));
+    let refused = afar.expect(6, &["approve", "--seen", &other]);
+    assert!(refused.err.contains("SUBJECT_CHANGED"), "{refused:?}");
+    stage.write("notes.md", "other words\n");
+    let refused = afar.expect(6, &["approve"]);
+    assert!(refused.err.contains("SUBJECT_CHANGED"), "{refused:?}");
+    assert_eq!(stage.lines("did.txt"), ["draft"]);
+    let question = text(&stage.json(&["--json", "inbox"])[0]["interrupt"]);
+    let shown = afar.expect(0, &["show", &question]);
+    assert!(shown.out.contains("+other words"), "{shown:?}");
+    afar.expect(0, &["approve"]);
+    assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);
+}
+
+#[test]
+fn an_answer_may_only_be_recorded_and_the_run_resumed_later() {
+    let stage = Stage::with_flow(APPROVAL);
+    let (_served, afar) = served(&stage);
+    afar.expect(3, &["run", "flow.yaml"]);
+    let recorded = afar.expect(0, &["approve", "--no-resume"]);
+    assert_eq!(recorded.out, format!("{} answered\n", stage.run_id()));
+    let resumed = afar.expect(0, &["resume", &stage.run_id()]);
+    assert_eq!(resumed.out, format!("{} succeeded\n", stage.run_id()));
+    assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);
+}
+
+#[test]
+fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
+    let flow = "flow: one\nsteps:\n  - id: a\n    run: echo a >> did.txt; test -e go && while [ ! -e stop ]; do sleep 0.02; done\n";
+    let stage = Stage::with_flow(flow);
+    let (_served, afar) = served(&stage);
+    afar.expect(1, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    stage.write("go", "");
+    let resumed = afar.expect(0, &["resume", &run, "--detach", "--why", "it can go on"]);
+    assert_eq!(resumed.out, format!("{run}\n"));
+    wait_until("the second attempt", || stage.lines("did.txt").len() == 2);
+    let follower = afar.start(&["resume", &run]);
+    let cancelled = afar.expect(0, &["cancel", &run[run.len() - 6..]]);
+    assert_eq!(cancelled.out, format!("{run} cancelled\n"));
+    let followed = follower.done();
+    assert_eq!((followed.code, followed.out), (Some(130), format!("{run} cancelled\n")));
+    stage.assert_nothing_left();
+    let why = afar.expect(0, &["why"]).out;
+    assert!(why.contains("it can go on") && why.contains("by first"), "{why}");
+}
+
+#[test]
+fn a_flow_is_registered_by_those_who_may_and_run_by_its_name_by_others() {
+    let stage = Stage::with_flow(APPROVAL);
+    let (served, admin) = served(&stage);
+    let ann = Afar::with(&stage, &served, &["ann", "--scope", "run"]);
+    let refused = ann.expect(6, &["run", "flow.yaml"]);
+    assert!(refused.err.contains("SCOPE_TOO_SMALL") && refused.err.contains("not registered"), "{refused:?}");
+    assert_eq!(stage.runs(), Vec::<serde_json::Value>::new());
+    let unknown = ann.expect(2, &["run", "publish"]);
+    assert!(unknown.err.contains("FLOW_NOT_FOUND"), "{unknown:?}");
+    admin.expect(0, &["run", "flow.yaml", "--yes-to", "approve"]);
+    // What is known is not registered anew, which a comment does not change.
+    stage.write("flow.yaml", format!("# the same\n{APPROVAL}"));
+    let digest = text(&stage.runs()[0]["flow_digest"]);
+    for flow in ["flow.yaml", "publish", &digest] {
+        let detached = ann.expect(0, &["run", flow, "--detach", "--yes-to", "approve"]);
+        let run = detached.out.trim().to_owned();
+        wait_until("its end", || stage.json(&["--json", "show", &run])["status"] == "succeeded");
+    }
+    assert_eq!(stage.lines("did.txt").len(), 8);
+}
+
+#[test]
+fn a_bound_is_raised_and_a_run_is_forked_from_afar() {
+    let flow = "
+flow: one
+limits: { agent_hops: 2 }
+steps:
+  - { id: a, run: echo a >> did.txt }
+  - { id: b, run: echo b >> did.txt }
+  - { id: c, run: echo c >> did.txt }
+";
+    let stage = Stage::with_flow(flow);
+    let (_served, afar) = served(&stage);
+    afar.expect(4, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let nothing = afar.expect(6, &["raise", &run, "--llm-calls", "1"]);
+    assert!(nothing.err.contains("NOT_RAISED"), "{nothing:?}");
+    let raised = afar.expect(0, &["raise", &run, "--agent-hops", "4", "--why", "it is worth it"]);
+    assert_eq!(raised.out, format!("{run} succeeded\n"));
+    let forked = afar.expect(0, &["fork", &run[run.len() - 6..], "--from", "b", "--why", "otherwise"]);
+    let newest = text(&stage.runs()[0]["run"]);
+    assert_eq!(forked.out, format!("{newest} succeeded\n"));
+    // What was lived before is not told again.
+    assert!(forked.err.contains("  b.1 ") && !forked.err.contains("  a.1 "), "{forked:?}");
+    assert_eq!(stage.lines("did.txt"), ["a", "b", "c", "b", "c"]);
+    let detached = afar.expect(0, &["--json", "fork", &run, "--from", "c", "--detach"]);
+    let detached: serde_json::Value = serde_json::from_str(&detached.out).unwrap();
+    wait_until("its end", || {
+        stage.json(&["--json", "show", &text(&detached["run"])])["status"] == "succeeded"
+    });
+    assert!(afar.expect(0, &["why", &newest]).out.contains("otherwise"));
+}
+
+#[test]
+fn a_flow_is_registered_with_those_that_it_names() {
+    let stage = Stage::with_flow(
+        "flow: outer\nsteps:\n  - { id: a, flow: parts/inner.yaml, inputs: { word: '${{ inputs.word }}' } }\ninputs: { word: { type: string } }\n",
+    );
+    stage.write(
+        "parts/inner.yaml",
+        "flow: inner\ninputs: { word: { type: string } }\nsteps:\n  - { id: say, run: ['sh', '-c', 'echo $0 >> did.txt', '${{ inputs.word }}'] }\n",
+    );
+    let (_served, afar) = served(&stage);
+    afar.expect(0, &["run", "flow.yaml", "-i", "word=one"]);
+    std::fs::remove_dir_all(stage.path("parts")).unwrap();
+    afar.expect(0, &["run", "outer", "-i", "word=two"]);
+    assert_eq!(stage.lines("did.txt"), ["one", "two"]);
+    let missing = afar.expect(2, &["run", "outer"]);
+    assert!(missing.err.contains("INPUT_INVALID"), "{missing:?}");
+}
+
+#[test]
+fn an_attempt_in_doubt_is_decided_about_from_afar() {
+    let stage = Stage::with_flow(
+        "flow: one\nsteps:\n  - id: a\n    run: echo a >> did.txt; test -e go || kill -9 $PPID; sleep 0.1\n",
+    );
+    let (_served, afar) = served(&stage);
+    let doubt = afar.expect(5, &["run", "flow.yaml"]);
+    assert!(doubt.err.contains("--in-doubt rerun|fail"), "{doubt:?}");
+    stage.write("go", "");
+    afar.expect(0, &["resume", "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("did.txt"), ["a", "a"]);
+}
+
+#[test]
+fn a_question_is_asked_at_the_terminal_and_the_asking_ends_when_somebody_else_answers() {
+    let flow = "
+flow: plain
+steps:
+  - { id: draft, run: 'echo words > notes.md', artifacts: [notes.md] }
+  - { id: first, ask: 'Print it?' }
+  - { id: second, ask: 'Publish it?' }
+  - { id: publish, run: 'echo published > did.txt' }
+";
+    let stage = Stage::with_flow(flow);
+    let (served, afar) = served(&stage);
+    let terminal = Terminal::start(&stage, &["run", "flow.yaml"], 100, &afar.env());
+    let prompts = |words: &str| {
+        wait_until(words, || {
+            let shown = terminal.shows();
+            shown.contains(words) && shown.trim_end().ends_with("approve, deny, show, later?")
+        });
+    };
+    prompts("Print it?");
+    assert!(terminal.shows().contains("created notes.md +1 -0"), "{}", terminal.shows());
+    terminal.types("approve\n");
+    wait_until("its note", || terminal.shows().contains("note (Enter for none)"));
+    terminal.types("\n");
+    prompts("Publish it?");
+    let other = Afar::with(&stage, &served, &["ann", "--scope", "answer"]);
+    assert_eq!(other.start(&["approve"]).done().code, Some(0));
+    let (text, code, emulator) = terminal.done();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        emulator.shows().contains("the question is closed: answered: approve by ann"),
+        "{}",
+        emulator.shows()
+    );
+    assert_eq!(stage.lines("did.txt"), ["published"]);
+    assert_eq!(mirrors(&stage), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_c_leaves_the_run_going_and_says_so() {
+    let stage =
+        Stage::with_flow("flow: one\nsteps:\n  - { id: a, run: 'while [ ! -e go ]; do sleep 0.02; done' }\n");
+    let (_served, afar) = served(&stage);
+    let mut following = afar.start(&["--json", "run", "flow.yaml"]);
+    while !following.line().contains("attempt_started") {}
+    following.signal(Signal::INT);
+    let done = following.done();
+    assert_eq!(done.code, Some(7), "{done:?}");
+    let run = stage.run_id();
+    for words in [
+        "the run goes on at http://127.0.0.1:",
+        &format!("envoi cancel {run}"),
+        &format!("envoi resume {run}"),
+    ] {
+        assert!(done.err.contains(words), "{words}: {done:?}");
+    }
+    assert_eq!(mirrors(&stage), Vec::<String>::new());
+    stage.write("go", "");
+    let resumed = afar.expect(0, &["resume", &run]);
+    assert_eq!(resumed.out, format!("{run} succeeded\n"));
+}
+
+#[test]
+fn what_is_said_to_be_typed_next_reaches_the_same_server() {
+    let stage = Stage::with_flow(APPROVAL);
+    let served = Served::start(&stage);
+    stage.write("my token", format!("{}\n", served.first.clone().unwrap()));
+    let options = ["--server", &served.url, "--token-file", "my token"];
+    let arguments = |command: &[&'static str]| -> Vec<String> {
+        options.iter().chain(command).map(|argument| (*argument).to_owned()).collect()
+    };
+    let call = |command: &[&'static str]| {
+        let arguments = arguments(command);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Process::spawn(stage.command(&arguments).env("ENVOI_HOME", stage.path("nowhere"))).done()
+    };
+    let done = call(&["run", "flow.yaml"]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    let again = format!("envoi --server {} --token-file 'my token' approve int_", served.url);
+    assert!(done.err.contains(&again), "{done:?}");
+    assert!(call(&["show"]).out.contains(&again));
+    assert_eq!(call(&["approve"]).code, Some(0));
+}
+
+#[test]
+fn over_https_the_certificate_is_checked_against_those_that_are_named() {
+    let stage = Stage::with_flow(APPROVAL);
+    stage.write(".envoi/chain.pem", include_str!("certificate.pem"));
+    stage.write(".envoi/key.pem", include_str!("key.pem"));
+    stage.write(".envoi/config.yaml", "server: { tls: { certificate: chain.pem, key: key.pem } }\n");
+    stage.write("authority.pem", include_str!("authority.pem"));
+    stage.write("other.pem", include_str!("../serve/certificate.pem"));
+    let (_served, afar) = served(&stage);
+    assert!(afar.url.starts_with("https://"), "{}", afar.url);
+    afar.expect(3, &["--server-ca", "authority.pem", "run", "flow.yaml"]);
+    afar.expect(0, &["--server-ca", "authority.pem", "approve"]);
+    for trusted in [&["--server-ca", "other.pem"][..], &[]] {
+        let arguments: Vec<&str> = trusted.iter().chain(&["runs"]).copied().collect();
+        let refused = afar.expect(8, &arguments);
+        assert!(refused.err.contains("SERVER_UNREACHABLE"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_start_is_one_start_wherever_the_server_is_killed() {
+    let stage = Stage::with_flow("flow: tick\nsteps:\n  - { id: a, run: echo a >> did.txt }\n");
+    let (first, afar) = served(&stage);
+    let address = first.address();
+    afar.expect(0, &["run", "flow.yaml"]);
+    let mut dice = crate::stage::Dice::new();
+    let mut server = Some(first);
+    let rounds = 5;
+    for _ in 0..rounds {
+        let starting = afar.start(&["run", "tick", "--share-workspace"]);
+        std::thread::park_timeout(dice.micros(2_000, 60_000));
+        server.take().unwrap().process.kill();
+        server = Some(Served::on(&stage, &address));
+        let done = starting.done();
+        // One that had not been heard of yet is told so, and starts nothing.
+        let unheard = done.code == Some(8) && done.err.contains("SERVER_UNREACHABLE");
+        assert!(done.code == Some(0) || unheard, "{done:?}");
+        if unheard {
+            afar.expect(0, &["run", "tick", "--share-workspace"]);
+        }
+    }
+    wait_for("every run's end", || stage.runs().iter().all(|run| run["status"] == "succeeded").then_some(()));
+    assert_eq!(stage.runs().len(), rounds + 1);
+    assert_eq!(stage.lines("did.txt").len(), rounds + 1);
+}

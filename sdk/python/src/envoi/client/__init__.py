@@ -1,0 +1,36 @@
+"""A thin client of `envoi serve`: starts runs, follows them, answers their questions with files.
+
+    from envoi.client import Client
+
+    client = Client("http://127.0.0.1:7007", token)
+    run = client.start_run("publish", {"title": "Notes"})["run"]
+    for event in client.follow_run(run):
+        print(event["seq"], event["event"]["type"])
+
+Each method is one operation of `spec/openapi.json`, named for it, and gives what the server says. Standard library only.
+`import envoi` does not load it: a command that Envoi runs needs no network.
+"""
+
+from .client import Client
+from .content import File
+from .errors import ApiError, DigestMismatch, Unreachable
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Run
+from .questions import QuestionEvent, QuestionList
+
+__all__ = [
+    "ApiError",
+    "Client",
+    "DigestMismatch",
+    "Event",
+    "File",
+    "Flow",
+    "Forked",
+    "HandoffRow",
+    "Health",
+    "Log",
+    "Question",
+    "QuestionEvent",
+    "QuestionList",
+    "Run",
+    "Unreachable",
+]

@@ -1,0 +1,355 @@
+"""The operations of the server, one method each, named as in `spec/openapi.json`.
+
+What they have in common is elsewhere: asking again (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union, cast
+from uuid import uuid4
+
+from .. import json
+from ..envelope import Envelope
+from ..handoff import HandoffEnvelope
+from ..user_envelope import AttachmentRef
+from .caller import Caller
+from .content import Bytes, Content, File
+from .errors import DigestMismatch
+from .questions import QuestionEvent, QuestionList
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Questions, Run
+from .stream import Follower
+from .wire import Reply, Request, Server, path_of
+
+MAX_FILES = 20
+"""Most files of an answer (contract 5)."""
+
+PAGE = 100
+"""Rows that are asked for at a time."""
+
+
+class Client:
+    """One server, as the bearer of one token. Threads may share it: each request has its own connection.
+
+    `timeout` is how many seconds a server may say nothing, `patience` how many are spent on asking again: where nobody
+    answers, or the server asks for patience (429, 503 and `Retry-After`). A request that may have been done is sent again
+    only if that changes nothing: it reads or cancels, its content is known by digest, or it has an `Idempotency-Key`. `ca` names a file
+    of certificates to trust in place of the system's.
+
+    Every method raises ApiError for what the server refuses and Unreachable when no answer came.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        ca: "Union[str, os.PathLike[str], None]" = None,
+        timeout: float = 30.0,
+        patience: float = 10.0,
+    ) -> None:
+        self._caller = Caller(Server(url, token, None if ca is None else os.fspath(ca), timeout), patience)
+
+    # Flows
+
+    def register_flow(
+        self, flow: "Union[str, bytes, os.PathLike[str]]", files: Optional[Mapping[str, str]] = None
+    ) -> Flow:
+        """Lets a flow be started: its YAML, or the path of it. It becomes the newest of its id.
+
+        A flow that names others comes with them: `files` has the text of each by its path, and `flow` is one of these paths.
+        """
+        if files is None:
+            content = Content(flow.encode("utf-8") if isinstance(flow, str) else flow, "application/yaml")
+        else:
+            content = _json({"flow": flow, "files": dict(files)})
+        request = Request("POST", path_of("flows"), content=content)
+        return cast(Flow, self._caller.ask(request, 200, 201).object())
+
+    def list_flows(self) -> List[Flow]:
+        """The flows that may be started, newest first."""
+        return cast(List[Flow], self._get("flows").object()["flows"])
+
+    def get_flow(self, flow: str, *, file: Optional[str] = None) -> str:
+        """The text of a flow, by its digest or its id; of one of its files, where it came with others."""
+        return self._get("flows", flow, file=file).body.decode("utf-8")
+
+    # Runs
+
+    def start_run(
+        self,
+        flow: str,
+        inputs: Optional[Mapping[str, Any]] = None,
+        *,
+        workspace: Optional[str] = None,
+        yes_to: Sequence[str] = (),
+        idempotency_key: Optional[str] = None,
+    ) -> Run:
+        """Starts a run of a registered flow, by its digest or its id.
+
+        It is started once, however often it has to be asked for. Give a key of your own to be sure of that over several
+        processes: the run of the first call is returned.
+        """
+        body = {"flow": flow, "inputs": inputs or None, "workspace": workspace, "yes_to": list(yes_to) or None}
+        return cast(Run, self._post(body, idempotency_key, "runs"))
+
+    def list_runs(self, *, status: Optional[str] = None, flow: Optional[str] = None) -> Iterator[Run]:
+        """Runs, newest first; pages are read as one goes through them."""
+        cursor = None
+        while True:
+            page = self._get("runs", status=status, flow=flow, limit=PAGE, cursor=cursor).object()
+            yield from cast(List[Run], page["runs"])
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def get_run(self, run: str) -> Run:
+        """One run."""
+        return cast(Run, self._get("runs", run).object())
+
+    def get_envelope(self, run: str) -> Envelope:
+        """The state of the pipeline, true at the last commit. Raises ContractError as `Envelope.from_json` does."""
+        return Envelope.from_json(self._get("runs", run, "envelope").body)
+
+    def list_events(self, run: str, *, after: Optional[int] = None) -> Iterator[Event]:
+        """What has happened so far, after the event with this `seq` or from the first on."""
+        while True:
+            page = cast(List[Event], self._get("runs", run, "events", after=after, limit=PAGE).object()["events"])
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1]["seq"]
+
+    def explain_run(self, run: str) -> List[Event]:
+        """The events that decided which way the run went."""
+        return cast(List[Event], self._get("runs", run, "why").object()["events"])
+
+    def list_handoffs(self, run: str) -> List[HandoffRow]:
+        """The hand-offs at a glance, in order."""
+        return cast(List[HandoffRow], self._get("runs", run, "handoffs").object()["handoffs"])
+
+    def get_handoff(self, run: str, handoff: str, *, visit: Optional[int] = None) -> HandoffEnvelope:
+        """A hand-off by its name in the list, such as `draft.1`; without a visit, the newest of the step."""
+        return HandoffEnvelope.from_json(self._get("runs", run, "handoffs", handoff, visit=visit).body)
+
+    def list_logs(self, run: str) -> List[Log]:
+        """The attempts that were started, and how much they have written."""
+        return cast(List[Log], self._get("runs", run, "logs").object()["logs"])
+
+    def get_log(
+        self, run: str, attempt: str, stream: str = "stdout", *, start: int = 0, end: Optional[int] = None
+    ) -> bytes:
+        """What an attempt has written, from byte `start` to before `end`; empty if that is not there (yet)."""
+        if start < 0 or (end is not None and end <= start):
+            raise ValueError("a range begins at 0 or later and is not empty")
+        is_part = start > 0 or end is not None
+        headers = {"Range": f"bytes={start}-{'' if end is None else end - 1}"} if is_part else {}
+        request = Request("GET", path_of("runs", run, "logs", attempt, stream), headers=headers)
+        reply = self._caller.ask(request, *((200, 206, 416) if is_part else (200,)))
+        if reply.status == 416:
+            return b""
+        return reply.body if reply.status == 206 else reply.body[start:end]
+
+    def cancel_run(self, run: str) -> Run:
+        """Ends a run; what is running is ended first. One that is cancelled already stays so."""
+        return cast(Run, self._caller.ask(Request("POST", path_of("runs", run, "cancel")), 202).object())
+
+    def resume_run(
+        self,
+        run: str,
+        choice: Optional[str] = None,
+        why: Optional[str] = None,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> Run:
+        """Lets a run go on that has stopped, or decides what is in doubt.
+
+        Only a decision is kept under its key; without a `choice` it is asked for once: after Unreachable, look at the run.
+        """
+        body = {"choice": choice, "why": why}
+        return cast(Run, self._post(body, idempotency_key, "runs", run, "resume", is_repeatable=choice is not None))
+
+    def follow_run(self, run: str, after: Optional[int] = None, *, patience: float = 300.0) -> Iterator[Event]:
+        """What happens, as it happens, after the event with this `seq` or from the first on; ends when the run is over.
+
+        Goes on where it was when the connection breaks or the server is restarted: each event once, in order. Where
+        nobody answers for `patience` seconds it raises Unreachable; begin again with the last `seq` that you have seen.
+        """
+        return self._events(self._follower(run, after, patience))
+
+    def wait_until(
+        self, run: str, *statuses: str, timeout: Optional[float] = None, patience: float = 300.0
+    ) -> Run:
+        """The run once it has one of these statuses; without any, once it is not `running`. A run that is over is returned
+        whatever its status. Raises TimeoutError after so many seconds."""
+        deadline = None if timeout is None else self._caller.clock.now() + timeout
+        row = self.get_run(run)
+        follower = self._follower(run, row["events"] - 1 if row["events"] else None, patience)
+        follower.deadline = deadline
+        events = self._events(follower)
+        while not _is_reached(row, statuses):
+            if next(events, None) is None:
+                return self.get_run(run)
+            row = self.get_run(run)
+        return row
+
+    def raise_run(
+        self,
+        run: str,
+        more: Mapping[str, Any],
+        why: Optional[str] = None,
+        *,
+        idempotency_key: Optional[str] = None,
+    ) -> Run:
+        """Gives a run more than its limits: `{"llm_calls": 5}`, `{"cost_usd": "1.00"}`."""
+        body = {"more": dict(more), "why": why}
+        return cast(Run, self._post(body, idempotency_key, "runs", run, "raise"))
+
+    def fork_run(
+        self,
+        run: str,
+        step: Optional[str] = None,
+        why: Optional[str] = None,
+        *,
+        workspace: Optional[str] = None,
+        yes_to: Sequence[str] = (),
+        idempotency_key: Optional[str] = None,
+    ) -> Forked:
+        """Starts a run with what this one has lived up to a step; without one, up to the step that stopped it."""
+        body = {"from": step, "why": why, "workspace": workspace, "yes_to": list(yes_to) or None}
+        return cast(Forked, self._post(body, idempotency_key, "runs", run, "fork"))
+
+    # Questions
+
+    def list_questions(self, *, run: Optional[str] = None, closed: bool = False) -> QuestionList:
+        """The questions that wait for a person, oldest first; with `closed`, also those that do not wait any more."""
+        place = path_of("questions")
+
+        def page(cursor: Optional[str]) -> Questions:
+            query = {"run": run, "closed": closed or None, "limit": PAGE, "cursor": cursor}
+            return cast(Questions, self._caller.ask(Request("GET", place, query), 200).object())
+
+        return QuestionList(page)
+
+    def get_question(self, question: str) -> Question:
+        """All that one needs to answer."""
+        return cast(Question, self._get("questions", question).object())
+
+    def answer_question(
+        self,
+        question: str,
+        choice: Optional[str] = None,
+        text: Optional[str] = None,
+        *,
+        data: Any = None,
+        files: Iterable[Union[Bytes, File]] = (),
+        attachments: Iterable[AttachmentRef] = (),
+        seen: Optional[str] = None,
+        more: Optional[Mapping[str, Any]] = None,
+        user_envelope: bool = False,
+        resume: bool = True,
+        idempotency_key: Optional[str] = None,
+    ) -> Question:
+        """Answers a question, once, however often it has to be asked for.
+
+        `files` (bytes, paths, `File`) are brought first; together with `attachments`, which are there already, at most 20.
+        `seen` is the `subject` of the question: if something else is to be approved by then, the answer is refused.
+        `more` goes with the choice `raise`. With `user_envelope` the text is one (contract 5), with attachments of its own.
+        Without `resume` the answer is only recorded.
+        """
+        given, references = list(files), list(attachments)
+        if len(given) + len(references) > MAX_FILES:
+            raise ValueError(f"an answer has at most {MAX_FILES} files")
+        references = [*(self.upload_artifact(each) for each in given), *references]
+        body = {
+            "choice": choice,
+            "text": text,
+            "data": data,
+            "attachments": [each.to_dict() for each in references] or None,
+            "seen": seen,
+            "raise": None if more is None else dict(more),
+            "user_envelope": user_envelope or None,
+            "resume": None if resume else False,
+        }
+        return cast(Question, self._post(body, idempotency_key, "questions", question, "answer"))
+
+    def follow_questions(self, after: Optional[str] = None, *, patience: float = 300.0) -> Iterator[QuestionEvent]:
+        """What happens to questions, from now on or after the event with this id; ends only with an exception.
+
+        `list_questions().last_event_id` is the place at which a list was true; `"0"` is before everything.
+        """
+        if after is None:
+            # A place to come back to, should the connection break before the first event.
+            after = cast(str, self._get("questions", limit=1).object()["last_event_id"])
+        follower = Follower(self._caller, path_of("questions", "stream"), after, patience)
+        return (QuestionEvent.of(told.id, json.loads(told.data)) for told in follower.events())
+
+    # Content
+
+    def upload_artifact(
+        self, content: Union[Bytes, File], *, filename: Optional[str] = None, mime: Optional[str] = None
+    ) -> AttachmentRef:
+        """Brings content: bytes, the path of a file, an open binary file, which is sent as it is read.
+
+        What comes back can be an attachment of an answer. The name is that of the path, the media type that of the name,
+        unless they are given.
+        """
+        file = File.of(content)
+        file = File.of(File(file.content, filename or file.filename, mime or (None if filename else file.mime)))
+        request = Request("POST", path_of("artifacts"), content=Content(file.content, file.mime or ""))
+        reference = AttachmentRef.from_dict(self._caller.ask(request, 200, 201).object())
+        return replace(reference, filename=file.filename) if file.filename else reference
+
+    def get_artifact(self, digest: str) -> bytes:
+        """Content by its digest. Raises DigestMismatch for content that is not what was asked for."""
+        content = self._get("artifacts", digest).body
+        found = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        if found != digest:
+            raise DigestMismatch(digest, found)
+        return content
+
+    # The server
+
+    def get_health(self) -> Health:
+        """Whether the process answers."""
+        return cast(Health, self._get("health").object())
+
+    def get_readiness(self) -> Health:
+        """Whether the engine takes requests and the store can be read."""
+        return cast(Health, self._get("ready").object())
+
+    def get_metrics(self) -> str:
+        """Figures of the tenant, as Prometheus reads them."""
+        return self._get("metrics").body.decode("utf-8")
+
+    def get_open_api(self) -> Dict[str, Any]:
+        """The description of the API."""
+        return cast(Dict[str, Any], self._get("openapi.json").object())
+
+    def _get(self, *segments: str, **query: Union[str, int, bool, None]) -> Reply:
+        return self._caller.ask(Request("GET", path_of(*segments), query), 200)
+
+    def _post(self, body: Mapping[str, Any], key: Optional[str], *segments: str, is_repeatable: bool = True) -> Any:
+        """Sends the members that are not None, under a key that stays the same when they are sent again."""
+        members = {name: value for name, value in body.items() if value is not None}
+        headers = {"Idempotency-Key": uuid4().hex if key is None else key}
+        request = Request("POST", path_of(*segments), {}, headers, _json(members), is_repeatable)
+        return self._caller.ask(request, 200, 201, 202).object()
+
+    def _follower(self, run: str, after: Optional[int], patience: float) -> Follower:
+        last_id = None if after is None else str(after)
+        return Follower(self._caller, path_of("runs", run, "stream"), last_id, patience)
+
+    def _events(self, follower: Follower) -> Iterator[Event]:
+        return (cast(Event, json.loads(told.data)) for told in follower.events())
+
+
+def _json(value: Any) -> Content:
+    return Content(json.dumps(value, compact=True).encode("utf-8"), "application/json")
+
+
+def _is_reached(row: Run, statuses: Sequence[str]) -> bool:
+    is_over = row["status"] not in ("running", "waiting")
+    return is_over or (row["status"] in statuses if statuses else row["status"] != "running")

@@ -1,0 +1,50 @@
+"""What can go wrong between a client and its server."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class ApiError(Exception):
+    """The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` says more.
+
+    What is no problem of Envoi's, such as the page of a proxy, has an empty `code`.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        hint: Optional[str] = None,
+        title: str = "",
+        retry_after: Optional[float] = None,
+    ) -> None:
+        super().__init__(status, code, detail, hint, title, retry_after)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+        self.title = title
+        self.retry_after = retry_after
+        """After how many seconds one may ask again, where the server says so."""
+
+    def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.code or self.status}: {self.detail}{hint}"
+
+
+class Unreachable(ConnectionError):
+    """No answer came. Without an `Idempotency-Key` nobody knows whether the request was done."""
+
+
+class DigestMismatch(Exception):
+    """Content that is not what its digest says. None of it is given out."""
+
+    def __init__(self, digest: str, found: str) -> None:
+        super().__init__(digest, found)
+        self.digest = digest
+        self.found = found
+
+    def __str__(self) -> str:
+        return f"the content that came for {self.digest} has the digest {self.found}"

@@ -1,0 +1,141 @@
+"""What the server's answers look like: dictionaries with these members.
+
+Generated from `spec/openapi.json` by `cargo xtask generate`: change it there. A newer server may say more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Literal, Optional, TypedDict
+
+
+class Event(TypedDict):
+    at: int
+    event: Dict[str, Any]
+    seq: int
+
+
+class Events(TypedDict):
+    events: List[Event]
+
+
+class Flow(TypedDict):
+    digest: str
+    files: List[str]
+    """Its own first, then those that it names."""
+    flow: str
+    language: int
+    registered_at: str
+    registered_by: str
+
+
+class Flows(TypedDict):
+    flows: List[Flow]
+
+
+class Forked(TypedDict):
+    actor: str
+    events: int
+    flow: str
+    flow_digest: str
+    in_doubt: bool
+    live_attempts: int
+    notes: List[str]
+    """What should be known besides, such as files that lie otherwise than at the cut."""
+    open_questions: int
+    reason: Optional[str]
+    run: str
+    started_at: str
+    status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
+    step: Optional[str]
+    terminal_reason: Optional[str]
+    updated_at: str
+
+
+class HandoffRow(TypedDict):
+    at: str
+    flow: str
+    handoff: str
+    """By this it is got: `[scope.]step.visit`."""
+    scope: str
+    seq: int
+    status: Literal["succeeded", "failed", "skipped"]
+    step: str
+    summary: str
+    visit: int
+
+
+class Handoffs(TypedDict):
+    handoffs: List[HandoffRow]
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+
+
+class Log(TypedDict):
+    attempt: str
+    stderr_bytes: int
+    stdout_bytes: int
+
+
+class Logs(TypedDict):
+    logs: List[Log]
+
+
+class _Question(TypedDict):
+    about: str
+    expires_at: Optional[str]
+    kind: str
+    question: str
+    raised_at: str
+    run: str
+    scope: str
+    state: Literal["open", "lapsed", "answered", "expired", "changed", "cancelled"]
+    step: str
+    text: str
+    visit: int
+
+
+class Question(_Question, total=False):
+    answer: Optional[str]
+    answered_by: Optional[str]
+    approved_by: List[str]
+    choices: List[str]
+    """What an open one takes, the most usual first."""
+    closed_at: Optional[str]
+    evidence: Any
+    schema: Any
+    """The form that it wants as `data`, or null."""
+    subject: Optional[str]
+    """Digest of what is shown; send it back as `seen`."""
+
+
+class Questions(TypedDict):
+    last_event_id: str
+    """A stream from here on misses nothing that is not in the list."""
+    next: Optional[str]
+    """The `cursor` of the next page."""
+    questions: List[Question]
+
+
+class Run(TypedDict):
+    actor: str
+    events: int
+    flow: str
+    flow_digest: str
+    in_doubt: bool
+    live_attempts: int
+    open_questions: int
+    reason: Optional[str]
+    run: str
+    started_at: str
+    status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
+    step: Optional[str]
+    terminal_reason: Optional[str]
+    updated_at: str
+
+
+class Runs(TypedDict):
+    next: Optional[str]
+    """The `cursor` of the next page."""
+    runs: List[Run]

@@ -1,0 +1,364 @@
+/**
+ * A thin client of `envoi serve`: starts runs, follows them, answers their questions with files. For Node and for pages that
+ * the server lets ask; nothing but `fetch`.
+ *
+ * Each method is one operation of `spec/openapi.json`, named as there. What they have in common is elsewhere: asking again
+ * (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
+ */
+
+import { Caller } from "./client/caller.js";
+import { digestOf, uploadOf, type Content } from "./client/content.js";
+import { DigestMismatch } from "./client/errors.js";
+import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
+import { row, rows, type QuestionEvent } from "./client/rows.js";
+import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
+import { follow } from "./client/stream.js";
+import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
+import { Envelope } from "./envelope/envelope.js";
+import { HandoffEnvelope } from "./handoff/handoff.js";
+import { parseJson } from "./json/read.js";
+import { asString, toJson, type JsonObject } from "./json/value.js";
+import { compact } from "./json/write.js";
+import { attachmentToJson, readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
+import { MAX_ATTACHMENTS } from "./user-envelope/user-envelope.js";
+
+export type { Content, Upload } from "./client/content.js";
+export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
+export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
+export type { QuestionEvent } from "./client/rows.js";
+export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
+
+/** Rows that are asked for at a time. */
+const PAGE = 100;
+
+const FOLLOW_PATIENCE_MS = 300_000;
+
+/** How a client behaves. */
+export interface ClientOptions {
+  /** How long a server may say nothing; 30 s unless said. What is being brought takes as long as it takes. */
+  timeoutMs?: number;
+  /** How long to go on asking again where nobody answers, or the server asks for patience; 10 s unless said. */
+  patienceMs?: number;
+  /** In place of the platform's. */
+  fetch?: Fetch;
+  /** In place of the platform's, for tests. */
+  clock?: Clock;
+}
+
+/** What every call takes: a signal that ends it, with its reason. */
+export interface Call {
+  signal?: Signal | undefined;
+}
+
+/** A call that is done once, under a key: one of its own unless said. */
+export interface KeyedCall extends Call {
+  idempotencyKey?: string | undefined;
+}
+
+/** A call that follows a stream. */
+export interface FollowCall extends Call {
+  /** For how long nobody may answer before it throws `Unreachable`; 5 minutes unless said. */
+  patienceMs?: number | undefined;
+}
+
+/** An answer, and files that are brought for it. */
+export type AnswerWithFiles = Omit<Answer, "seen"> & {
+  /** The `subject` of the question, as that says it. */
+  seen?: string | null | undefined;
+  /** Brought first; together with `attachments`, which are there already, at most 20. */
+  files?: readonly Content[] | undefined;
+};
+
+/** Questions, oldest first, read page by page as one goes through them. */
+export interface QuestionList extends AsyncIterable<Question> {
+  /** `followQuestions` after this misses nothing that is not in the list. */
+  readonly last_event_id: string;
+}
+
+/**
+ * One server, as the bearer of one token.
+ *
+ * A request that may have been done is sent again only if that changes nothing: it reads or cancels, its content is known by
+ * digest, or it has an `Idempotency-Key`. Every method throws {@link ApiError} for what the server refuses, {@link Unreachable} when no
+ * answer came, and the signal's reason when that ends it.
+ */
+export class Client {
+  private readonly caller: Caller;
+
+  constructor(url: string, token: string, options: ClientOptions = {}) {
+    const { timeoutMs = 30_000, patienceMs = 10_000, clock = CLOCK } = options;
+    const asked = options.fetch ?? ((target, init) => fetch(target, init));
+    this.caller = new Caller(new Server(url, token, asked, timeoutMs), patienceMs, clock);
+  }
+
+  // Flows
+
+  /**
+   * Lets a flow be started: its YAML. It becomes the newest of its id. A flow that names others comes with them: `files` has the
+   * text of each by its path, and `flow` is one of these paths.
+   */
+  async registerFlow(flow: string, { files, signal }: { files?: Readonly<Record<string, string>> } & Call = {}): Promise<Flow> {
+    const kind = files === undefined ? "application/yaml" : "application/json";
+    const body = files === undefined ? flow : compact(toJson({ flow, files }));
+    const request: Request = { method: "POST", path: pathOf("flows"), headers: { "content-type": kind }, body, signal };
+    return row((await this.caller.ask(request, 200, 201)).object());
+  }
+
+  /** The flows that may be started, newest first. */
+  async listFlows(call: Call = {}): Promise<Flow[]> {
+    return rows((await this.get(call, ["flows"])).object(), "flows");
+  }
+
+  /** The text of a flow, by its digest or its id; of one of its files, where it came with others. */
+  async getFlow(flow: string, { file, signal }: { file?: string } & Call = {}): Promise<string> {
+    return (await this.get({ signal }, ["flows", flow], { file })).text();
+  }
+
+  // Runs
+
+  /**
+   * Starts a run of a registered flow. It is started once, however often it has to be asked for; with a key of your own also
+   * over several processes: the run of the first call is returned.
+   */
+  async startRun(start: Start, call: KeyedCall = {}): Promise<Run> {
+    return row(await this.post(call, ["runs"], start));
+  }
+
+  /** Runs, newest first; pages are read as one goes through them. */
+  async *listRuns(
+    { status, flow, signal }: { status?: Run["status"]; flow?: string } & Call = {},
+  ): AsyncGenerator<Run, void, undefined> {
+    for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+      const page = (await this.get({ signal }, ["runs"], { status, flow, limit: PAGE, cursor })).object();
+      yield* rows<Run>(page, "runs");
+      cursor = asString(page.get("next"));
+    }
+  }
+
+  /** One run. */
+  async getRun(run: string, call: Call = {}): Promise<Run> {
+    return row((await this.get(call, ["runs", run])).object());
+  }
+
+  /** The state of the pipeline, true at the last commit. @throws ContractError as `Envelope.decode` does */
+  async getEnvelope(run: string, call: Call = {}): Promise<Envelope> {
+    return Envelope.decode((await this.get(call, ["runs", run, "envelope"])).body);
+  }
+
+  /** What has happened so far, after the event with this `seq` or from the first on. */
+  async *listEvents(run: string, { after, signal }: { after?: number } & Call = {}): AsyncGenerator<Event, void, undefined> {
+    for (let last = after, more = true; more; ) {
+      const path = ["runs", run, "events"];
+      const page = rows<Event>((await this.get({ signal }, path, { after: last, limit: PAGE })).object(), "events");
+      yield* page;
+      last = page.at(-1)?.seq;
+      more = page.length === PAGE;
+    }
+  }
+
+  /** The events that decided which way the run went. */
+  async explainRun(run: string, call: Call = {}): Promise<Event[]> {
+    return rows((await this.get(call, ["runs", run, "why"])).object(), "events");
+  }
+
+  /** The hand-offs at a glance, in order. */
+  async listHandoffs(run: string, call: Call = {}): Promise<HandoffRow[]> {
+    return rows((await this.get(call, ["runs", run, "handoffs"])).object(), "handoffs");
+  }
+
+  /** A hand-off by its name in the list, such as `draft.1`; without a visit, the newest of the step. */
+  async getHandoff(run: string, handoff: string, { visit, signal }: { visit?: number } & Call = {}): Promise<HandoffEnvelope> {
+    return HandoffEnvelope.decode((await this.get({ signal }, ["runs", run, "handoffs", handoff], { visit })).body);
+  }
+
+  /** The attempts that were started, and how much they have written. */
+  async listLogs(run: string, call: Call = {}): Promise<Log[]> {
+    return rows((await this.get(call, ["runs", run, "logs"])).object(), "logs");
+  }
+
+  /** What an attempt has written, from byte `start` to before `end`; empty if that is not there (yet). */
+  async getLog(
+    run: string,
+    attempt: string,
+    stream: "stdout" | "stderr" = "stdout",
+    { start = 0, end, signal }: { start?: number; end?: number } & Call = {},
+  ): Promise<Uint8Array> {
+    if (start < 0 || (end !== undefined && end <= start)) {
+      throw new RangeError("a range begins at 0 or later and is not empty");
+    }
+    const isPart = start > 0 || end !== undefined;
+    const headers: Record<string, string> = isPart ? { range: `bytes=${start}-${end === undefined ? "" : end - 1}` } : {};
+    const request: Request = { method: "GET", path: pathOf("runs", run, "logs", attempt, stream), headers, signal };
+    const reply = await this.caller.ask(request, ...(isPart ? [200, 206, 416] : [200]));
+    if (reply.status === 416) return new Uint8Array();
+    return reply.status === 206 ? reply.body : reply.body.subarray(start, end);
+  }
+
+  /** Ends a run; what is running is ended first. One that is cancelled already stays so. */
+  async cancelRun(run: string, { signal }: Call = {}): Promise<Run> {
+    const request: Request = { method: "POST", path: pathOf("runs", run, "cancel"), signal };
+    return row((await this.caller.ask(request, 202)).object());
+  }
+
+  /**
+   * Lets a run go on that has stopped, or decides what is in doubt. Only a decision is kept under its key; without a `choice`
+   * it is asked for once: after `Unreachable`, look at the run.
+   */
+  async resumeRun(run: string, resume: Resume = {}, call: KeyedCall = {}): Promise<Run> {
+    return row(await this.post(call, ["runs", run, "resume"], resume, resume.choice !== undefined));
+  }
+
+  /**
+   * What happens, as it happens, after the event with this `seq` or from the first on; ends when the run is over.
+   *
+   * Goes on where it was when the connection breaks or the server is restarted: each event once, in order. After
+   * `Unreachable`, begin again with the last `seq` that you have seen.
+   */
+  async *followRun(run: string, { after, ...call }: { after?: number } & FollowCall = {}): AsyncGenerator<Event, void, undefined> {
+    const lastId = after === undefined ? undefined : String(after);
+    for await (const { data } of this.stream(pathOf("runs", run, "stream"), lastId, call)) yield row(parseJson(data));
+  }
+
+  /**
+   * The run once it has one of these statuses; without any, once it is not `running`. A run that is over is returned whatever
+   * its status. For no longer than so long: `AbortSignal.timeout(…)` as the signal.
+   */
+  async waitUntil(run: string, statuses: readonly Run["status"][] = [], call: FollowCall = {}): Promise<Run> {
+    let found = await this.getRun(run, call);
+    if (isReached(found, statuses)) return found;
+    for await (const _ of this.followRun(run, found.events > 0 ? { after: found.events - 1, ...call } : call)) {
+      found = await this.getRun(run, call);
+      if (isReached(found, statuses)) return found;
+    }
+    return this.getRun(run, call);
+  }
+
+  /** Gives a run more than its limits. */
+  async raiseRun(run: string, raise: Raise, call: KeyedCall = {}): Promise<Run> {
+    return row(await this.post(call, ["runs", run, "raise"], raise));
+  }
+
+  /** Starts a run with what this one has lived up to a step. */
+  async forkRun(run: string, fork: Fork = {}, call: KeyedCall = {}): Promise<Forked> {
+    return row(await this.post(call, ["runs", run, "fork"], fork));
+  }
+
+  // Questions
+
+  /** The questions that wait for a person, oldest first; with `closed`, also those that do not wait any more. */
+  async listQuestions({ run, closed, signal }: { run?: string; closed?: boolean } & Call = {}): Promise<QuestionList> {
+    const read = async (cursor?: string): Promise<JsonObject> =>
+      (await this.get({ signal }, ["questions"], { run, closed, limit: PAGE, cursor })).object();
+    const first = await read();
+    return {
+      last_event_id: asString(first.get("last_event_id")) ?? "",
+      async *[Symbol.asyncIterator]() {
+        for (let page = first; ; ) {
+          yield* rows<Question>(page, "questions");
+          const next = asString(page.get("next"));
+          if (next === undefined) return;
+          page = await read(next);
+        }
+      },
+    };
+  }
+
+  /** All that one needs to answer. */
+  async getQuestion(question: string, call: Call = {}): Promise<Question> {
+    return row((await this.get(call, ["questions", question])).object());
+  }
+
+  /**
+   * Answers a question, once, however often it has to be asked for. `seen` is the `subject` of the question: if something else
+   * is to be approved by then, the answer is refused.
+   */
+  async answerQuestion(question: string, answer: AnswerWithFiles, call: KeyedCall = {}): Promise<Question> {
+    const { files = [], attachments = [], ...members } = answer;
+    if (files.length + attachments.length > MAX_ATTACHMENTS) {
+      throw new RangeError(`an answer has at most ${MAX_ATTACHMENTS} files`);
+    }
+    const references = [...attachments];
+    for (const [at, file] of files.entries()) references.splice(at, 0, await this.uploadArtifact(file, call));
+    const attached = references.length > 0 ? { attachments: references.map(attachmentToJson) } : {};
+    return row(await this.post(call, ["questions", question, "answer"], { ...members, ...attached }));
+  }
+
+  /**
+   * What happens to questions, from now on or after the event with this id; ends only by a signal or an error. The
+   * `last_event_id` of a list is the place at which that was true; `"0"` is before everything.
+   */
+  async *followQuestions({ after, ...call }: { after?: string } & FollowCall = {}): AsyncGenerator<QuestionEvent, void, undefined> {
+    // A place to come back to, should the connection break before the first event.
+    const lastId = after ?? asString((await this.get(call, ["questions"], { limit: 1 })).object().get("last_event_id"));
+    for await (const { id, data } of this.stream(pathOf("questions", "stream"), lastId, call)) {
+      const told = parseJson(data) as JsonObject;
+      yield { id, run: asString(told.get("run")) ?? "", event: row(told.get("record")) };
+    }
+  }
+
+  // Content
+
+  /** Brings content. What comes back can be an attachment of an answer; it has the name of what was brought. */
+  async uploadArtifact(given: Content, { signal }: Call = {}): Promise<AttachmentRef> {
+    const { content, filename, mime } = uploadOf(given);
+    const headers = { "content-type": mime };
+    const request: Request = { method: "POST", path: pathOf("artifacts"), headers, body: content, signal };
+    const reference = readAttachment((await this.caller.ask(request, 200, 201)).object());
+    return filename === undefined ? reference : { ...reference, filename };
+  }
+
+  /** Content by its digest. @throws DigestMismatch for content that is not what was asked for */
+  async getArtifact(digest: string, call: Call = {}): Promise<Uint8Array> {
+    const { body } = await this.get(call, ["artifacts", digest]);
+    const found = await digestOf(body);
+    if (found !== digest) throw new DigestMismatch(digest, found);
+    return body;
+  }
+
+  // The server
+
+  /** Whether the process answers. */
+  async getHealth(call: Call = {}): Promise<Health> {
+    return row((await this.get(call, ["health"])).object());
+  }
+
+  /** Whether the engine takes requests and the store can be read. */
+  async getReadiness(call: Call = {}): Promise<Health> {
+    return row((await this.get(call, ["ready"])).object());
+  }
+
+  /** Figures of the tenant, as Prometheus reads them. */
+  async getMetrics(call: Call = {}): Promise<string> {
+    return (await this.get(call, ["metrics"])).text();
+  }
+
+  /** The description of the API. */
+  async getOpenApi(call: Call = {}): Promise<JsonObject> {
+    return (await this.get(call, ["openapi.json"])).object();
+  }
+
+  private get({ signal }: Call, segments: readonly string[], query: NonNullable<Request["query"]> = {}): Promise<Reply> {
+    return this.caller.ask({ method: "GET", path: pathOf(...segments), query, signal }, 200);
+  }
+
+  /** Sends an object, under a key that stays the same when it is sent again. */
+  private async post(
+    { idempotencyKey = freshKey(), signal }: KeyedCall,
+    segments: readonly string[],
+    body: object,
+    isRepeatable = true,
+  ): Promise<JsonObject> {
+    const headers = { "content-type": "application/json", "idempotency-key": idempotencyKey };
+    const request: Request = { method: "POST", path: pathOf(...segments), headers, body: compact(toJson(body)), signal };
+    return (await this.caller.ask({ ...request, isRepeatable }, 200, 201, 202)).object();
+  }
+
+  private stream(path: string, lastId: string | undefined, call: FollowCall): ReturnType<typeof follow> {
+    return follow(this.caller, path, { lastId, patienceMs: call.patienceMs ?? FOLLOW_PATIENCE_MS, signal: call.signal });
+  }
+}
+
+function isReached({ status }: Run, statuses: readonly Run["status"][]): boolean {
+  if (status !== "running" && status !== "waiting") return true;
+  return statuses.length > 0 ? statuses.includes(status) : status !== "running";
+}

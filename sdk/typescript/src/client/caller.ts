@@ -1,0 +1,49 @@
+/** Requests that are answered: sent again where that is safe and helps, refused as the server refuses them. */
+
+import { Unreachable } from "./errors.js";
+import { Patience } from "./patience.js";
+import type { Clock } from "./platform.js";
+import { Lost, type Reply, type Request, type Server } from "./wire.js";
+
+/** Refused before anything was done: whatever it was can be asked again. */
+const NOT_DONE: readonly number[] = [429];
+
+/** Nobody knows: asked again only if asking twice is as asking once. */
+const PERHAPS_DONE: readonly number[] = [502, 503, 504];
+
+/** Asks one server, with so much patience. */
+export class Caller {
+  readonly server: Server;
+  readonly clock: Clock;
+  private readonly patienceMs: number;
+
+  constructor(server: Server, patienceMs: number, clock: Clock) {
+    this.server = server;
+    this.patienceMs = patienceMs;
+    this.clock = clock;
+  }
+
+  /** The answer to a request. @throws ApiError for another status than those expected, Unreachable for none */
+  async ask(request: Request, ...expected: readonly number[]): Promise<Reply> {
+    const canRepeat = request.isRepeatable ?? true;
+    const patience = new Patience(this.patienceMs, this.clock, request.signal);
+    for (;;) {
+      try {
+        const reply = await (await this.server.open(request)).reply();
+        if (expected.includes(reply.status)) return reply;
+        if (!isPassing(reply.status, canRepeat)) throw reply.error();
+        await patience.wait(reply.error(), reply.retryAfterMs);
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+        const trouble = new Unreachable(error.cause);
+        if (error.wasSent && !canRepeat) throw trouble;
+        await patience.wait(trouble);
+      }
+    }
+  }
+}
+
+/** Whether the same request may fare better later. */
+export function isPassing(status: number, canRepeat: boolean): boolean {
+  return NOT_DONE.includes(status) || (canRepeat && PERHAPS_DONE.includes(status));
+}

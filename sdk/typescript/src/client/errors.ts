@@ -1,0 +1,63 @@
+/** What can go wrong between a client and its server. */
+
+/** What a refusal says. */
+export interface Refusal {
+  /** HTTP's own; 0 where a browser does not tell. */
+  status: number;
+  /** Stable, for programs; empty for what is no problem of Envoi's, such as the page of a proxy. */
+  code: string;
+  detail: string;
+  hint?: string | null;
+  title?: string;
+  /** After how many seconds one may ask again, where the server says so. */
+  retryAfter?: number | null;
+}
+
+/** The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` says more. */
+export class ApiError extends Error implements Refusal {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string | null;
+  readonly title: string;
+  readonly retryAfter: number | null;
+
+  constructor({ status, code, detail, hint = null, title = "", retryAfter = null }: Refusal) {
+    super(`${code || String(status)}: ${detail}${hint === null ? "" : `; ${hint}`}`);
+    this.status = status;
+    this.code = code;
+    this.detail = detail;
+    this.hint = hint;
+    this.title = title;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** No answer came. Without an `Idempotency-Key` nobody knows whether the request was done. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+
+  constructor(cause: unknown) {
+    super(`no answer came: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+/** `fetch` says the same of every failure; what it was stands below. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.message || error.name;
+}
+
+/** Content that is not what its digest says. None of it is given out. */
+export class DigestMismatch extends Error {
+  override readonly name = "DigestMismatch";
+  readonly digest: string;
+  readonly found: string;
+
+  constructor(digest: string, found: string) {
+    super(`the content that came for ${digest} has the digest ${found}`);
+    this.digest = digest;
+    this.found = found;
+  }
+}

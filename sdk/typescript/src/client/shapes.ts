@@ -1,0 +1,205 @@
+/**
+ * What the server's answers and requests look like.
+ *
+ * Generated from `spec/openapi.json` by `cargo xtask generate`: change it there. A newer server may say more.
+ */
+
+import type { JsonObject, JsonValue } from "../json/value.js";
+import type { AttachmentRef } from "../user-envelope/attachment.js";
+
+export interface Answer {
+  attachments?: readonly AttachmentRef[] | undefined;
+  choice?: "approve" | "deny" | "respond" | "proceed" | "again" | "stop" | "rerun" | "fail" | "raise" | undefined;
+  data?: unknown;
+  raise?: {
+    agent_hops?: number | undefined;
+    /** Dollars as a decimal, such as `2.50`. */
+    cost_usd?: string | undefined;
+    iterations?: number | undefined;
+    llm_calls?: number | undefined;
+    rounds?: number | undefined;
+    wall_time_ms?: number | undefined;
+  } | undefined;
+  /** Whether the run goes on; else the answer is only recorded. */
+  resume?: boolean | undefined;
+  seen?: string | undefined;
+  text?: string | null | undefined;
+  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both. */
+  user_envelope?: boolean | undefined;
+}
+
+export interface Event {
+  at: number;
+  event: JsonObject;
+  seq: number;
+}
+
+export interface Events {
+  events: Event[];
+}
+
+export interface Flow {
+  digest: string;
+  /** Its own first, then those that it names. */
+  files: string[];
+  flow: string;
+  language: number;
+  registered_at: string;
+  registered_by: string;
+}
+
+export interface FlowFiles {
+  /** The texts of all flows that belong to it, by their paths. */
+  files: object;
+  /** Which of the files the flow is. */
+  flow: string;
+}
+
+export interface Flows {
+  flows: Flow[];
+}
+
+export interface Fork {
+  /** A step of the run's own flow, as it was entered last; the one that stopped it unless said. */
+  from?: string | null | undefined;
+  why?: string | null | undefined;
+  workspace?: "alone" | "shared" | "copy" | undefined;
+  /** Steps whose questions are approved as they are put. */
+  yes_to?: readonly string[] | undefined;
+}
+
+export interface Forked {
+  actor: string;
+  events: number;
+  flow: string;
+  flow_digest: string;
+  in_doubt: boolean;
+  live_attempts: number;
+  /** What should be known besides, such as files that lie otherwise than at the cut. */
+  notes: string[];
+  open_questions: number;
+  reason: string | null;
+  run: string;
+  started_at: string;
+  status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
+  step: string | null;
+  terminal_reason: string | null;
+  updated_at: string;
+}
+
+export interface HandoffRow {
+  at: string;
+  flow: string;
+  /** By this it is got: `[scope.]step.visit`. */
+  handoff: string;
+  scope: string;
+  seq: number;
+  status: "succeeded" | "failed" | "skipped";
+  step: string;
+  summary: string;
+  visit: number;
+}
+
+export interface Handoffs {
+  handoffs: HandoffRow[];
+}
+
+export interface Health {
+  status: "ok";
+}
+
+export interface Log {
+  attempt: string;
+  stderr_bytes: number;
+  stdout_bytes: number;
+}
+
+export interface Logs {
+  logs: Log[];
+}
+
+export interface Question {
+  about: string;
+  answer?: string | null;
+  answered_by?: string | null;
+  approved_by?: string[];
+  /** What an open one takes, the most usual first. */
+  choices?: string[];
+  closed_at?: string | null;
+  evidence?: JsonValue;
+  expires_at: string | null;
+  kind: string;
+  question: string;
+  raised_at: string;
+  run: string;
+  /** The form that it wants as `data`, or null. */
+  schema?: JsonValue;
+  scope: string;
+  state: "open" | "lapsed" | "answered" | "expired" | "changed" | "cancelled";
+  step: string;
+  /** Digest of what is shown; send it back as `seen`. */
+  subject?: string | null;
+  text: string;
+  visit: number;
+}
+
+export interface Questions {
+  /** A stream from here on misses nothing that is not in the list. */
+  last_event_id: string;
+  /** The `cursor` of the next page. */
+  next: string | null;
+  questions: Question[];
+}
+
+export interface Raise {
+  more: {
+    agent_hops?: number | undefined;
+    /** Dollars as a decimal, such as `2.50`. */
+    cost_usd?: string | undefined;
+    iterations?: number | undefined;
+    llm_calls?: number | undefined;
+    rounds?: number | undefined;
+    wall_time_ms?: number | undefined;
+  };
+  why?: string | null | undefined;
+}
+
+export interface Resume {
+  choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
+  why?: string | undefined;
+}
+
+export interface Run {
+  actor: string;
+  events: number;
+  flow: string;
+  flow_digest: string;
+  in_doubt: boolean;
+  live_attempts: number;
+  open_questions: number;
+  reason: string | null;
+  run: string;
+  started_at: string;
+  status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
+  step: string | null;
+  terminal_reason: string | null;
+  updated_at: string;
+}
+
+export interface Runs {
+  /** The `cursor` of the next page. */
+  next: string | null;
+  runs: Run[];
+}
+
+export interface Start {
+  /** Digest of a registered flow, or its id for the newest. */
+  flow: string;
+  inputs?: object | undefined;
+  workspace?: "alone" | "shared" | "copy" | undefined;
+  /** Steps whose questions are approved as they are put. */
+  yes_to?: readonly string[] | undefined;
+}
+
+/** The members above that stay as they were read. */
+export const FREE: ReadonlySet<string> = new Set(["event", "evidence", "schema"]);

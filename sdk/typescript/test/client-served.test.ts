@@ -1,0 +1,219 @@
+/** The client against the real server: from start to answer, over kills and lost answers, with tokens that may not. */
+
+import assert from "node:assert/strict";
+import { openAsBlob } from "node:fs";
+import { test } from "node:test";
+
+import { formatCompact, parseJson } from "envoi";
+import { ApiError, Client, Unreachable, type Event, type Run } from "envoi/client";
+
+import { APPROVAL, Dropping, Hands, NEEDS_SERVER, all, withServer } from "./served.js";
+
+const WAITING = `
+flow: slow
+steps:
+  - id: first
+    run: echo first >> did.txt
+  - id: last
+    run: while [ ! -e go ]; do sleep 0.02; done
+`;
+
+const text = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+const bytes = (words: string): Uint8Array => new TextEncoder().encode(words);
+const type = (event: Event | undefined): unknown => event?.event.get("type");
+const refused = (status: number, code: string) => (error: unknown) => error instanceof ApiError && error.status === status && error.code === code;
+
+test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    const flow = await client.registerFlow(APPROVAL);
+    assert.deepEqual((await client.listFlows()).map((each) => each.digest), [flow.digest]);
+    assert.equal(await client.getFlow("publish"), APPROVAL);
+    const { run } = await client.startRun({ flow: "publish", inputs: { title: "Notes" } });
+    const waiting = await client.waitUntil(run);
+    assert.deepEqual([waiting.status, waiting.open_questions], ["waiting", 1]);
+    const [listed] = await all(await client.listQuestions({ run }));
+    const { question, subject, ...shown } = await client.getQuestion(listed?.question ?? "");
+    assert.deepEqual([shown.text, shown.choices], ["Publish it?", ["approve", "deny"]]);
+
+    const edits = await openAsBlob(served.write("edits.txt", "edited\n"));
+    const files = [{ content: edits, filename: "edits.txt", mime: "text/plain" }, bytes("more\n")];
+    const answered = await client.answerQuestion(question, { choice: "approve", text: "Fine.", files, seen: subject ?? "" });
+    assert.deepEqual([answered.state, answered.answered_by], ["answered", "first"]);
+    assert.equal((await client.waitUntil(run, ["succeeded"])).terminal_reason, "completed");
+    assert.deepEqual(served.did().sort(), ["draft", "edited", "more"]);
+
+    const told = await all(client.followRun(run));
+    assert.deepEqual(told, await all(client.listEvents(run)));
+    assert.deepEqual(told.map(({ seq }) => seq), told.map((_, at) => at));
+    assert.deepEqual(await all(client.followRun(run, { after: 2 })), told.slice(3));
+    assert.deepEqual(await all(client.followRun(run, { after: told.length - 1 })), []);
+    const answer = told.find((event) => type(event) === "interrupt_answered");
+    assert.equal(formatCompact(answer?.event.get("attachments")).includes("edits.txt"), true);
+    assert((await client.explainRun(run)).length > 0);
+
+    assert.equal((await client.listHandoffs(run))[0]?.step, "draft");
+    const handoff = await client.getHandoff(run, "draft");
+    assert.deepEqual([handoff.step_id, handoff.summary], ["draft", "words"]);
+    assert.equal((await client.getEnvelope(run)).terminal_reason, "completed");
+    const [attempt] = await client.listLogs(run);
+    assert.deepEqual([attempt?.attempt, attempt?.stdout_bytes], ["draft.1.1", 6]);
+    const read = async (part: { start?: number; end?: number } = {}): Promise<string> => text(await client.getLog(run, "draft.1.1", "stdout", part));
+    assert.deepEqual([await read(), await read({ start: 2 }), await read({ start: 1, end: 3 }), await read({ start: 6 })], ["words\n", "rds\n", "or", ""]);
+  });
+});
+
+test("what is asked of a run that is over is refused", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(WAITING);
+    const { run } = await client.startRun({ flow: "slow" });
+    await client.cancelRun(run);
+    assert.equal((await client.waitUntil(run, ["succeeded"])).status, "cancelled");
+    served.write("go", "");
+    await client.resumeRun(run, { why: "again" });
+    assert.equal((await client.waitUntil(run)).status, "succeeded");
+    await assert.rejects(client.cancelRun(run), refused(409, "RUN_OVER"));
+  });
+});
+
+test("pages are read as one goes through them", NEEDS_SERVER, async () => {
+  await withServer(async (client) => {
+    await client.registerFlow("flow: tick\nsteps:\n  - id: ask\n    ask: Go on?\n");
+    const runs: string[] = [];
+    for (let at = 0; at < 101; at += 1) runs.push((await client.startRun({ flow: "tick", workspace: "shared" })).run);
+    assert.deepEqual((await all(client.listRuns({ flow: "tick" }))).map(({ run }) => run), [...runs].reverse());
+    for (const run of runs) await client.waitUntil(run, ["waiting"]);
+    const asked = await all(await client.listQuestions());
+    assert.deepEqual(asked.map(({ run }) => run).sort(), [...runs].sort());
+  });
+});
+
+test("numbers of any size survive", NEEDS_SERVER, async () => {
+  await withServer(async (client) => {
+    await client.registerFlow("flow: n\ninputs: { price: { type: number } }\nsteps:\n  - id: a\n    run: 'true'\n");
+    const price = "1.00000000000000000000000000000000001";
+    const { run } = await client.startRun({ flow: "n", inputs: parseJson(`{"price":${price}}`) as Map<string, never> });
+    const [started] = await all(client.listEvents(run));
+    assert.deepEqual(started?.event.get("inputs"), new Map([["price", price]]));
+  });
+});
+
+test("each event is told once and in order over a kill and a restart", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(WAITING);
+    const { run } = await client.startRun({ flow: "slow" });
+    let restarts = 0;
+    const clock = new Hands(async () => {
+      // Nobody is there until the client has found that out.
+      if (restarts > 0) return;
+      restarts += 1;
+      await served.restart();
+      served.write("go", "");
+    });
+    const told: Event[] = [];
+    for await (const event of new Client(served.url, served.first, { clock }).followRun(run)) {
+      told.push(event);
+      if (type(event) === "attempt_started" && event.event.get("attempt") === "last.1.1") await served.kill();
+    }
+    assert.equal(restarts, 1);
+    assert.equal(type(told.at(-1)), "run_ended");
+    assert.deepEqual(told.map(({ seq }) => seq), told.map((_, at) => at));
+    assert.deepEqual(told, await all(client.listEvents(run)));
+  });
+});
+
+test("questions are told once too, also without one before the kill", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(APPROVAL);
+    // The place from which it follows is asked for with the first event.
+    const { last_event_id: after } = await client.listQuestions();
+    const events = client.followQuestions({ after });
+    const { run } = await client.startRun({ flow: "publish" });
+    await client.waitUntil(run);
+    await served.kill();
+    await served.restart();
+    const put = (await events.next()).value ?? assert.fail("no question was put");
+    assert.deepEqual([put.run, type(put.event)], [run, "interrupt_raised"]);
+    await served.kill();
+    await served.restart();
+    await client.answerQuestion(String(put.event.event.get("interrupt")), { choice: "deny" });
+    const closed = (await events.next()).value ?? assert.fail("no question was closed");
+    assert.equal(type(closed.event), "interrupt_answered");
+    const again = client.followQuestions({ after: put.id });
+    assert.deepEqual((await again.next()).value, closed);
+    await again.return();
+    await events.return();
+  });
+});
+
+test("where nobody is, patience ends", NEEDS_SERVER, async () => {
+  await withServer(async (_, served) => {
+    await served.kill();
+    const clock = new Hands();
+    const client = new Client(served.url, served.first, { clock });
+    await assert.rejects(client.getHealth(), (error) => error instanceof Unreachable && error.message.includes("ECONNREFUSED"));
+    assert(clock.now() > 5000 && clock.now() <= 10_000, String(clock.slept));
+    await assert.rejects(all(client.followRun("run_1", { patienceMs: 60_000 })), (error) => error instanceof Unreachable);
+    assert(clock.now() > 55_000 && clock.now() <= 70_000, String(clock.slept));
+  });
+});
+
+test("a start whose answer is lost starts one run, an answer is given once, and what would be done twice is asked once", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    await client.registerFlow(APPROVAL);
+    const proxy = new Dropping(served.url);
+    try {
+      const other = new Client(await proxy.listen(), served.first);
+      const { run } = await other.startRun({ flow: "publish" });
+      assert.equal(proxy.requests.length, 2);
+      assert.equal(proxy.requests[0], proxy.requests[1]);
+      assert.deepEqual((await all(client.listRuns())).map((each: Run) => each.run), [run]);
+      await client.waitUntil(run);
+      const [listed] = await all(await client.listQuestions());
+      proxy.dropped = false;
+      assert.equal((await other.answerQuestion(listed?.question ?? "", { choice: "deny" })).state, "answered");
+      assert.equal(proxy.requests.length, 4);
+      const { run: second } = await client.startRun({ flow: "publish" });
+      await client.waitUntil(second);
+      proxy.dropped = false;
+      assert.equal((await other.cancelRun(second)).status, "cancelled");
+      assert.equal(proxy.requests.length, 6);
+      proxy.dropped = false;
+      await assert.rejects(other.resumeRun(second), (error) => error instanceof Unreachable);
+      assert.equal(proxy.requests.length, 7);
+    } finally {
+      proxy.close();
+    }
+  });
+});
+
+test("a token that may not is told so", NEEDS_SERVER, async () => {
+  await withServer(async (client, served) => {
+    const nobody = new Client(served.url, "evt_wrong");
+    for (const ask of [() => nobody.getHealth(), () => all(nobody.followRun("run_1")), () => nobody.uploadArtifact(new Uint8Array(10))]) {
+      await assert.rejects(ask, (error) => refused(401, "TOKEN_NEEDED")(error) && error.hint.includes("envoi token create"));
+    }
+    const reader = new Client(served.url, served.token("reader", "--scope", "read"));
+    await assert.rejects(reader.startRun({ flow: "publish" }), refused(403, "SCOPE_TOO_SMALL"));
+    await client.registerFlow("flow: tick\nsteps:\n  - id: a\n    run: 'true'\n");
+    const { run } = await client.startRun({ flow: "tick" });
+    const stranger = new Client(served.url, served.token("ann", "--scope", "admin", "--tenant", "north"));
+    for (const ask of [() => stranger.getRun(run), () => stranger.cancelRun(run), () => all(stranger.followRun(run))]) {
+      await assert.rejects(ask, refused(404, "RUN_NOT_FOUND"));
+    }
+    assert.deepEqual(await all(stranger.listRuns()), []);
+    await client.waitUntil(run);
+  });
+});
+
+test("content comes back as it was, and the server says how it is", NEEDS_SERVER, async () => {
+  await withServer(async (client) => {
+    const content = Uint8Array.from({ length: 2 ** 20 }, (_, at) => (at * 7) % 251);
+    const brought = await client.uploadArtifact({ content, filename: "a.bin" });
+    assert.deepEqual([brought.filename, brought.mime, brought.size], ["a.bin", "application/octet-stream", 2 ** 20]);
+    assert.deepEqual(new Uint8Array(await client.getArtifact(brought.digest)), content);
+    await assert.rejects(client.getArtifact(`sha256:${"0".repeat(64)}`), (error) => error instanceof ApiError && error.status === 404);
+    assert.deepEqual([await client.getHealth(), await client.getReadiness()], [{ status: "ok" }, { status: "ok" }]);
+    assert.equal((await client.getMetrics()).includes("envoi_runs_unfinished"), true);
+    assert.equal((await client.getOpenApi()).get("openapi"), "3.1.0");
+  });
+});
