@@ -6,6 +6,7 @@
 mod feedback;
 mod job;
 mod settlement;
+mod talk;
 
 use job::Trouble;
 pub use job::is_allowed;
@@ -82,6 +83,11 @@ impl Runner for Processes {
             let settlement = Settlement::Unknown { reason: format!("no thread can be started: {error}") };
             self.shared.tell(run, attempt, settlement);
         }
+    }
+
+    fn withdraw(&mut self, job: Job) {
+        // The agent's task waits on then, and its question says where.
+        drop(talk::withdraw(&self.shared, &job));
     }
 
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {

@@ -12,6 +12,7 @@
 //! # Ok::<(), envoi_flow::Report>(())
 //! ```
 
+mod agent;
 pub mod answers;
 mod ask;
 mod bounds;

@@ -1,6 +1,8 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use crate::{
+    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes,
+};
 use envoi_contract::time::Timestamp;
 use envoi_engine::{
     Desk,
@@ -8,6 +10,7 @@ use envoi_engine::{
 };
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use envoi_kernel::Flow;
+use envoi_notify::Reach;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -45,6 +48,8 @@ pub struct A2a {
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
     pub workspace: WorkspaceUse,
+    /// Where push notifications may lead.
+    pub push: Reach,
 }
 
 /// Files of a certificate, in PEM.
@@ -97,6 +102,7 @@ pub(crate) struct App {
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Desk,
     pub(crate) wakes: Arc<Wakes>,
+    pub(crate) pushes: Arc<Board>,
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
@@ -126,6 +132,7 @@ impl App {
             store,
             desk,
             wakes,
+            pushes: Arc::default(),
             streams,
             starts,
             metrics: Metrics::default(),

@@ -67,4 +67,6 @@ mod wakes;
 #[cfg(feature = "serve")]
 pub use app::{A2a, Limits, Settings, Tls};
 #[cfg(feature = "serve")]
+pub use envoi_notify::Reach;
+#[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};

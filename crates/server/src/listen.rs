@@ -4,6 +4,7 @@
 //! is broken off. Nothing is lost by it: what was acknowledged is in the journal, and readers know their place.
 
 use crate::{
+    a2a::push::{Courier, Means, Stories},
     app::{App, Settings},
     router::router,
     tls,
@@ -22,7 +23,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     pin::pin,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -49,6 +50,7 @@ pub struct Server {
     runtime: Runtime,
     stop: watch::Sender<bool>,
     stopped: tokio::task::JoinHandle<()>,
+    courier: Courier,
     address: SocketAddr,
     encrypted: bool,
 }
@@ -88,8 +90,18 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let hosts = names(address, encrypted, &settings.hosts);
         let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
-        let wakes = Arc::clone(&app.wakes);
-        desk.watch(Arc::new(move |run, records| wakes.committed(run, records)));
+        let (wakes, pushes) = (Arc::clone(&app.wakes), Arc::clone(&app.pushes));
+        desk.watch(Arc::new(move |run, records| {
+            wakes.committed(run, records);
+            pushes.committed(run, envoi_engine::now());
+        }));
+        let courier = Courier::start(Means {
+            store: Arc::clone(&app.store),
+            board: Arc::clone(&app.pushes),
+            tales: Box::new(Stories(Arc::clone(&app))),
+            reach: app.settings.a2a.push.clone(),
+            log: app.settings.log,
+        })?;
         let (router, most) = (router(&app), app.settings.limits.connections);
         let stopped = runtime.spawn(async move {
             match tokio::net::TcpListener::from_std(listener) {
@@ -97,7 +109,7 @@ impl Server {
                 Err(error) => (app.settings.log)(&format!("the server cannot listen: {error}")),
             }
         });
-        Ok(Self { runtime, stop, stopped, address, encrypted })
+        Ok(Self { runtime, stop, stopped, courier, address, encrypted })
     }
 
     /// Where it answers.
@@ -109,10 +121,13 @@ impl Server {
 
     /// Takes no more, ends the streams, gives what is under way `patience` to finish, and breaks off the rest.
     pub fn stop(self, patience: Duration) {
-        let Self { runtime, stop, stopped, .. } = self;
+        let Self { runtime, stop, stopped, courier, .. } = self;
+        let until = Instant::now() + patience;
         stop.send_replace(true);
+        courier.close();
         drop(runtime.block_on(async { tokio::time::timeout(patience, stopped).await }));
         runtime.shutdown_background();
+        courier.wait(until);
     }
 }
 

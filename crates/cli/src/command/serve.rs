@@ -19,7 +19,7 @@ use envoi_engine::{
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    A2a, Limits, ServeError, Server, Settings, Tls,
+    A2a, Limits, Reach, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -101,7 +101,8 @@ fn over_a2a(configured: config::A2a) -> A2a {
         config::Workspace::Shared => WorkspaceUse::Shared,
         config::Workspace::Copy => WorkspaceUse::Copy,
     };
-    A2a { url: configured.url, default_flow: configured.default_flow, workspace }
+    let push = Reach::new(&configured.push.hosts, configured.push.ranges);
+    A2a { url: configured.url, default_flow: configured.default_flow, workspace, push }
 }
 
 fn bounds(configured: &config::Limits) -> Limits {

@@ -1,12 +1,12 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{Shared, feedback};
+use super::{Shared, feedback, talk};
 use crate::runner::{Caller, Job};
 use envoi_contract::json::Value;
 use envoi_journal::files;
 use envoi_kernel::{
     event::Command,
-    flow::{Secret, SecretSource},
+    flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
     ids::{InterruptId, VisitId},
 };
 use envoi_step::{AttemptDir, Spec};
@@ -42,14 +42,20 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
             .map_err(|error| Trouble::Machine(format!("a file for the command: {error}")))?,
     );
     let step = job.flow.step(&started.attempt.visit.step);
+    let command = match &started.command {
+        Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
+        Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+        Command::A2a(call) => {
+            let argv = talk::command(shared, job, dir, call, &mut env);
+            let argv = argv.map_err(|error| Trouble::Machine(format!("the order for an agent: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
+    };
+    talk::hide_tokens(&mut env);
     Ok(Spec {
         run_id: job.run.to_string(),
         attempt: started.attempt.to_string(),
-        command: match &started.command {
-            Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
-            Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
-            Command::A2a(_) => return Err(Trouble::Step("no agent can be talked to yet".to_owned())),
-        },
+        command,
         cwd,
         env: last_wins(env),
         workspace: job.workspace.clone(),
@@ -85,13 +91,21 @@ fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
             .iter()
             .find(|(name, _)| *name == secret.name)
             .map(|(_, value)| value.clone())
-            .ok_or_else(|| format!("secret `{}`: the variable `{variable}` is not set", secret.name)),
+            .ok_or_else(|| format!("{}: the variable `{variable}` is not set", named(secret))),
         SecretSource::File(path) => {
             let path = caller.flow_dir.join(path);
             let text = fs::read_to_string(&path)
-                .map_err(|error| format!("secret `{}`: {}: {error}", secret.name, path.display()))?;
+                .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
+    }
+}
+
+/// What a secret is called in messages.
+fn named(secret: &Secret) -> String {
+    match secret.name.strip_prefix(AGENT_TOKEN_PREFIX).and_then(|rest| rest.split_once('.')) {
+        Some((flow, step)) => format!("the token of step `{step}` in flow `{flow}`"),
+        None => format!("secret `{}`", secret.name),
     }
 }
 

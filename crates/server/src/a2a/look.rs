@@ -112,7 +112,8 @@ pub(crate) fn news(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Reco
     }
 }
 
-fn said(row: &MessageRow) -> Option<Said> {
+/// A message of a client, as it was kept.
+pub(crate) fn said(row: &MessageRow) -> Option<Said> {
     let message = read_message(&row.body)?;
     Some(Said { request: row.request.clone(), begins: row.task.is_empty(), message })
 }

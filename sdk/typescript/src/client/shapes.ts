@@ -73,18 +73,22 @@ export interface Forked {
   events: number;
   flow: string;
   flow_digest: string;
+  forked_from: string | null;
   in_doubt: boolean;
   live_attempts: number;
   /** What should be known besides, such as files that lie otherwise than at the cut. */
   notes: string[];
   open_questions: number;
   reason: string | null;
+  root: string | null;
   run: string;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
+  tenant: string;
   terminal_reason: string | null;
   updated_at: string;
+  workspace: string;
 }
 
 export interface HandoffRow {
@@ -116,6 +120,15 @@ export interface Log {
 
 export interface Logs {
   logs: Log[];
+}
+
+export interface PinnedFlow {
+  digest: string;
+  language: number;
+  name: string;
+  /** Texts of the flows that it names, by their paths. */
+  parts: JsonObject;
+  text: string;
 }
 
 export interface Question {
@@ -174,16 +187,20 @@ export interface Run {
   events: number;
   flow: string;
   flow_digest: string;
+  forked_from: string | null;
   in_doubt: boolean;
   live_attempts: number;
   open_questions: number;
   reason: string | null;
+  root: string | null;
   run: string;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
+  tenant: string;
   terminal_reason: string | null;
   updated_at: string;
+  workspace: string;
 }
 
 export interface Runs {
@@ -201,5 +218,11 @@ export interface Start {
   yes_to?: readonly string[] | undefined;
 }
 
+export interface Token {
+  name: string;
+  scopes: ("read" | "answer" | "run" | "admin")[];
+  tenant: string;
+}
+
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["event", "evidence", "schema"]);
+export const FREE: ReadonlySet<string> = new Set(["event", "evidence", "parts", "schema"]);

@@ -37,18 +37,22 @@ class Forked(TypedDict):
     events: int
     flow: str
     flow_digest: str
+    forked_from: Optional[str]
     in_doubt: bool
     live_attempts: int
     notes: List[str]
     """What should be known besides, such as files that lie otherwise than at the cut."""
     open_questions: int
     reason: Optional[str]
+    root: Optional[str]
     run: str
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
+    tenant: str
     terminal_reason: Optional[str]
     updated_at: str
+    workspace: str
 
 
 class HandoffRow(TypedDict):
@@ -80,6 +84,15 @@ class Log(TypedDict):
 
 class Logs(TypedDict):
     logs: List[Log]
+
+
+class PinnedFlow(TypedDict):
+    digest: str
+    language: int
+    name: str
+    parts: Dict[str, Any]
+    """Texts of the flows that it names, by their paths."""
+    text: str
 
 
 class _Question(TypedDict):
@@ -123,19 +136,29 @@ class Run(TypedDict):
     events: int
     flow: str
     flow_digest: str
+    forked_from: Optional[str]
     in_doubt: bool
     live_attempts: int
     open_questions: int
     reason: Optional[str]
+    root: Optional[str]
     run: str
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
+    tenant: str
     terminal_reason: Optional[str]
     updated_at: str
+    workspace: str
 
 
 class Runs(TypedDict):
     next: Optional[str]
     """The `cursor` of the next page."""
     runs: List[Run]
+
+
+class Token(TypedDict):
+    name: str
+    scopes: List[Literal["read", "answer", "run", "admin"]]
+    tenant: str
