@@ -256,7 +256,13 @@ async fn act(
         }
         asking.flow = Some(tenant);
     }
-    match request.params {
+    let params = request.params;
+    #[cfg(feature = "tck")]
+    let params = match super::tck::meant(params) {
+        Ok(params) => params,
+        Err(said) => return Ok(Done::Reply(Reply::SentMessage(said))),
+    };
+    match params {
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),
         Params::Stream(message) => {
             let (shared, client) = (Arc::clone(app), asking.clone());

@@ -30,7 +30,10 @@ impl Seen {
     /// The task as it stands.
     pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
         let shelf = Store { app, base };
-        Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts)
+        let task = Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts);
+        #[cfg(feature = "tck")]
+        let task = super::tck::dressed(task);
+        task
     }
 }
 

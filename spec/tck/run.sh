@@ -1,0 +1,54 @@
+#!/bin/sh
+# Runs the public kit of A2A's tests (a2aproject/a2a-tck, branch 1.0-dev) against this server: `spec/tck/run.sh KIT_FOLDER`.
+#
+# $PYTHON is the Python that has the kit's dependencies (python3). The server is built with the feature `tck`, which lets the
+# id of a message say what is run, as the kit wants it. It prints how many tests of each level went how, by binding.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+kit=$(CDPATH='' cd -- "$1" && pwd)
+PYTHON=${PYTHON:-python3}
+if [ -z "${ENVOI:-}" ]; then
+    (cd "$here/../.." && cargo build --locked --quiet --package envoi --features tck)
+    ENVOI=${CARGO_TARGET_DIR:-$here/../../target}/debug/envoi
+fi
+export ENVOI
+
+# The kit's tests that hold a server to something else than 1.0.1:
+# - a response of HTTP+JSON is to be `application/json`; in 1.0.1 it is `application/a2a+json`
+# - a part of a media type that the card does not name is to be accepted; in 1.0.1 it is refused (ContentTypeNotSupported)
+deselected="
+core_operations/test_transport_behavior.py::TestRestFormat::test_response_content_type
+core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-
+"
+
+scratch=$(mktemp -d)
+STAGE=$scratch/stage
+export STAGE
+server=$here/../../tests/a2a-clients/server.sh
+trap '"$server" stop; rm -rf "$scratch"' EXIT
+trap 'exit 1' INT TERM
+
+mkdir -p "$STAGE/.envoi"
+cp "$here/config.yaml" "$STAGE/.envoi/config.yaml"
+"$server" start
+ENVOI_URL=$(cat "$STAGE/url")
+ENVOI_TOKEN=$(cat "$STAGE/token")
+PYTHONPATH=$here
+PYTHONDONTWRITEBYTECODE=1
+export ENVOI_URL ENVOI_TOKEN PYTHONPATH PYTHONDONTWRITEBYTECODE
+for flow in "$here"/flows/*.yaml; do
+    curl -sfS -o "$scratch/registered" -H "Authorization: Bearer $ENVOI_TOKEN" --data-binary "@$flow" "$ENVOI_URL/v1/flows"
+done
+
+set -- -p envoi_bearer --webhook-host=127.0.0.1
+for name in $deselected; do
+    set -- "$@" "--deselect=tests/compatibility/$name"
+done
+cd "$kit"
+worst=0
+for level in must should may; do
+    "$PYTHON" run_tck.py --sut-host "$ENVOI_URL" --level "$level" -- "$@" --junitxml="$scratch/$level.xml" >"$scratch/$level.log" 2>&1 ||
+        { grep -E '^(FAILED|ERROR)|Error' "$scratch/$level.log" || tail -n 30 "$scratch/$level.log"; } | cut -c1-400 >&2
+    "$PYTHON" "$here/count.py" "$level" "$scratch/$level.xml" || worst=1
+done
+exit "$worst"
