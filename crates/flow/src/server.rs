@@ -10,7 +10,7 @@ use crate::{
     read::{self, Fields, refuse},
     yaml::Node,
 };
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use envoi_contract::digest::Digest;
 use envoi_kernel::ids::is_key;
 
@@ -29,7 +29,9 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
 };
 
 pub(crate) const A2A: Vocabulary =
-    Vocabulary { place: "`a2a`", keys: &["url", "default_flow", "workspace"], later: &[] };
+    Vocabulary { place: "`a2a`", keys: &["url", "default_flow", "workspace", "push"], later: &[] };
+
+pub(crate) const PUSH: Vocabulary = Vocabulary { place: "`push` of `a2a`", keys: &["allow"], later: &[] };
 
 /// Enough for any; more is a mistake in the unit.
 const MAX_BYTES: u64 = 1 << 40;
@@ -61,6 +63,17 @@ pub struct A2a {
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
     pub workspace: Workspace,
+    /// Where push notifications may lead besides the outside.
+    pub push: Push,
+}
+
+/// See [`A2a::push`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Push {
+    /// Hosts by name or by address, wherever they are, also without TLS.
+    pub hosts: Vec<String>,
+    /// Networks, and how many of their bits count.
+    pub ranges: Vec<(IpAddr, u8)>,
 }
 
 /// How a run uses its workspace.
@@ -114,7 +127,8 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     let default_flow = fields.get("default_flow").and_then(|node| flow(node, problems));
     let workspace =
         fields.get("workspace").and_then(|node| read::choice(node, "`workspace`", WORKSPACES, problems));
-    A2a { url, default_flow, workspace: workspace.unwrap_or_default() }
+    let push = fields.get("push").map(|node| push(node, problems)).unwrap_or_default();
+    A2a { url, default_flow, workspace: workspace.unwrap_or_default(), push }
 }
 
 fn origin(node: &Node, problems: &mut Problems) -> Option<String> {
@@ -126,6 +140,50 @@ fn origin(node: &Node, problems: &mut Problems) -> Option<String> {
         problems,
         read::mismatch(node, "`url`", "a scheme, a name and perhaps a port: `https://envoi.example`"),
     )
+}
+
+fn push(node: &Node, problems: &mut Problems) -> Push {
+    let mut push = Push::default();
+    let allow = Fields::of(node, &PUSH, problems).and_then(|fields| fields.get("allow"));
+    for allowed in allow.map(|node| read::texts(node, "`allow`", problems)).unwrap_or_default() {
+        match (allowed.value.split_once('/'), is_host(&allowed.value)) {
+            (Some((network, bits)), _) => match range(network, bits) {
+                Some(range) => push.ranges.push(range),
+                None => problems.add(
+                    Diagnostic::invalid(
+                        allowed.span,
+                        format!("`{}` is not a range of addresses", allowed.value),
+                    )
+                    .help("a network and how many of its bits count: `10.0.0.0/8`, `fd00::/8`"),
+                ),
+            },
+            (None, true) => push.hosts.push(allowed.value),
+            (None, false) => problems.add(
+                Diagnostic::invalid(allowed.span, format!("`{}` is not a host", allowed.value)).help(
+                    "a name or an address, without scheme, port and path: `hooks.internal`, `127.0.0.1`",
+                ),
+            ),
+        }
+    }
+    push
+}
+
+fn is_host(text: &str) -> bool {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let is_name =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    bare.parse::<IpAddr>().is_ok() || is_name(text)
+}
+
+/// Nothing may stand in the bits that do not count: it would be another range than the one that was meant.
+fn range(network: &str, bits: &str) -> Option<(IpAddr, u8)> {
+    let (network, bits) = (network.parse::<IpAddr>().ok()?, bits.parse::<u8>().ok()?);
+    let left = |width: u32| width.checked_sub(u32::from(bits));
+    let is_plain = match network {
+        IpAddr::V4(network) => network.to_bits().trailing_zeros() >= left(32)?,
+        IpAddr::V6(network) => network.to_bits().trailing_zeros() >= left(128)?,
+    };
+    is_plain.then_some((network, bits))
 }
 
 fn flow(node: &Node, problems: &mut Problems) -> Option<String> {
@@ -220,7 +278,8 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
-                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a: { url: 'https://e.example', default_flow: triage, workspace: copy }\n";
+                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
+                    push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
         let limits = Limits {
@@ -242,6 +301,14 @@ mod tests {
                 url: Some("https://e.example".to_owned()),
                 default_flow: Some("triage".to_owned()),
                 workspace: Workspace::Copy,
+                push: Push {
+                    hosts: ["hooks.internal", "127.0.0.1", "::1"].map(str::to_owned).into(),
+                    ranges: vec![
+                        ("10.0.0.0".parse().unwrap(), 8),
+                        ("fd00::".parse().unwrap(), 8),
+                        ("0.0.0.0".parse().unwrap(), 0),
+                    ],
+                },
             },
         };
         assert_eq!(server, expected);
@@ -262,12 +329,20 @@ mod tests {
             ("{ a2a: { workspace: mine } }", "`alone`"),
             ("{ a2a: { url: 'https://e.example/a2a' } }", "a scheme, a name"),
             ("{ a2a: { flow: f } }", "unknown key `flow`"),
+            ("{ a2a: { push: { deny: [] } } }", "unknown key `deny`"),
+            ("{ a2a: { push: { allow: ['http://x'] } } }", "`http://x` is not a range of addresses"),
+            ("{ a2a: { push: { allow: ['x:80'] } } }", "`x:80` is not a host"),
+            ("{ a2a: { push: { allow: ['10.0.0.0/33'] } } }", "is not a range of addresses"),
+            ("{ a2a: { push: { allow: ['x/8'] } } }", "is not a range of addresses"),
         ] {
             let text = format!("server: {text}\n");
             let report = config::load("c.yaml", &text).unwrap_err().render(crate::Colour::Never);
             assert!(report.contains(words), "{text}: {report}");
             assert!(!fits_schema(&text), "the schema lets this pass: {text}");
         }
+        // What does not count in a range is beyond a pattern.
+        let text = "server: { a2a: { push: { allow: [10.0.0.1/8, 'fd00::1/8'] } } }\n";
+        assert_eq!(config::load("c.yaml", text).unwrap_err().diagnostics.len(), 2);
         let two = config::load("c.yaml", "server: { listen: x, tls: {} }\n").unwrap_err();
         assert_eq!(two.diagnostics.len(), 3, "{}", two.render(crate::Colour::Never));
     }
@@ -277,8 +352,9 @@ mod tests {
         let schema = Value::parse_str(config::SCHEMA).unwrap();
         let server = schema.get("$defs").and_then(|defs| defs.get("server")).unwrap();
         let of = |name: &str| server.get("properties").and_then(|all| all.get(name)).unwrap();
+        let push = of("a2a").get("properties").and_then(|all| all.get("push")).unwrap();
         for (vocabulary, described) in
-            [(&SERVER, server), (&TLS, of("tls")), (&LIMITS, of("limits")), (&A2A, of("a2a"))]
+            [(&SERVER, server), (&TLS, of("tls")), (&LIMITS, of("limits")), (&A2A, of("a2a")), (&PUSH, push)]
         {
             let properties = described.get("properties").and_then(Value::as_object).unwrap();
             assert!(properties.keys().eq(vocabulary.keys.iter().copied()), "{}", vocabulary.place);

@@ -66,6 +66,12 @@ pub struct PushRow {
     pub scheme: Option<String>,
     /// What stands after the scheme.
     pub credentials: Option<String>,
+    /// The id of the token that asked for it.
+    pub client: String,
+    /// The version of the protocol in which it is told.
+    pub version: String,
+    /// Where this server is for whoever asked: a scheme, a name and a port.
+    pub base: String,
     /// The first event that was not told.
     pub next_seq: Seq,
     /// How often in a row it did not work.
@@ -187,7 +193,8 @@ impl Store {
     /// Whatever the database says.
     pub fn keep_push(&self, push: &PushRow) -> Result<(), CommitError> {
         let sql = "INSERT OR REPLACE INTO a2a_push (run, id, url, token, scheme, credentials, next_seq, tries, \
-                   due_at_ms, state, note, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+                   due_at_ms, state, note, at_ms, client, version, base) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         let values = params![
             push.run.as_str(),
             push.id,
@@ -201,17 +208,21 @@ impl Store {
             push.state.word(),
             push.note,
             push.at.as_millis(),
+            push.client,
+            push.version,
+            push.base,
         ];
         self.with_conn(|conn| conn.execute(sql, values)).map(drop)
     }
 
-    /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone.
+    /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone, is
+    /// active no more, or has come further: whoever marks late takes nothing back.
     ///
     /// # Errors
     /// Whatever the database says.
     pub fn mark_push(&self, push: &PushRow) -> Result<(), CommitError> {
         let sql = "UPDATE a2a_push SET next_seq = ?3, tries = ?4, due_at_ms = ?5, state = ?6, note = ?7 \
-                   WHERE run = ?1 AND id = ?2 AND at_ms = ?8";
+                   WHERE run = ?1 AND id = ?2 AND at_ms = ?8 AND state = 'active' AND next_seq <= ?3";
         let values = params![
             push.run.as_str(),
             push.id,
@@ -295,6 +306,9 @@ pub(crate) fn push_row(row: &Row<'_>) -> rusqlite::Result<PushRow> {
         token: row.get("token")?,
         scheme: row.get("scheme")?,
         credentials: row.get("credentials")?,
+        client: row.get("client")?,
+        version: row.get("version")?,
+        base: row.get("base")?,
         next_seq: unsigned(row.get("next_seq")?),
         tries: row.get("tries")?,
         due_at: Timestamp::from_millis(row.get("due_at_ms")?),

@@ -1,14 +1,11 @@
-//! A webhook: one POST of a CloudEvent, and what the answer means.
-//!
-//! Follows no redirect (a body and a token go where the file says, or nowhere) and uses no proxy of the environment.
+//! A webhook: one POST of a CloudEvent, and what the answer means. Its address is the file's: it may lead anywhere.
 
-use crate::{CloudEvent, Outcome};
-use std::{fmt, time::Duration};
-use ureq::{
-    Agent, Error,
-    http::{HeaderMap, StatusCode},
-    tls::{RootCerts, TlsConfig},
+use crate::{
+    CloudEvent, Outcome,
+    client::{config, failure, retry_after},
 };
+use std::{fmt, time::Duration};
+use ureq::http::{HeaderMap, StatusCode};
 
 /// Where a CloudEvent is posted.
 #[derive(Clone)]
@@ -32,7 +29,8 @@ impl Webhook {
     /// Posts this event once. The id goes along as `Idempotency-Key`.
     #[must_use]
     pub fn post(&self, event: &CloudEvent) -> Outcome {
-        let mut request = agent(self.timeout)
+        let mut request = config(self.timeout)
+            .new_agent()
             .post(&self.url)
             .header("content-type", CloudEvent::MEDIA_TYPE)
             .header("idempotency-key", &event.id);
@@ -46,19 +44,6 @@ impl Webhook {
     }
 }
 
-fn agent(timeout: Duration) -> Agent {
-    let trust = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-    Agent::config_builder()
-        .timeout_global(Some(timeout))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .proxy(None)
-        .tls_config(trust)
-        .user_agent("envoi")
-        .build()
-        .new_agent()
-}
-
 fn judge(status: StatusCode, headers: &HeaderMap) -> Outcome {
     let told = format!("the receiver answered {}", status.as_u16());
     match status.as_u16() {
@@ -70,21 +55,5 @@ fn judge(status: StatusCode, headers: &HeaderMap) -> Outcome {
         }
         410 => Outcome::Refused { error: format!("{told}: it is gone") },
         _ => Outcome::Refused { error: told },
-    }
-}
-
-/// Whole seconds; a date is not obeyed, the ordinary wait is.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get("retry-after")?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
-/// Nothing of what a connection came to is final, but an address or a header that cannot be sent at all.
-fn failure(error: &Error, timeout: Duration) -> Outcome {
-    match error {
-        // Both may quote what was sent.
-        Error::BadUri(_) => Outcome::Refused { error: "the address cannot be used".to_owned() },
-        Error::Http(_) => Outcome::Refused { error: "the address or the token cannot be sent".to_owned() },
-        Error::Timeout(_) => Outcome::failed(format!("no answer within {} s", timeout.as_secs_f32())),
-        other => Outcome::failed(format!("no connection: {other}")),
     }
 }

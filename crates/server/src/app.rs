@@ -1,6 +1,16 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use crate::{metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes};
+use crate::{
+    a2a::push::Board,
+    bridge::{Models, Seal, Upstream},
+    metrics::Metrics,
+    problem::Problem,
+    starts::Starts,
+    streams::Streams,
+    tls::Tls,
+    verified::Verified,
+    wakes::Wakes,
+};
 use envoi_contract::time::Timestamp;
 use envoi_engine::{
     Desk,
@@ -8,6 +18,7 @@ use envoi_engine::{
 };
 use envoi_journal::{Layout, ReadError, Reader, Store};
 use envoi_kernel::Flow;
+use envoi_notify::Reach;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -30,6 +41,10 @@ pub struct Settings {
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
+    /// Models that may be called through the bridge.
+    pub models: Models,
+    /// What tokens of attempts are made by; `None`: there are none.
+    pub seal: Option<Seal>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
@@ -45,15 +60,8 @@ pub struct A2a {
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
     pub workspace: WorkspaceUse,
-}
-
-/// Files of a certificate, in PEM.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The chain, the server's own certificate first.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
+    /// Where push notifications may lead.
+    pub push: Reach,
 }
 
 /// Bounds on what clients may use.
@@ -97,12 +105,15 @@ pub(crate) struct App {
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Desk,
     pub(crate) wakes: Arc<Wakes>,
+    pub(crate) pushes: Arc<Board>,
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    pub(crate) verified: Verified,
     /// When the server came up.
     pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) upstream: Upstream,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -126,11 +137,14 @@ impl App {
             store,
             desk,
             wakes,
+            pushes: Arc::default(),
             streams,
             starts,
             metrics: Metrics::default(),
+            verified: Verified::default(),
             since: envoi_engine::now(),
             stopping,
+            upstream: Upstream::default(),
             readers: Mutex::default(),
         }
     }

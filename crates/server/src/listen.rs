@@ -4,9 +4,10 @@
 //! is broken off. Nothing is lost by it: what was acknowledged is in the journal, and readers know their place.
 
 use crate::{
+    a2a::push::{Courier, Means, Stories},
     app::{App, Settings},
     router::router,
-    tls,
+    tls::Tls,
 };
 use axum::Router;
 use envoi_engine::Desk;
@@ -22,7 +23,7 @@ use std::{
     net::{SocketAddr, TcpListener},
     pin::pin,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -49,20 +50,15 @@ pub struct Server {
     runtime: Runtime,
     stop: watch::Sender<bool>,
     stopped: tokio::task::JoinHandle<()>,
+    courier: Courier,
     address: SocketAddr,
     encrypted: bool,
 }
 
-/// The server cannot come up.
+/// The server cannot come up: the address, a thread, or the machine.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address, a thread, or the machine.
-    #[error("the server cannot come up: {0}")]
-    Machine(#[from] io::Error),
-    /// The certificate or its key.
-    #[error("TLS cannot be had: {0}")]
-    Tls(String),
-}
+#[error("the server cannot come up: {0}")]
+pub struct ServeError(#[from] pub io::Error);
 
 impl Server {
     /// Answers on `listener` from now on, for the engine behind `desk`.
@@ -76,7 +72,7 @@ impl Server {
         desk: Desk,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
-        let acceptor = settings.tls.as_ref().map(tls::acceptor).transpose().map_err(ServeError::Tls)?;
+        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
         let encrypted = acceptor.is_some();
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread()
@@ -88,8 +84,18 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let hosts = names(address, encrypted, &settings.hosts);
         let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
-        let wakes = Arc::clone(&app.wakes);
-        desk.watch(Arc::new(move |run, records| wakes.committed(run, records)));
+        let (wakes, pushes) = (Arc::clone(&app.wakes), Arc::clone(&app.pushes));
+        desk.watch(Arc::new(move |run, records| {
+            wakes.committed(run, records);
+            pushes.committed(run, envoi_engine::now());
+        }));
+        let courier = Courier::start(Means {
+            store: Arc::clone(&app.store),
+            board: Arc::clone(&app.pushes),
+            tales: Box::new(Stories(Arc::clone(&app))),
+            reach: app.settings.a2a.push.clone(),
+            log: app.settings.log,
+        })?;
         let (router, most) = (router(&app), app.settings.limits.connections);
         let stopped = runtime.spawn(async move {
             match tokio::net::TcpListener::from_std(listener) {
@@ -97,7 +103,7 @@ impl Server {
                 Err(error) => (app.settings.log)(&format!("the server cannot listen: {error}")),
             }
         });
-        Ok(Self { runtime, stop, stopped, address, encrypted })
+        Ok(Self { runtime, stop, stopped, courier, address, encrypted })
     }
 
     /// Where it answers.
@@ -109,10 +115,13 @@ impl Server {
 
     /// Takes no more, ends the streams, gives what is under way `patience` to finish, and breaks off the rest.
     pub fn stop(self, patience: Duration) {
-        let Self { runtime, stop, stopped, .. } = self;
+        let Self { runtime, stop, stopped, courier, .. } = self;
+        let until = Instant::now() + patience;
         stop.send_replace(true);
+        courier.close();
         drop(runtime.block_on(async { tokio::time::timeout(patience, stopped).await }));
         runtime.shutdown_background();
+        courier.wait(until);
     }
 }
 

@@ -8,6 +8,7 @@ mod messages;
 mod older;
 mod page;
 mod peer;
+mod push;
 
 use crate::{
     serve::client::{Client, Served},

@@ -2,7 +2,7 @@
 
 #[path = "../../../notify/tests/notify/receiver.rs"]
 #[allow(dead_code, reason = "the tests of `notify` need more of it")]
-mod receiver;
+pub(crate) mod receiver;
 
 use crate::stage::{Dice, LONG, Process, Stage, state, text, wait_for, wait_until};
 use receiver::{Answer, OK, Receiver, nobody};

@@ -159,6 +159,9 @@ fn a_push_configuration_is_marked_only_while_it_is_the_same() {
         token: Some("shown".to_owned()),
         scheme: None,
         credentials: None,
+        client: "tok_ann".to_owned(),
+        version: "1.0".to_owned(),
+        base: "https://envoi.example".to_owned(),
         next_seq: 0,
         tries: 0,
         due_at: at(1),
@@ -168,6 +171,10 @@ fn a_push_configuration_is_marked_only_while_it_is_the_same() {
     };
     place.store.keep_push(&push).unwrap();
     assert_eq!(place.reader.active_pushes().unwrap(), std::slice::from_ref(&push));
+    let further = PushRow { next_seq: 3, ..push.clone() };
+    place.store.mark_push(&further).unwrap();
+    place.store.mark_push(&PushRow { next_seq: 2, tries: 1, ..push.clone() }).unwrap();
+    assert_eq!(place.reader.push(&run("a"), "p").unwrap(), Some(further), "nothing is taken back");
     let failed = PushRow {
         tries: 9,
         next_seq: 4,
@@ -176,7 +183,8 @@ fn a_push_configuration_is_marked_only_while_it_is_the_same() {
         ..push.clone()
     };
     place.store.mark_push(&failed).unwrap();
-    assert_eq!(place.reader.push(&run("a"), "p").unwrap(), Some(failed.clone()));
+    place.store.mark_push(&PushRow { next_seq: 9, ..push.clone() }).unwrap();
+    assert_eq!(place.reader.push(&run("a"), "p").unwrap(), Some(failed.clone()), "it is over");
     assert_eq!(place.reader.active_pushes().unwrap(), []);
     let again = PushRow { at: at(5), url: "https://other.example".to_owned(), ..push };
     place.store.keep_push(&again).unwrap();

@@ -8,6 +8,7 @@
 )]
 
 mod command;
+mod parcel;
 mod receiver;
 mod webhook;
 

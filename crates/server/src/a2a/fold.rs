@@ -135,6 +135,19 @@ impl Place {
         })
     }
 
+    /// The event.
+    pub(crate) const fn seq(self) -> Seq {
+        self.seq
+    }
+
+    /// The first event of which nothing was told once everything up to here is; the event itself if more of it follows.
+    pub(crate) const fn next_seq(self) -> Seq {
+        match self.nth {
+            None => self.seq.saturating_add(1),
+            Some(_) => self.seq,
+        }
+    }
+
     /// Whether it comes after `other`.
     pub(crate) fn is_after(self, other: Self) -> bool {
         let rank = |place: Self| (place.seq, place.nth.unwrap_or(usize::MAX));

@@ -118,7 +118,8 @@ fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Reco
     Some(records)
 }
 
-fn said(row: &MessageRow) -> Option<Said> {
+/// A message of a client, as it was kept.
+pub(crate) fn said(row: &MessageRow) -> Option<Said> {
     let message = read_message(&row.body)?;
     Some(Said { request: row.request.clone(), begins: row.task.is_empty(), message })
 }

@@ -1,10 +1,11 @@
-//! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is not done here.
+//! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is [`super::push`]'s.
 
 use super::{
     asking::{Asking, broken},
     fault::{Fault, Kind},
     look,
     model::{Authentication, PushConfig, Secret},
+    push,
     request::Reply,
 };
 use crate::{app::App, call::random_seed, scope::Scope};
@@ -17,11 +18,10 @@ const MAX_CONFIGS: usize = 16;
 /// Longest of its texts.
 const MAX_BYTES: usize = 4096;
 
-/// Whether a configuration can be one, wherever it leads.
-pub(crate) fn check(_: &App, push: &PushConfig) -> Result<(), Fault> {
-    let rest = push.url.strip_prefix("https://").or_else(|| push.url.strip_prefix("http://"));
-    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
-        return Err(Fault::violation("url", "Must be an https or http address."));
+/// Whether a configuration can be one. Where a name leads is found out when something is posted there.
+pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
+    if let Err(reason) = app.settings.a2a.push.place(&push.url) {
+        return Err(Fault::violation("url", format!("Cannot be posted to: {reason}.")));
     }
     let scheme = push.authentication.as_ref().map(|authentication| authentication.scheme.as_str());
     let credentials =
@@ -47,12 +47,13 @@ pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply
     asking.may(&[Scope::Run])?;
     let run = look::run_of(app, asking, push.task_id.as_deref().unwrap_or_default())?;
     check(app, push)?;
-    keep(app, &run, push, false).map(Reply::Push)
+    keep(app, asking, &run, push, false).map(Reply::Push)
 }
 
 /// Keeps a configuration of a run; what happens from now on is told, or all from the beginning.
 pub(crate) fn keep(
     app: &App,
+    asking: &Asking,
     run: &RunId,
     push: &PushConfig,
     from_the_start: bool,
@@ -78,6 +79,9 @@ pub(crate) fn keep(
         token: push.token.as_ref().map(secret),
         scheme: push.authentication.as_ref().map(|authentication| authentication.scheme.clone()),
         credentials: push.authentication.as_ref().and_then(|given| given.credentials.as_ref()).map(secret),
+        client: asking.bearer.id.clone(),
+        version: asking.version.word().to_owned(),
+        base: asking.base.clone(),
         next_seq,
         tries: 0,
         due_at: app.now(),
@@ -86,6 +90,7 @@ pub(crate) fn keep(
         at: app.now(),
     };
     app.store.keep_push(&row).map_err(|error| broken(app, error))?;
+    push::made(app, &row);
     Ok(shown(&row))
 }
 

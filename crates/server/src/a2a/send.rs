@@ -62,7 +62,7 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
     };
     if let Some(push) = push {
         let push = PushConfig { task_id: Some(sent.run.to_string()), ..push.clone() };
-        pushes::keep(app, &sent.run, &push, sent.from == From::TheStart)?;
+        pushes::keep(app, asking, &sent.run, &push, sent.from == From::TheStart)?;
     }
     Ok(sent)
 }

@@ -1,0 +1,143 @@
+//! Receivers that clients have named: told at least once, what streams tell, and never inside unless that is allowed.
+
+use super::{
+    REVIEW,
+    peer::{Peer, Way, talk},
+    served,
+};
+use crate::{
+    notify::receiver::{Answer, OK, Receiver, Request},
+    serve::client::Served,
+    stage::{Stage, text},
+};
+use serde_json::{Value, json};
+
+/// A stage whose server may post to receivers of these tests.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.write(
+        ".envoi/config.yaml",
+        "server: { a2a: { workspace: shared, push: { allow: [127.0.0.1] } } }\n",
+    );
+    stage
+}
+
+fn body(request: &Request) -> Value {
+    serde_json::from_str(&request.body).unwrap()
+}
+
+/// What a post and the item of a stream have in common: the place, and what is told.
+fn as_streamed(task: &str, request: &Request) -> (String, Value) {
+    let id = request.header("idempotency-key").unwrap();
+    (id.strip_prefix(&format!("{task}:")).unwrap().to_owned(), body(request))
+}
+
+#[test]
+fn what_was_under_way_when_the_server_was_killed_is_told_by_the_next_one_and_all_of_it_as_streams_tell_it() {
+    let stage = stage();
+    let receiver = Receiver::new(&[OK, Answer::Hangs, OK]);
+    let (served, client) = served(&stage, REVIEW);
+    let peer = Peer::new(&client, Way::Rpc);
+    let message = peer.message("first", &[peer.text("hello")], &Value::Null);
+    let push = json!({"url": receiver.url, "token": "t0ken",
+        "authentication": {"scheme": "Bearer", "credentials": "s3cret"}});
+    let params = json!({"message": message, "configuration": {"taskPushNotificationConfig": push}});
+    let begun = peer.call("SendMessage", params, &[]).json()["result"]["task"].clone();
+    peer.assert_state(&begun, "INPUT_REQUIRED");
+    let task = text(&begun["id"]);
+    let mut told = vec![receiver.next(), receiver.next()];
+    let cut_short = as_streamed(&task, &told[1]);
+    let (token, address) = (served.first.clone().unwrap(), served.address());
+    served.process.kill();
+    let served = Served::on(&stage, &address);
+    let client = served.client(&token);
+    let peer = Peer::new(&client, Way::Rpc);
+    peer.say(&task, "second", "yes").unwrap();
+    while body(told.last().unwrap())["statusUpdate"]["status"]["state"] != "TASK_STATE_COMPLETED" {
+        told.push(receiver.next());
+    }
+    for request in &told {
+        assert_eq!(request.header("content-type"), Some("application/a2a+json"));
+        assert_eq!(request.header("authorization"), Some("Bearer s3cret"));
+        assert_eq!(request.header("x-a2a-notification-token"), Some("t0ken"));
+    }
+    let done = peer.get(&task).unwrap();
+    peer.assert_state(&done, "COMPLETED");
+    let followed = peer.told(peer.subscribe(&task, Some("0")).unwrap());
+    let mut told: Vec<(String, Value)> = told.iter().map(|request| as_streamed(&task, request)).collect();
+    assert_eq!(told.iter().filter(|told| **told == cut_short).count(), 2, "it is told again");
+    // Both were told of one event, which the next server tells as a whole.
+    assert_eq!(told[..2], told[2..4]);
+    told.drain(..2);
+    assert_eq!(told, followed);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn a_receiver_of_the_older_version_is_sent_the_task_as_it_stood_then() {
+    let stage = stage();
+    let receiver = Receiver::new(&[OK]);
+    let (_served, client) = served(&stage, REVIEW);
+    let peer = Peer::new(&client, Way::Old);
+    let begun = peer.start("hello");
+    let task = text(&begun["id"]);
+    let config = json!({"taskId": task, "pushNotificationConfig": {"url": receiver.url, "token": "t0ken"}});
+    let set = peer.call("tasks/pushNotificationConfig/set", config, &[]).json();
+    assert!(set["error"].is_null(), "{set}");
+    peer.say(&task, "second", "yes").unwrap();
+    let mut told = vec![receiver.next()];
+    while body(told.last().unwrap())["status"]["state"] != "completed" {
+        told.push(receiver.next());
+    }
+    let first = body(&told[0]);
+    assert_eq!((&first["kind"], &first["status"]["state"]), (&json!("task"), &json!("working")));
+    assert_eq!(talk(&first).last().unwrap(), "< yes", "{first:#}");
+    let last = told.last().unwrap();
+    assert_eq!(last.header("content-type"), Some("application/json"));
+    assert_eq!(last.header("x-a2a-notification-token"), Some("t0ken"));
+    assert_eq!(last.header("authorization"), None);
+    assert_eq!(body(last), peer.get(&task).unwrap());
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn addresses_inside_are_refused_when_they_are_named_and_are_not_asked() {
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
+    let (_served, client) = served(&stage, REVIEW);
+    let (rpc, rest, old) =
+        (Peer::new(&client, Way::Rpc), Peer::new(&client, Way::Rest), Peer::new(&client, Way::Old));
+    let task = text(&rpc.start("hello")["id"]);
+    let path = format!("/tasks/{task}/pushNotificationConfigs");
+    for (url, reason) in [
+        (receiver.url.as_str(), "`http:` is not taken for `127.0.0.1`"),
+        ("https://169.254.169.254/latest", "the address 169.254.169.254 is link-local"),
+        ("https://[::ffff:10.0.0.1]/", "is private"),
+        ("https://localhost/", "is of this machine"),
+        ("https://ann:pw@hook.example/", "may not carry a name and a password"),
+    ] {
+        let config = json!({"taskId": task, "url": url, "pushNotificationConfig": {"url": url}});
+        let refused = [
+            rpc.call("CreateTaskPushNotificationConfig", config.clone(), &[]),
+            old.call("tasks/pushNotificationConfig/set", config, &[]),
+            rpc.call(
+                "SendMessage",
+                {
+                    let message = rpc.message(url, &[rpc.text("x")], &Value::Null);
+                    json!({"message": message, "configuration": {"taskPushNotificationConfig": {"url": url}}})
+                },
+                &[],
+            ),
+        ];
+        for reply in refused {
+            assert_eq!(reply.json()["error"]["code"], -32602, "{url}: {}", reply.text());
+            assert!(reply.text().contains(reason), "{url}: {}", reply.text());
+        }
+        let reply = rest.ask("POST", &path, &json!({"url": url}), &[]);
+        assert!(reply.status == 400 && reply.text().contains(reason), "{url}: {}", reply.text());
+    }
+    let none = rest.ask("GET", &path, &Value::Null, &[]).json();
+    assert_eq!(none["configs"], Value::Null, "{none}");
+    assert_eq!(rest.ask("GET", "/tasks", &Value::Null, &[]).json()["totalSize"], 1, "nothing was started");
+    assert!(receiver.is_quiet());
+}
