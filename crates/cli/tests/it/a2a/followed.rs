@@ -65,7 +65,8 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
         stage.write("go1", "");
         stage.write("go2", "");
         let last = |state: &str| if way == Way::Old { format!("{state} (final)") } else { state.to_owned() };
-        let begun = peer.told(peer.stream(peer.message("m", &[peer.text("x")], &Value::Null)));
+        let first = peer.message("m", &[peer.text("x")], &json!({"contextId": "c"}));
+        let begun = peer.told(peer.stream(first.clone()));
         assert_eq!(
             lines(&peer, &begun),
             ["task: working", "also.txt 1", "one.txt 1", &last("input-required")],
@@ -74,12 +75,13 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
         let task = if way == Way::Old { begun[0].1.clone() } else { begun[0].1["task"].clone() };
         assert_eq!(talk(&task), ["< x"]);
         let id = text(&task["id"]);
+        // What comes again is told as it stands, and no more.
+        assert_eq!(lines(&peer, &peer.told(peer.stream(first))), ["task: input-required"]);
         let answered = peer.told(peer.stream(peer.message("n", &[peer.text("yes")], &json!({"taskId": id}))));
         assert_eq!(
             lines(&peer, &answered),
             ["task: working", "also.txt gone", "one.txt 2", &last("completed")]
         );
-        // What comes again is told as it stands, and no more.
         let again = peer.told(peer.stream(peer.message("n", &[peer.text("yes")], &json!({"taskId": id}))));
         assert_eq!(lines(&peer, &again), ["task: completed"]);
         let seqs: Vec<u64> = begun[1..]
