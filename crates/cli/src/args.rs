@@ -184,6 +184,9 @@ pub(crate) enum Command {
     /// Supervise one attempt (started by the engine, never by hand)
     #[command(name = "__attempt", hide = true)]
     Attempt,
+    /// Talk to another agent (started for a step with `a2a`, never by hand)
+    #[command(name = "__a2a", hide = true)]
+    A2a,
     /// Be the engine of a store until nothing is under way (started by --detach, never by hand)
     #[command(name = "__engine", hide = true)]
     Engine {

@@ -3,6 +3,7 @@
 //! stdout is data, stderr is talk. Each command is a module of [`command`]; what it cannot do comes back as a [`Failure`]
 //! with a code, a message, a hint and an exit code, and is said in one place.
 
+mod agent;
 mod args;
 mod attachment;
 mod background;
@@ -21,6 +22,7 @@ mod interrupts;
 mod keyboard;
 mod live;
 mod log;
+mod models;
 mod narrate;
 mod output;
 mod place;
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     if matches!(cli.command, Command::Attempt) {
         return envoi_step::run_supervisor();
+    }
+    if matches!(cli.command, Command::A2a) {
+        return agent::talk();
     }
     output::die_quietly_on_a_closed_pipe();
     let json = cli.json;
@@ -104,6 +109,6 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Engine { jobs } => background::be_the_engine(&home, jobs),
-        Command::Attempt => Ok(0),
+        Command::Attempt | Command::A2a => Ok(0),
     }
 }

@@ -8,7 +8,8 @@ use crate::{
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
 use envoi_kernel::{
-    Input, Record, Run,
+    Event, Input, Record, Run,
+    event::{About, AttemptStarted},
     ids::{AttemptId, RunId},
 };
 use std::{
@@ -136,7 +137,19 @@ impl Active {
 
     /// What the runner needs to know of a live attempt.
     pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId) -> Option<Job> {
-        let started = Arc::clone(self.run.attempt(attempt)?);
+        self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))
+    }
+
+    /// The last attempt of a visit whose agent asks, if this event withdraws the question.
+    pub(crate) fn withdrawn(&self, id: &RunId, event: &Event) -> Option<Job> {
+        let Event::InterruptCancelled(event) = event else { return None };
+        let open = self.run.interrupts().find(|raised| raised.interrupt == event.interrupt);
+        let raised = open.filter(|raised| raised.about == About::Agent && !event.changed)?;
+        let started = Arc::clone(self.run.last_attempt(&raised.visit)?);
+        self.job_of(id, &started.attempt.clone(), started)
+    }
+
+    fn job_of(&self, id: &RunId, attempt: &AttemptId, started: Arc<AttemptStarted>) -> Option<Job> {
         let wants_envelope = self.run.step(&attempt.visit).is_some_and(|step| step.envelope);
         let begun = self.run.started()?;
         Some(Job {

@@ -76,6 +76,12 @@ pub trait Runner {
 
     /// Asks the attempt to end. Its settlement still arrives.
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId);
+
+    /// Tells the agent, which this attempt was the last one to talk to, that its question is withdrawn. Once, as well as can be;
+    /// nothing is heard of it.
+    fn withdraw(&mut self, job: Job) {
+        drop(job);
+    }
 }
 
 /// The time, and the machine's present boot.

@@ -52,6 +52,7 @@ mod tests {
             (&keys::STEP, defs.get("step").unwrap()),
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),
+            (&keys::A2A, defs.get("a2a").unwrap()),
             (&keys::ROUTING, defs.get("routing").unwrap()),
             (&keys::IN_DOUBT, defs.get("in_doubt").unwrap()),
             (&keys::BUDGET, defs.get("budget").unwrap()),
@@ -171,6 +172,22 @@ mod tests {
             "ask: { message: x, quorum: 101 }",
             "ask: { message: x, quorum: 2, kind: clarification }",
             "ask: { message: x, quorum: 2, schema: { type: object } }",
+        ] {
+            both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    {keys}\n"));
+        }
+        for keys in [
+            "a2a: https://agent.example",
+            "a2a: { url: 'https://agent.example' }",
+            "a2a: { message: x }",
+            "a2a: { url: 'ftp://agent.example', message: x }",
+            "a2a: { url: 'https://agent.example', message: x, colour: red }",
+            "a2a: { url: 'https://agent.example', message: x, token: T }",
+            "a2a: { url: 'https://agent.example', message: x, data: [a] }",
+            "a2a: { url: 'https://agent.example', message: x }\n    run: [x]",
+            "a2a: { url: 'https://agent.example', message: x }\n    ask: x",
+            "a2a: { url: 'https://agent.example', message: x }\n    skill: s",
+            "a2a: { url: 'https://agent.example', message: x }\n    inputs: { a: 1 }",
+            "a2a: { url: 'https://agent.example', message: x }\n    envelope: true",
         ] {
             both_refuse(&format!("flow: f\nsteps:\n  - id: a\n    {keys}\n"));
         }

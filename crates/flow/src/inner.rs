@@ -89,7 +89,7 @@ fn inputs(
             let help = did_you_mean(&key.text, inner.draft.input_names.iter().map(String::as_str));
             problems.add(Diagnostic::invalid(key.span, message).maybe_help(help));
         }
-        let input = input(key, node, place, expressions, problems);
+        let input = input("input", key, node, place, expressions, problems);
         if let (Some(inner), Some(InnerInput::Value(_))) = (inner, &input) {
             fits(key, node, inner, problems);
         }
@@ -98,7 +98,9 @@ fn inputs(
     given
 }
 
-fn input(
+/// A value, or what is filled in; `what` it is, in messages.
+pub(crate) fn input(
+    what: &str,
     key: &Key,
     node: &Node,
     place: usize,
@@ -108,7 +110,7 @@ fn input(
     let text = read::as_text(node).filter(|text| text.contains("${{"));
     let Some(text) = text else {
         if let Some(below) = list::expression_in(node) {
-            let message = format!("input `{}` is a value with an expression somewhere in it", key.text);
+            let message = format!("{what} `{}` is a value with an expression somewhere in it", key.text);
             let help = "make one expression of the whole: `${{ [inputs.first, 'second'] }}`";
             return refuse(problems, Diagnostic::invalid(below.span, message).help(help));
         }

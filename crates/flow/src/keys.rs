@@ -56,7 +56,7 @@ pub(crate) const BUDGET: Vocabulary =
 
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary =
-    Vocabulary { place: "a configuration", keys: &["notify", "server"], later: &[] };
+    Vocabulary { place: "a configuration", keys: &["notify", "server", "models"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
     Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };
@@ -73,6 +73,7 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "run",
         "ask",
         "flow",
+        "a2a",
         "inputs",
         "skill",
         "if",
@@ -93,11 +94,17 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
         "outputs",
         "marks",
     ],
-    later: &["http", "a2a", "model", "agent"],
+    later: &["http", "model", "agent"],
 };
 
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
+
+pub(crate) const A2A: Vocabulary =
+    Vocabulary { place: "`a2a`", keys: &["url", "message", "data", "tenant", "token"], later: &[] };
+
+/// Keys of [`STEP`] that say something of a command alone.
+pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope"];
 
 /// Keys of [`STEP`] that a step which asks may have.
 pub(crate) const BESIDE_ASK: &[&str] = &["id", "ask", "if", "routing", "needs", "join", "marks"];

@@ -12,6 +12,7 @@
 //! # Ok::<(), envoi_flow::Report>(())
 //! ```
 
+mod agent;
 pub mod answers;
 mod ask;
 mod bounds;
@@ -31,6 +32,7 @@ pub mod inputs;
 mod json_schema;
 mod keys;
 mod list;
+pub mod models;
 mod names;
 mod notify;
 pub mod outputs;

@@ -133,10 +133,7 @@ fn webhook(node: &Node, problems: &mut Problems) -> Option<Webhook> {
     };
     let url = url?;
     if let Some((key, _)) = fields.pair("token").filter(|_| !keeps_secrets(&url)) {
-        let message = "`token` would travel in clear text: the address begins with `http://`";
-        let help =
-            "use `https://`; without it a token is sent to this machine alone, such as `http://127.0.0.1`";
-        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+        return refuse(problems, in_clear_text(key.span));
     }
     Some(Webhook { url, token, timeout_ms: timeout.map_or(Some(TIMEOUT_MS), |timeout| timeout)? })
 }
@@ -152,7 +149,8 @@ fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
 
 const URL: &str = "an address such as `https://example.org/hook`";
 
-fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
+/// An address, as far as can be seen without asking anybody.
+pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = path::fixed(node, name, problems)?;
     if let Some(problem) = bad_url(node.span, text, name) {
         return refuse(problems, problem);
@@ -161,7 +159,7 @@ fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
 }
 
 /// What is wrong with it, as far as can be seen without asking anybody.
-fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
+pub(crate) fn bad_url(span: Span, text: &str, name: &str) -> Option<Diagnostic> {
     let bad = |why: &str| Some(Diagnostic::invalid(span, format!("{name} {why}")).expecting(URL));
     let lower = text.to_ascii_lowercase();
     let Some(rest) = ["http://", "https://"].iter().find_map(|scheme| lower.strip_prefix(scheme)) else {
@@ -197,8 +195,15 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// What is wrong with a token for an address that does not keep it.
+pub(crate) fn in_clear_text(span: Span) -> Diagnostic {
+    let message = "`token` would travel in clear text: the address begins with `http://`";
+    let help = "use `https://`; without it a token is sent to this machine alone, such as `http://127.0.0.1`";
+    Diagnostic::invalid(span, message).help(help)
+}
+
 /// Whether nobody on the way to this address sees what is sent: it is encrypted, or does not leave the machine.
-fn keeps_secrets(url: &str) -> bool {
+pub(crate) fn keeps_secrets(url: &str) -> bool {
     let lower = url.to_ascii_lowercase();
     let Some(rest) = lower.strip_prefix("http://") else { return true };
     let (host, _) = host_and_port(authority(rest));

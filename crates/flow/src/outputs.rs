@@ -59,7 +59,8 @@ pub fn check(schema: &Value, data: &Value) -> Result<(), DataErrors> {
 /// The schema of a step that runs a command.
 pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<Value> {
     let (key, node) = fields.pair("outputs")?;
-    if fields.get("skill").is_none() && !fields.misspelt("skill", &keys::STEP) {
+    let reports = fields.get("skill").is_some() || fields.get("a2a").is_some();
+    if !reports && !fields.misspelt("skill", &keys::STEP) {
         let message = "`outputs` says what the data of a report is, and this step need not leave one";
         let help = "say so: `skill: NAME`; a command with a `skill` leaves a report";
         return refuse(problems, Diagnostic::invalid(key.span, message).help(help));

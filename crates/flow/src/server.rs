@@ -29,7 +29,7 @@ pub(crate) const LIMITS: Vocabulary = Vocabulary {
 };
 
 pub(crate) const A2A: Vocabulary =
-    Vocabulary { place: "`a2a`", keys: &["default_flow", "workspace", "push"], later: &[] };
+    Vocabulary { place: "`a2a`", keys: &["url", "default_flow", "workspace", "push"], later: &[] };
 
 pub(crate) const PUSH: Vocabulary = Vocabulary { place: "`push` of `a2a`", keys: &["allow"], later: &[] };
 
@@ -57,6 +57,8 @@ pub struct Server {
 /// See [`Server::a2a`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct A2a {
+    /// Where clients find the server: a scheme, a name and a port if it is not the usual one. `None`: as they ask.
+    pub url: Option<String>,
     /// The flow that a message starts, by its id or digest; a tenant that has none of that name is told so.
     pub default_flow: Option<String>,
     /// How its run uses the workspace.
@@ -121,11 +123,23 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     const WORKSPACES: &[(&str, Workspace)] =
         &[("alone", Workspace::Alone), ("shared", Workspace::Shared), ("copy", Workspace::Copy)];
     let Some(fields) = Fields::of(node, &A2A, problems) else { return A2a::default() };
+    let url = fields.get("url").and_then(|node| origin(node, problems));
     let default_flow = fields.get("default_flow").and_then(|node| flow(node, problems));
     let workspace =
         fields.get("workspace").and_then(|node| read::choice(node, "`workspace`", WORKSPACES, problems));
     let push = fields.get("push").map(|node| push(node, problems)).unwrap_or_default();
-    A2a { default_flow, workspace: workspace.unwrap_or_default(), push }
+    A2a { url, default_flow, workspace: workspace.unwrap_or_default(), push }
+}
+
+fn origin(node: &Node, problems: &mut Problems) -> Option<String> {
+    let text = read::text(node, "`url`", problems)?;
+    if is_origin(text) {
+        return Some(text.to_owned());
+    }
+    refuse(
+        problems,
+        read::mismatch(node, "`url`", "a scheme, a name and perhaps a port: `https://envoi.example`"),
+    )
 }
 
 fn push(node: &Node, problems: &mut Problems) -> Push {
@@ -202,8 +216,7 @@ fn hosts(node: &Node, problems: &mut Problems) -> Vec<String> {
 fn origins(node: &Node, problems: &mut Problems) -> Vec<String> {
     let all = read::texts(node, "`origins`", problems);
     for origin in &all {
-        let rest = ["http://", "https://"].iter().find_map(|scheme| origin.value.strip_prefix(scheme));
-        if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', '?', '#', '@', '*'])) {
+        if !is_origin(&origin.value) {
             let message = format!("`{}` is not an origin", origin.value);
             problems.add(
                 Diagnostic::invalid(origin.span, message)
@@ -212,6 +225,11 @@ fn origins(node: &Node, problems: &mut Problems) -> Vec<String> {
         }
     }
     all.into_iter().map(|origin| origin.value).collect()
+}
+
+fn is_origin(text: &str) -> bool {
+    let rest = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#', '@', '*']))
 }
 
 fn tls(node: &Node, problems: &mut Problems) -> Option<(String, String)> {
@@ -260,7 +278,7 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
-                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a:\n    default_flow: triage\n    workspace: copy\n    \
+                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
                     push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
@@ -280,6 +298,7 @@ mod tests {
             tls: Some(("chain.pem".to_owned(), "key.pem".to_owned())),
             limits,
             a2a: A2a {
+                url: Some("https://e.example".to_owned()),
                 default_flow: Some("triage".to_owned()),
                 workspace: Workspace::Copy,
                 push: Push {
@@ -308,6 +327,7 @@ mod tests {
             ("{ limits: { request: 30 } }", "a duration such as"),
             ("{ a2a: { default_flow: 'Not a flow' } }", "the id or the digest of a flow"),
             ("{ a2a: { workspace: mine } }", "`alone`"),
+            ("{ a2a: { url: 'https://e.example/a2a' } }", "a scheme, a name"),
             ("{ a2a: { flow: f } }", "unknown key `flow`"),
             ("{ a2a: { push: { deny: [] } } }", "unknown key `deny`"),
             ("{ a2a: { push: { allow: ['http://x'] } } }", "`http://x` is not a range of addresses"),

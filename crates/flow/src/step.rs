@@ -4,7 +4,7 @@
 //! of the file has been read.
 
 use crate::{
-    ask, bounds,
+    agent, ask, bounds,
     diagnostic::{Diagnostic, Problems, Span},
     draft::{Draft, DraftStep, Site, Targets, Usage, Waits},
     each,
@@ -13,11 +13,11 @@ use crate::{
     goals, inner, keys, names, outputs, path,
     read::{self, Fields, Spanned, refuse},
     routing, waits,
-    yaml::{Kind, Node},
+    yaml::{Key, Kind, Node},
 };
 use envoi_kernel::{
     expression::{Segment, segments},
-    flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Step, StepKind, Template},
+    flow::{CommandPlan, Expression, InDoubtPolicy, Retry, Secret, Step, StepKind, Template},
     ids::{StepId, is_key},
 };
 
@@ -47,6 +47,8 @@ pub(crate) fn read(node: &Node, place: usize, draft: &mut Draft, problems: &mut 
         outputs: &mut draft.outputs,
         secrets: &draft.secret_names,
         named: &draft.named,
+        flow: draft.id.as_deref(),
+        tokens: &mut draft.secrets,
         problems,
     };
     reader.one_action(at);
@@ -93,6 +95,10 @@ struct Reader<'r> {
     outputs: &'r mut Vec<inner::Outputs>,
     named: &'r Names,
     secrets: &'r [Spanned<String>],
+    /// The flow's id.
+    flow: Option<&'r str>,
+    /// The flow's secrets, to which tokens of agents are added.
+    tokens: &'r mut Vec<Secret>,
     problems: &'r mut Problems,
 }
 
@@ -101,9 +107,11 @@ impl Reader<'_> {
     fn one_action(&mut self, place: Span) {
         let mut actions = self.fields.keys().filter(|key| keys::ACTIONS.contains(&key.text.as_str()));
         match (actions.next(), actions.next()) {
-            (None, _) if ["run", "ask", "flow"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {}
+            (None, _)
+                if ["run", "ask", "flow", "a2a"].iter().any(|key| self.fields.misspelt(key, &keys::STEP)) => {
+            }
             (None, _) => {
-                let message = "this step does nothing: it has no `run`, no `ask` and no `flow`";
+                let message = "this step does nothing: it has no `run`, no `ask`, no `flow` and no `a2a`";
                 let help =
                     "add a command: `run: [\"program\", \"argument\"]`, or a question: `ask: \"Go on?\"`";
                 self.problems.add(Diagnostic::invalid(place, message).help(help));
@@ -127,7 +135,15 @@ impl Reader<'_> {
             let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
-        let kind = self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run);
+        let kind = match self.fields.pair("a2a") {
+            Some((key, node)) => self.talking(key, node, id),
+            None => self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run),
+        };
+        let doubt = match kind {
+            // The next attempt finds out by itself what became of it.
+            Some(StepKind::A2a(_)) => InDoubtPolicy::Rerun,
+            _ => InDoubtPolicy::Ask,
+        };
         let skill = self.fields.get("skill").and_then(|node| path::fixed(node, "`skill`", self.problems));
         let condition = self.fields.get("if").and_then(|node| self.condition(node));
         let env = self
@@ -163,7 +179,7 @@ impl Reader<'_> {
             retry: retry.unwrap_or_default(),
             artifacts: artifacts.unwrap_or_default(),
             routing: routing.unwrap_or_default(),
-            on_in_doubt: on_in_doubt.unwrap_or(InDoubtPolicy::Ask),
+            on_in_doubt: on_in_doubt.unwrap_or(doubt),
             envelope: envelope.unwrap_or(false),
             continue_on_error: continue_on_error.unwrap_or(false),
             for_each,
@@ -171,6 +187,15 @@ impl Reader<'_> {
             outputs,
             ..Step::new(StepId::new(id?.value.as_str()).ok()?, kind?)
         })
+    }
+
+    /// What a step tells another agent.
+    fn talking(&mut self, key: &Key, node: &Node, id: Option<&Spanned<String>>) -> Option<StepKind> {
+        agent::keys_beside(&self.fields, self.problems);
+        let at = agent::Place { flow: self.flow, step: id, place: self.place };
+        let (plan, token) = agent::read(key, node, &at, self.expressions, self.problems)?;
+        self.tokens.extend(token);
+        Some(StepKind::A2a(Box::new(plan)))
     }
 
     /// A step that runs another flow.

@@ -9,7 +9,7 @@ mod ask;
 mod goals;
 mod inner;
 
-pub use agent::AgentPlan;
+pub use agent::{AGENT_TOKEN_PREFIX, AgentPlan};
 pub use ask::{AskPlan, Overdue};
 pub use goals::GoalsPlan;
 pub use inner::{InnerInput, InnerPlan, InputCheck};

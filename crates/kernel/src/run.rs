@@ -230,6 +230,12 @@ impl Run {
         open.filter(|plan| plan.attempt == *id).or_else(|| self.control.ending.get(id))
     }
 
+    /// What the last attempt of an open visit was started with, live or not.
+    #[must_use]
+    pub fn last_attempt(&self, visit: &VisitId) -> Option<&Arc<AttemptStarted>> {
+        self.control.open.get(visit)?.plan.as_ref()
+    }
+
     /// How far an open visit that is done for each of several values has come; `None` for any other.
     #[must_use]
     pub fn progress(&self, visit: &VisitId) -> Option<Progress> {

@@ -15,8 +15,9 @@
 //! That half does not decide what a message starts or answers, and knows no runs, tasks or tenants.
 //!
 //! The other half is the server. [`door`] takes a request of HTTP and finds what it asks for ([`path`]); [`send`] starts a run
-//! ([`inputs`]) or answers a question ([`answer`]); [`tasks`] and [`pushes`] look things up and change them; [`wait`] and [`stream`]
-//! follow, and [`push`] tells receivers that clients have named. What a client is told of a run is what [`fold`] makes of its events and [`task`] writes down; both are pure too.
+//! ([`first`], [`inputs`]) or answers a question ([`further`], [`answer`]); [`tasks`] and [`pushes`] look things up and change
+//! them; [`wait`] and [`stream`] follow, and [`push`] tells receivers that clients have named. What a client is told of a run is
+//! what [`fold`] makes of its events and [`task`] writes down; both are pure too.
 
 mod answer;
 mod asking;
@@ -26,7 +27,9 @@ mod cards;
 pub(crate) mod door;
 pub(crate) mod envelope;
 pub(crate) mod fault;
+mod first;
 mod fold;
+mod further;
 mod inputs;
 mod look;
 pub(crate) mod model;

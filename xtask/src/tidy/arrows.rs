@@ -16,14 +16,22 @@ const ALL: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-agent",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
     "envoi",
 ];
 
-const BELOW_ENGINE: &[&str] =
-    &["envoi-contract", "envoi-kernel", "envoi-flow", "envoi-journal", "envoi-step", "envoi-notify"];
+const BELOW_ENGINE: &[&str] = &[
+    "envoi-contract",
+    "envoi-kernel",
+    "envoi-flow",
+    "envoi-journal",
+    "envoi-step",
+    "envoi-notify",
+    "envoi-agent",
+];
 const BELOW_SIM: &[&str] = &[
     "envoi-contract",
     "envoi-kernel",
@@ -31,6 +39,7 @@ const BELOW_SIM: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-agent",
     "envoi-engine",
 ];
 const BELOW_SERVER: &[&str] = &[
@@ -49,6 +58,7 @@ const BELOW_CLI: &[&str] = &[
     "envoi-journal",
     "envoi-step",
     "envoi-notify",
+    "envoi-agent",
     "envoi-engine",
     "envoi-server",
     "envoi-sim",
@@ -63,6 +73,7 @@ const TABLE: &[Row] = &[
     Row { name: "envoi-journal", uses: &["envoi-contract", "envoi-kernel"], tests_use: &[] },
     Row { name: "envoi-step", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-notify", uses: &["envoi-contract"], tests_use: &[] },
+    Row { name: "envoi-agent", uses: &["envoi-contract"], tests_use: &[] },
     Row { name: "envoi-engine", uses: BELOW_ENGINE, tests_use: &[] },
     // Another way in; it and the simulation do not know each other.
     Row { name: "envoi-server", uses: BELOW_SERVER, tests_use: &[] },
@@ -98,8 +109,8 @@ const HOMES: &[Home] = &[
     // posts spans.
     Home {
         dependency: "ureq",
-        homes: &["envoi-notify", "envoi"],
-        why: "only `notify` and `cli` know HTTP as clients",
+        homes: &["envoi-notify", "envoi-agent", "envoi"],
+        why: "only `notify`, `agent` and `cli` know HTTP as clients",
     },
     Home { dependency: "tokio", homes: &["envoi-server"], why: "only `server` is asynchronous" },
     Home { dependency: "hyper", homes: &["envoi-server"], why: "only `server` answers HTTP" },
@@ -107,7 +118,7 @@ const HOMES: &[Home] = &[
     Home {
         dependency: "reqwest",
         homes: &[],
-        why: "only `notify` and `cli` know HTTP as clients, and have one",
+        why: "only `notify`, `agent` and `cli` know HTTP as clients, and have one",
     },
     Home {
         dependency: "tracing",
@@ -119,7 +130,6 @@ const HOMES: &[Home] = &[
     Home { dependency: "opentelemetry-http", homes: &["envoi"], why: SPANS },
     Home { dependency: "opentelemetry-otlp", homes: &["envoi"], why: SPANS },
     Home { dependency: "opentelemetry_sdk", homes: &["envoi"], why: SPANS },
-    Home { dependency: "reqwest", homes: &[], why: "only `notify` knows HTTP as a client, and has one" },
 ];
 
 pub(crate) fn check(crates: &[Crate]) -> Vec<Problem> {
@@ -202,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn journal_flow_step_and_notify_do_not_know_each_other() {
-        let four = ["envoi-journal", "envoi-flow", "envoi-step", "envoi-notify"];
+    fn journal_flow_step_notify_and_agent_do_not_know_each_other() {
+        let five = ["envoi-journal", "envoi-flow", "envoi-step", "envoi-notify", "envoi-agent"];
         for (one, other) in
-            four.iter().flat_map(|one| four.iter().map(move |other| (one, other))).filter(|(a, b)| a != b)
+            five.iter().flat_map(|one| five.iter().map(move |other| (one, other))).filter(|(a, b)| a != b)
         {
             assert!(found(one, &[other], &[]).contains("may not use"), "{one} -> {other}");
         }
@@ -235,7 +245,7 @@ mod tests {
 
     #[test]
     fn sql_yaml_http_and_the_log_have_one_home() {
-        assert!(found("envoi-engine", &["ureq"], &[]).contains("only `notify` and `cli` know HTTP"));
+        assert!(found("envoi-engine", &["ureq"], &[]).contains("know HTTP as clients"));
         assert!(found("envoi-engine", &["tokio"], &[]).contains("only `server` is asynchronous"));
         assert_eq!(found("envoi-server", &["tokio", "axum"], &[]), "");
         assert_eq!(found("envoi-notify", &["ureq"], &[]), "");

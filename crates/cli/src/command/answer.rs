@@ -13,7 +13,7 @@ use crate::{
 };
 use envoi_contract::{
     digest::Digest,
-    json::Value,
+    json::{Object, Value},
     user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::protocol::{AnswerRequest, Request};
@@ -199,6 +199,12 @@ fn filled(
     let says_yes = matches!(choice, Choice::Approve | Choice::Respond | Choice::Proceed);
     let given_any = given.is_some_and(|form| form.data.is_some() || !form.fields.is_empty());
     let Some(schema) = schema.filter(|_| says_yes) else {
+        // Another agent may be told anything.
+        let free = given.filter(|_| raised.about == About::Agent && choice == Choice::Respond);
+        if let Some(given) = free.filter(|_| given_any) {
+            let any = Value::Object(Object::from([("type", Value::from("object"))]));
+            return form::given(&any, given);
+        }
         return match given_any {
             false => Ok(None),
             true => {

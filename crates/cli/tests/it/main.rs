@@ -11,6 +11,7 @@
 )]
 
 mod a2a;
+mod agents;
 mod asking;
 mod cancel;
 mod check;

@@ -1,12 +1,12 @@
 //! What an attempt's command is given: its environment, its folder, and files to read.
 
-use super::{Shared, feedback};
+use super::{Shared, feedback, talk};
 use crate::runner::{Caller, Job};
 use envoi_contract::json::Value;
 use envoi_journal::files;
 use envoi_kernel::{
     event::Command,
-    flow::{Secret, SecretSource},
+    flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
     ids::{InterruptId, VisitId},
 };
 use envoi_step::{AttemptDir, Spec};
@@ -41,15 +41,23 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         own_variables(shared, job, dir)
             .map_err(|error| Trouble::Machine(format!("a file for the command: {error}")))?,
     );
+    let given = shared.per_attempt.of(&job.run, &started.attempt);
+    env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
     let step = job.flow.step(&started.attempt.visit.step);
+    let command = match &started.command {
+        Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
+        Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
+        Command::A2a(call) => {
+            let argv = talk::command(shared, job, dir, call, &mut env);
+            let argv = argv.map_err(|error| Trouble::Machine(format!("the order for an agent: {error}")))?;
+            envoi_step::Command::Exec { argv }
+        }
+    };
+    talk::hide_tokens(&mut env);
     Ok(Spec {
         run_id: job.run.to_string(),
         attempt: started.attempt.to_string(),
-        command: match &started.command {
-            Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
-            Command::Shell(script) => envoi_step::Command::Shell { script: script.clone() },
-            Command::A2a(_) => return Err(Trouble::Step("no agent can be talked to yet".to_owned())),
-        },
+        command,
         cwd,
         env: last_wins(env),
         workspace: job.workspace.clone(),
@@ -60,7 +68,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,
-        secrets: secrets.into_iter().map(|(_, value)| value).collect(),
+        secrets: secrets
+            .into_iter()
+            .map(|(_, value)| value)
+            .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
+            .collect(),
         boot_id: shared.boot_id.clone(),
     })
 }
@@ -73,9 +85,10 @@ pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(Strin
     declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
 }
 
-/// Those of them that can be had; for masking what a command may have been given.
-pub(super) fn known_secrets(declared: &[Secret], caller: &Caller) -> Vec<String> {
-    declared.iter().filter_map(|secret| secret_value(secret, caller).ok()).collect()
+/// Those of them that can be had, and those of the attempt alone; for masking what a command may have been given.
+pub(super) fn known_secrets(shared: &Shared, job: &Job) -> Vec<String> {
+    let declared = job.pinned.secrets.iter().filter_map(|secret| secret_value(secret, &job.caller).ok());
+    declared.chain(shared.per_attempt.secrets(&job.run, &job.started.attempt)).collect()
 }
 
 fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
@@ -85,13 +98,21 @@ fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {
             .iter()
             .find(|(name, _)| *name == secret.name)
             .map(|(_, value)| value.clone())
-            .ok_or_else(|| format!("secret `{}`: the variable `{variable}` is not set", secret.name)),
+            .ok_or_else(|| format!("{}: the variable `{variable}` is not set", named(secret))),
         SecretSource::File(path) => {
             let path = caller.flow_dir.join(path);
             let text = fs::read_to_string(&path)
-                .map_err(|error| format!("secret `{}`: {}: {error}", secret.name, path.display()))?;
+                .map_err(|error| format!("{}: {}: {error}", named(secret), path.display()))?;
             Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
         }
+    }
+}
+
+/// What a secret is called in messages.
+fn named(secret: &Secret) -> String {
+    match secret.name.strip_prefix(AGENT_TOKEN_PREFIX).and_then(|rest| rest.split_once('.')) {
+        Some((flow, step)) => format!("the token of step `{step}` in flow `{flow}`"),
+        None => format!("secret `{}`", secret.name),
     }
 }
 

@@ -22,6 +22,7 @@ const TABLES: &[(&str, Option<&str>)] = &[
     ("### `budget`", Some("budget")),
     ("## `routing`", Some("routing")),
     ("## `ask`", Some("ask")),
+    ("## `a2a`", Some("a2a")),
     ("## `goals`", Some("goals")),
 ];
 

@@ -1,5 +1,6 @@
 //! What the language says beyond one step after another: what loads, what does not, and in which words.
 
+mod a2a;
 mod branches;
 mod budget;
 mod conditions;

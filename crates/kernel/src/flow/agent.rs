@@ -2,6 +2,9 @@
 
 use super::{InnerInput, Template};
 
+/// How the names of secrets begin that agents are shown and commands are not. Nothing in a flow file can have such a name.
+pub const AGENT_TOKEN_PREFIX: &str = "ENVOI_A2A_TOKEN.";
+
 /// A message before its templates are filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentPlan {

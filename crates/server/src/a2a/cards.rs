@@ -17,8 +17,11 @@ use std::collections::BTreeSet;
 /// The path of the card for everybody.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
 
-/// The scheme, the name and the port by which a request has found the server.
+/// The scheme, the name and the port by which clients find the server: as configured, else as this request has.
 pub(crate) fn base(app: &App, host: &str) -> String {
+    if let Some(url) = &app.settings.a2a.url {
+        return url.clone();
+    }
     let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
     format!("{scheme}://{host}")
 }

@@ -28,6 +28,49 @@ export interface Answer {
   user_envelope?: boolean | undefined;
 }
 
+export interface BridgeAnswer {
+  model: string;
+  text: string;
+  usage: JsonObject;
+}
+
+export interface BridgeRefusal {
+  code?: string;
+  detail?: string;
+  error: string;
+  issues?: JsonObject[];
+  reason?: string;
+}
+
+export interface BridgeTurn {
+  /** The run that the caller believes to be in; if it is another, no file is read. */
+  agent_run_id?: unknown;
+  attachments?: readonly AttachmentRef[] | undefined;
+  /** One of `listModels`; the usual one unless said. */
+  model?: string | undefined;
+  /** What the model is told first. */
+  system?: string | undefined;
+  /** What the user says; with `user_envelope` the envelope of contract 5. */
+  user: string;
+  user_envelope?: boolean | undefined;
+}
+
+export interface Chat {
+  messages?: readonly unknown[] | undefined;
+  model?: string | undefined;
+  stream?: boolean | null | undefined;
+  stream_options?: object | null | undefined;
+}
+
+export interface ChatModels {
+  data: JsonObject[];
+  object: "list";
+}
+
+export interface ChatRefusal {
+  error: JsonObject;
+}
+
 export interface Event {
   at: number;
   event: JsonObject;
@@ -36,6 +79,8 @@ export interface Event {
 
 export interface Events {
   events: Event[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
 }
 
 export interface Flow {
@@ -59,6 +104,10 @@ export interface Flows {
   flows: Flow[];
 }
 
+export interface Forbidden {
+  error: "Forbidden";
+}
+
 export interface Fork {
   /** A step of the run's own flow, as it was entered last; the one that stopped it unless said. */
   from?: string | null | undefined;
@@ -73,18 +122,22 @@ export interface Forked {
   events: number;
   flow: string;
   flow_digest: string;
+  forked_from: string | null;
   in_doubt: boolean;
   live_attempts: number;
   /** What should be known besides, such as files that lie otherwise than at the cut. */
   notes: string[];
   open_questions: number;
   reason: string | null;
+  root: string | null;
   run: string;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
+  tenant: string;
   terminal_reason: string | null;
   updated_at: string;
+  workspace: string;
 }
 
 export interface HandoffRow {
@@ -110,12 +163,24 @@ export interface Health {
 
 export interface Log {
   attempt: string;
+  seq: number;
   stderr_bytes: number;
   stdout_bytes: number;
 }
 
 export interface Logs {
   logs: Log[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
+}
+
+export interface PinnedFlow {
+  digest: string;
+  language: number;
+  name: string;
+  /** Texts of the flows that it names, by their paths. */
+  parts: JsonObject;
+  text: string;
 }
 
 export interface Question {
@@ -166,7 +231,7 @@ export interface Raise {
 
 export interface Resume {
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
-  why?: string | undefined;
+  why?: string | null | undefined;
 }
 
 export interface Run {
@@ -174,16 +239,20 @@ export interface Run {
   events: number;
   flow: string;
   flow_digest: string;
+  forked_from: string | null;
   in_doubt: boolean;
   live_attempts: number;
   open_questions: number;
   reason: string | null;
+  root: string | null;
   run: string;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
+  tenant: string;
   terminal_reason: string | null;
   updated_at: string;
+  workspace: string;
 }
 
 export interface Runs {
@@ -201,5 +270,11 @@ export interface Start {
   yes_to?: readonly string[] | undefined;
 }
 
+export interface Token {
+  name: string;
+  scopes: ("read" | "answer" | "run" | "admin")[];
+  tenant: string;
+}
+
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["event", "evidence", "schema"]);
+export const FREE: ReadonlySet<string> = new Set(["error", "event", "evidence", "parts", "schema", "usage"]);

@@ -109,7 +109,7 @@ impl Lived {
                 Input::Settled { result: Box::new(result(attempt(id), Outcome::Cancelled)), slot: slot() }
             }
             [word] => {
-                let choices = [Choice::Approve, Choice::Rerun, Choice::Fail, Choice::Deny];
+                let choices = [Choice::Approve, Choice::Rerun, Choice::Deny, Choice::Stop, Choice::Proceed];
                 let choice = choices.into_iter().find(|choice| choice.word() == *word).unwrap();
                 let question = self.run.wants().interrupts[0].clone();
                 Input::Answer { answer: Box::new(Answer::new(question, choice, by())), slot: slot() }
@@ -304,6 +304,32 @@ fn spans_follow_from_the_records() {
         0-10 run 0 in top: waiting
         0-20 ask.1 in run 0: succeeded
         20-20 run 8 in top after run 0: succeeded
+    ",
+    );
+    // Nor while a step is about to be tried again.
+    gives(
+        "  - { id: ask, ask: 'Go on?', needs: [] }\n  - { id: a, run: [x], needs: [], retry: { attempts: 2, backoff: 1s } }\n",
+        &["a.1.1 exit 1", "timer", "a.1.2 exit 0", "approve"],
+        "
+        0-10 a.1.1 in a.1: failed (TOOL_EXIT_NON_ZERO)
+        1010-1020 a.1.2 in a.1: succeeded
+        0-1020 a.1 in run 0: succeeded
+        0-1020 run 0 in top: waiting
+        0-1030 ask.1 in run 0: succeeded
+        1030-1030 run 12 in top after run 0: succeeded
+    ",
+    );
+    // A question about a visit that is over does not begin it again.
+    gives(
+        "  - { id: a, run: [x] }\n  - id: c\n    run: [x]\n    routing: { kind: microloop, loop_to: a, status_from_exit: { 0: V, 1: U }, success_values: [V], max_iterations: 0 }\n",
+        &["a.1.1 exit 0", "c.1.1 exit 1", "stop"],
+        "
+        0-10 a.1.1 in a.1: succeeded
+        0-10 a.1 in run 0: succeeded
+        10-20 c.1.1 in c.1: succeeded
+        10-20 c.1 in run 0: succeeded
+        0-20 run 0 in top: waiting
+        30-30 run 10 in top after run 0: failed (tool_failed_fatally)
     ",
     );
     // A doubt is a pause, and the attempt is over.

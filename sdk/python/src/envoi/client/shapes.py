@@ -8,6 +8,32 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, Optional, TypedDict
 
 
+class BridgeAnswer(TypedDict):
+    model: str
+    text: str
+    usage: Dict[str, Any]
+
+
+class _BridgeRefusal(TypedDict):
+    error: str
+
+
+class BridgeRefusal(_BridgeRefusal, total=False):
+    code: str
+    detail: str
+    issues: List[Dict[str, Any]]
+    reason: str
+
+
+class ChatModels(TypedDict):
+    data: List[Dict[str, Any]]
+    object: Literal["list"]
+
+
+class ChatRefusal(TypedDict):
+    error: Dict[str, Any]
+
+
 class Event(TypedDict):
     at: int
     event: Dict[str, Any]
@@ -16,6 +42,8 @@ class Event(TypedDict):
 
 class Events(TypedDict):
     events: List[Event]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
 
 
 class Flow(TypedDict):
@@ -32,23 +60,31 @@ class Flows(TypedDict):
     flows: List[Flow]
 
 
+class Forbidden(TypedDict):
+    error: Literal["Forbidden"]
+
+
 class Forked(TypedDict):
     actor: str
     events: int
     flow: str
     flow_digest: str
+    forked_from: Optional[str]
     in_doubt: bool
     live_attempts: int
     notes: List[str]
     """What should be known besides, such as files that lie otherwise than at the cut."""
     open_questions: int
     reason: Optional[str]
+    root: Optional[str]
     run: str
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
+    tenant: str
     terminal_reason: Optional[str]
     updated_at: str
+    workspace: str
 
 
 class HandoffRow(TypedDict):
@@ -74,12 +110,24 @@ class Health(TypedDict):
 
 class Log(TypedDict):
     attempt: str
+    seq: int
     stderr_bytes: int
     stdout_bytes: int
 
 
 class Logs(TypedDict):
     logs: List[Log]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
+
+
+class PinnedFlow(TypedDict):
+    digest: str
+    language: int
+    name: str
+    parts: Dict[str, Any]
+    """Texts of the flows that it names, by their paths."""
+    text: str
 
 
 class _Question(TypedDict):
@@ -123,19 +171,29 @@ class Run(TypedDict):
     events: int
     flow: str
     flow_digest: str
+    forked_from: Optional[str]
     in_doubt: bool
     live_attempts: int
     open_questions: int
     reason: Optional[str]
+    root: Optional[str]
     run: str
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
+    tenant: str
     terminal_reason: Optional[str]
     updated_at: str
+    workspace: str
 
 
 class Runs(TypedDict):
     next: Optional[str]
     """The `cursor` of the next page."""
     runs: List[Run]
+
+
+class Token(TypedDict):
+    name: str
+    scopes: List[Literal["read", "answer", "run", "admin"]]
+    tenant: str

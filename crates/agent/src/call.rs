@@ -1,0 +1,238 @@
+//! What an agent is asked, over JSON-RPC in its version of the protocol.
+
+use crate::{
+    USER_ENVELOPE,
+    http::{Http, NoAnswer},
+    record::{Endpoint, Version},
+    task::{Said, Task},
+};
+use envoi_contract::json::{Object, Value};
+use std::time::Duration;
+
+/// How many messages of a task are looked at.
+const HISTORY: u64 = 50;
+
+/// Who asks.
+pub(crate) struct Client {
+    token: Option<String>,
+    pub(crate) http: Http,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// Nobody was there: nothing was taken.
+    #[error("{0}")]
+    NotSent(String),
+    /// It may have been taken.
+    #[error("{0}")]
+    Unknown(String),
+    /// It was heard, and not taken.
+    #[error("{0}")]
+    Refused(String),
+    /// The agent knows no such task.
+    #[error("the agent knows no such task")]
+    NoTask,
+    /// The agent cannot do that at all.
+    #[error("the agent cannot do that: {0}")]
+    Unsupported(String),
+}
+
+/// What a message comes to.
+pub(crate) enum Reply {
+    Task(Box<Task>),
+    /// An answer without a task; all there will ever be.
+    Message(Value),
+}
+
+/// A message to an agent.
+pub(crate) struct Message {
+    pub(crate) id: String,
+    pub(crate) context: String,
+    pub(crate) task: Option<String>,
+    pub(crate) text: Option<String>,
+    pub(crate) data: Option<Value>,
+    /// Whether the text is contract 5.
+    pub(crate) envelope: bool,
+}
+
+impl Client {
+    pub(crate) fn new(token: Option<String>, timeout_ms: u64) -> Self {
+        Self { token, http: Http::new(Duration::from_millis(timeout_ms)) }
+    }
+
+    /// The same, less patient.
+    pub(crate) fn hurried(token: Option<&str>, timeout: Duration) -> Self {
+        Self { token: token.map(str::to_owned), http: Http::new(timeout) }
+    }
+
+    /// Whether a token goes along.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Sends a message; the agent is not to wait for what comes of it.
+    pub(crate) fn send(&self, to: &Endpoint, message: &Message) -> Result<Reply, CallError> {
+        let (method, configuration) = match to.version {
+            Version::V1 => ("SendMessage", Object::from([("returnImmediately", Value::from(true))])),
+            Version::V03 => {
+                let modes = Value::from(vec!["text", "text/plain", "application/json"]);
+                let members = [("acceptedOutputModes", modes), ("blocking", Value::from(false))];
+                ("message/send", Object::from(members))
+            }
+        };
+        let params = Object::from([
+            ("message", message.written(to.version)),
+            ("configuration", Value::Object(configuration)),
+        ]);
+        let result = self.ask(to, method, params, message.envelope)?;
+        let task = result.get("task").unwrap_or(&result);
+        if let Some(task) = Task::read(task) {
+            return Ok(Reply::Task(Box::new(task)));
+        }
+        let message = result.get("message").unwrap_or(&result);
+        if message.get("parts").is_some() {
+            return Ok(Reply::Message(message.clone()));
+        }
+        Err(CallError::Unknown("its answer is neither a task nor a message".to_owned()))
+    }
+
+    pub(crate) fn get(&self, to: &Endpoint, task: &str) -> Result<Task, CallError> {
+        let params = Object::from([("id", Value::from(task)), ("historyLength", Value::from(HISTORY))]);
+        let method = if to.version == Version::V1 { "GetTask" } else { "tasks/get" };
+        self.task(to, method, params)
+    }
+
+    pub(crate) fn cancel(&self, to: &Endpoint, task: &str) -> Result<Task, CallError> {
+        let method = if to.version == Version::V1 { "CancelTask" } else { "tasks/cancel" };
+        self.task(to, method, Object::from([("id", Value::from(task))]))
+    }
+
+    /// The task of a context that is ours alone; `None` if there is none.
+    pub(crate) fn of_context(&self, to: &Endpoint, context: &str) -> Result<Option<Task>, CallError> {
+        if to.version == Version::V03 {
+            return Err(CallError::Unsupported("version 0.3 lists no tasks".to_owned()));
+        }
+        let params = Object::from([("contextId", Value::from(context)), ("pageSize", Value::from(10_u64))]);
+        let result = self.ask(to, "ListTasks", params, false)?;
+        let listed = result.get("tasks").and_then(Value::as_array).unwrap_or_default();
+        let mut ours = listed.iter().filter_map(Task::read);
+        // The one that began first, should there be several after all.
+        Ok(ours.rfind(|task| task.context.as_deref() == Some(context)))
+    }
+
+    fn task(&self, to: &Endpoint, method: &str, params: Object) -> Result<Task, CallError> {
+        let result = self.ask(to, method, params, false)?;
+        let task = Task::read(result.get("task").unwrap_or(&result));
+        task.ok_or_else(|| CallError::Unknown("its answer is no task".to_owned()))
+    }
+
+    fn ask(
+        &self,
+        to: &Endpoint,
+        method: &str,
+        mut params: Object,
+        envelope: bool,
+    ) -> Result<Value, CallError> {
+        if let (Some(tenant), Version::V1) = (&to.tenant, to.version) {
+            params.insert("tenant", Value::from(tenant.as_str()));
+        }
+        let body = Value::Object(Object::from([
+            ("jsonrpc", Value::from("2.0")),
+            ("id", Value::from(1_u64)),
+            ("method", Value::from(method)),
+            ("params", Value::Object(params)),
+        ]));
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let mut headers: Vec<(&str, &str)> = Vec::new();
+        if to.version == Version::V1 {
+            headers.push(("a2a-version", "1.0"));
+        }
+        if envelope {
+            let name = if to.version == Version::V1 { "a2a-extensions" } else { "x-a2a-extensions" };
+            headers.push((name, USER_ENVELOPE));
+        }
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        let answer = self.http.post(&to.url, &headers, &body.compact()).map_err(|error| match error {
+            NoAnswer::NotSent(message) => CallError::NotSent(message),
+            NoAnswer::Unknown(message) => CallError::Unknown(message),
+        })?;
+        result(answer.status, &answer.body)
+    }
+}
+
+fn result(status: u16, body: &[u8]) -> Result<Value, CallError> {
+    let read = Value::parse(body);
+    let told = format!("the agent answered {status}");
+    match &read {
+        Ok(answer) if answer.get("error").is_some_and(|error| !error.is_null()) => {
+            Err(failure(answer.get("error").unwrap_or(&Value::Null)))
+        }
+        Ok(answer) if (200..300).contains(&status) => answer
+            .get("result")
+            .cloned()
+            .ok_or_else(|| CallError::Unknown("its answer has neither a result nor an error".to_owned())),
+        // Asked to come again: not taken.
+        _ if matches!(status, 425 | 429) => Err(CallError::NotSent(told)),
+        _ if matches!(status, 401 | 403) => {
+            Err(CallError::Refused(format!("{told}: the token is not taken")))
+        }
+        _ if (300..500).contains(&status) && status != 408 => Err(CallError::Refused(told)),
+        Ok(_) => Err(CallError::Unknown(told)),
+        Err(error) => Err(CallError::Unknown(format!("{told}, which is no JSON: {error}"))),
+    }
+}
+
+fn failure(error: &Value) -> CallError {
+    let message = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
+    let code = error.get("code").and_then(Value::as_number).map_or("", |code| code.as_str());
+    let told = format!("{message} ({code})");
+    match code {
+        "-32001" => CallError::NoTask,
+        "-32601" | "-32004" => CallError::Unsupported(told),
+        // Something broke there, and nobody knows when.
+        "-32603" => CallError::Unknown(told),
+        _ => CallError::Refused(told),
+    }
+}
+
+impl Message {
+    fn written(&self, version: Version) -> Value {
+        let old = version == Version::V03;
+        let kind = |kind: &str| if old { vec![("kind", Value::from(kind))] } else { Vec::new() };
+        let part = |name: &'static str, value: Value| {
+            let members: Object = kind(name)
+                .into_iter()
+                .chain([(name, value)])
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect();
+            Value::Object(members)
+        };
+        let text = self.text.as_deref().map(|text| part("text", Value::from(text)));
+        let data = self.data.clone().map(|data| part("data", data));
+        let parts: Vec<Value> = text.into_iter().chain(data).collect();
+        let role = if old { "user" } else { concat!("ROLE", "_USER") };
+        let mut members = Object::default();
+        if old {
+            members.insert("kind", Value::from("message"));
+        }
+        members.insert("messageId", Value::from(self.id.as_str()));
+        members.insert("contextId", Value::from(self.context.as_str()));
+        if let Some(task) = &self.task {
+            members.insert("taskId", Value::from(task.as_str()));
+        }
+        members.insert("role", Value::from(role));
+        members.insert("parts", Value::from(parts));
+        if self.envelope {
+            let says = Value::Object(Object::from([("user_envelope", Value::from(true))]));
+            members.insert("metadata", Value::Object(Object::from([(USER_ENVELOPE, says)])));
+            members.insert("extensions", Value::from(vec![USER_ENVELOPE]));
+        }
+        Value::Object(members)
+    }
+}
+
+/// The text of an answer without a task.
+pub(crate) fn said(message: &Value) -> Said {
+    Said::read(message)
+}

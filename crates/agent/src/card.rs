@@ -1,0 +1,191 @@
+//! Where an agent is spoken to, and how: what its card says.
+//!
+//! The card is looked for below the address first, then at its host. The interface is the one of that very address if there is
+//! one, else the first of version 1.0, else the first of 0.3.
+
+use crate::{
+    USER_ENVELOPE,
+    call::CallError,
+    http::{Http, NoAnswer},
+    record::{Endpoint, Version},
+};
+use envoi_contract::json::Value;
+use std::net::IpAddr;
+
+const CARD: &str = "/.well-known/agent-card.json";
+
+/// Asks for the card of the agent at `url`. `guarded` says whether a token goes along.
+pub(crate) fn find(url: &str, guarded: bool, http: &Http) -> Result<Endpoint, CallError> {
+    let refused = |message: String| Err(CallError::Refused(message));
+    let Some((origin, base)) = split(url) else {
+        return refused(format!(
+            "`{url}` is no address of an agent: it begins neither `https://` nor `http://`"
+        ));
+    };
+    let mut places = vec![format!("{base}{CARD}"), format!("{origin}{CARD}")];
+    places.dedup();
+    let mut told = String::new();
+    for place in places {
+        let answer = http.get(&place).map_err(|error| match error {
+            NoAnswer::NotSent(message) | NoAnswer::Unknown(message) => CallError::NotSent(message),
+        })?;
+        match answer.status {
+            200..=299 => {
+                let card = Value::parse(&answer.body);
+                let card = card.map_err(|error| {
+                    CallError::Refused(format!("the card at {place} cannot be read: {error}"))
+                })?;
+                let endpoint = choose(&card, url).map_err(CallError::Refused)?;
+                return safe(endpoint, origin, guarded);
+            }
+            500..=599 => return Err(CallError::NotSent(format!("{place} answered {}", answer.status))),
+            status => told = format!("{place} answered {status}"),
+        }
+    }
+    refused(format!("the agent has no card: {told}"))
+}
+
+/// Scheme and host, and the address without what stands behind its path.
+fn split(url: &str) -> Option<(&str, &str)> {
+    let base = url.split(['?', '#']).next()?.trim_end_matches('/');
+    let rest = ["http://", "https://"].iter().find_map(|scheme| {
+        let head = base.get(..scheme.len())?;
+        head.eq_ignore_ascii_case(scheme).then_some(scheme.len())
+    })?;
+    let host = base.get(rest..)?;
+    let end = host.find('/').map_or(base.len(), |at| at.saturating_add(rest));
+    if host.is_empty() { None } else { Some((base.get(..end)?, base)) }
+}
+
+/// A token goes to the host that the flow names, and not in clear text.
+fn safe(endpoint: Endpoint, origin: &str, guarded: bool) -> Result<Endpoint, CallError> {
+    let Some((other, _)) = split(&endpoint.url) else {
+        return Err(CallError::Refused(format!("its card names `{}`, which is no address", endpoint.url)));
+    };
+    if guarded && !other.eq_ignore_ascii_case(origin) {
+        let message = format!(
+            "its card names another host, {other}, and the token is for {origin}; name that one in `url`"
+        );
+        return Err(CallError::Refused(message));
+    }
+    if guarded && !keeps_secrets(other) {
+        return Err(CallError::Refused(format!("the token would travel to {other} in clear text")));
+    }
+    Ok(endpoint)
+}
+
+/// Encrypted, or within this machine.
+fn keeps_secrets(origin: &str) -> bool {
+    let lower = origin.to_ascii_lowercase();
+    let Some(host) = lower.strip_prefix("http://") else { return true };
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => host,
+    };
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn choose(card: &Value, url: &str) -> Result<Endpoint, String> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let list = |name: &str| card.get(name).and_then(Value::as_array).unwrap_or_default();
+    let extensions = card.get("capabilities").and_then(|can| can.get("extensions"));
+    let extensions = extensions.and_then(Value::as_array).unwrap_or_default();
+    let envelope = extensions.iter().any(|one| text(one, "uri").as_deref() == Some(USER_ENVELOPE));
+    let mut all = Vec::new();
+    for one in list("supportedInterfaces") {
+        let version = version(text(one, "protocolVersion").as_deref());
+        if let (Some("JSONRPC"), Some(version), Some(url)) =
+            (one.get("protocolBinding").and_then(Value::as_str), version, text(one, "url"))
+        {
+            all.push(Endpoint { url, version, tenant: text(one, "tenant"), envelope });
+        }
+    }
+    // How a card of 0.3 says it.
+    let old = |url: String| Endpoint { url, version: Version::V03, tenant: None, envelope };
+    if text(card, "preferredTransport").is_none_or(|transport| transport == "JSONRPC") {
+        all.extend(text(card, "url").map(old));
+    }
+    for one in list("additionalInterfaces") {
+        if text(one, "transport").as_deref() == Some("JSONRPC") {
+            all.extend(text(one, "url").map(old));
+        }
+    }
+    let same = |one: &&Endpoint| one.url.trim_end_matches('/') == url.trim_end_matches('/');
+    let newest = |some: Vec<&Endpoint>| {
+        let first = some.iter().find(|one| one.version == Version::V1).or(some.first());
+        first.map(|one| Endpoint::clone(one))
+    };
+    newest(all.iter().filter(same).collect())
+        .or_else(|| newest(all.iter().collect()))
+        .ok_or_else(|| "its card names no JSON-RPC interface of A2A 1.0 or 0.3".to_owned())
+}
+
+fn version(text: Option<&str>) -> Option<Version> {
+    match text?.split('.').next()? {
+        "1" => Some(Version::V1),
+        "0" => Some(Version::V03),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(card: &str, url: &str) -> Result<(String, &'static str), String> {
+        let endpoint = choose(&Value::parse_str(card).unwrap(), url)?;
+        Ok((endpoint.url, endpoint.version.word()))
+    }
+
+    #[test]
+    fn the_interface_is_that_of_the_address_else_the_newest() {
+        let both = r#"{"url":"https://a/old","supportedInterfaces":[
+            {"url":"https://a/grpc","protocolBinding":"GRPC","protocolVersion":"1.0"},
+            {"url":"https://a/03","protocolBinding":"JSONRPC","protocolVersion":"0.3"},
+            {"url":"https://a/one","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+            {"url":"https://a/two","protocolBinding":"JSONRPC","protocolVersion":"1.1"}]}"#;
+        for (url, expected) in [
+            ("https://a", ("https://a/one", "1.0")),
+            ("https://a/two/", ("https://a/two", "1.0")),
+            ("https://a/03", ("https://a/03", "0.3")),
+            ("https://a/old", ("https://a/old", "0.3")),
+        ] {
+            assert_eq!(chosen(both, url), Ok((expected.0.to_owned(), expected.1)), "{url}");
+        }
+        let old = r#"{"url":"https://a/rpc","name":"no version"}"#;
+        assert_eq!(chosen(old, "https://a"), Ok(("https://a/rpc".to_owned(), "0.3")));
+        let rest = r#"{"url":"https://a/rest","preferredTransport":"HTTP+JSON",
+            "additionalInterfaces":[{"transport":"JSONRPC","url":"https://a/rpc"}]}"#;
+        assert_eq!(chosen(rest, "https://a"), Ok(("https://a/rpc".to_owned(), "0.3")));
+        for none in [
+            "{}",
+            "[]",
+            r#"{"supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"2.0"}]}"#,
+        ] {
+            assert!(chosen(none, "https://a").is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_token_goes_to_the_host_that_the_flow_names_and_never_in_clear_text() {
+        let at =
+            |url: &str| Endpoint { url: url.to_owned(), version: Version::V1, tenant: None, envelope: false };
+        for (url, origin, guarded, expected) in [
+            ("https://a.test/rpc", "https://a.test", true, true),
+            ("https://b.test/rpc", "https://a.test", true, false),
+            ("https://b.test/rpc", "https://a.test", false, true),
+            ("http://a.test/rpc", "http://a.test", true, false),
+            ("http://a.test/rpc", "https://a.test", true, false),
+            ("http://127.0.0.1:8080/rpc", "http://127.0.0.1:8080", true, true),
+            ("http://[::1]:8080/rpc", "http://[::1]:8080", true, true),
+            ("http://localhost/rpc", "http://localhost", true, true),
+            ("file:///etc/passwd", "https://a.test", false, false),
+        ] {
+            assert_eq!(safe(at(url), origin, guarded).is_ok(), expected, "{url}");
+        }
+        assert_eq!(split("https://a.test:1/x/y/?q=1"), Some(("https://a.test:1", "https://a.test:1/x/y")));
+        assert_eq!(split("https://a.test"), Some(("https://a.test", "https://a.test")));
+        assert_eq!((split("ftp://a"), split("https://"), split("")), (None, None, None));
+    }
+}

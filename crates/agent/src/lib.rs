@@ -1,0 +1,55 @@
+//! Another agent does a step: one attempt of it, told over A2A 1.0, or 0.3 where the agent has no 1.0.
+//!
+//! Owns what an attempt of an `a2a` step does, from its [`Order`] to the report that it leaves: finding the agent, sending one
+//! message and no second one, following the task, and cancelling it when it is told to end. Runs as a command under an
+//! ordinary supervisor and knows nothing of it. What follows from the report is the kernel's business. It reads no
+//! environment.
+
+mod answer;
+mod call;
+mod card;
+mod http;
+mod leave;
+mod order;
+mod record;
+mod stop;
+mod talk;
+mod task;
+
+pub use order::{Order, Waits};
+
+/// What a program is started with that is to call [`run`].
+pub const ARGUMENT: &str = "__a2a";
+
+/// The variable that names the file of its order.
+pub const ORDER_VARIABLE: &str = "ENVOI_A2A_ORDER";
+
+/// The variable that holds the token, if there is one.
+pub const TOKEN_VARIABLE: &str = "ENVOI_A2A_TOKEN";
+
+use call::Client;
+use std::process::ExitCode;
+use stop::Stop;
+
+/// The extension by which an agent says that it takes contract 5.
+const USER_ENVELOPE: &str = "urn:envoi:a2a:user-envelope:v1";
+
+/// The whole of the attempt's process. What went wrong stands in the report; the exit code says whether it may be tried again
+/// with another outcome.
+#[must_use]
+pub fn run(order: &Order, token: Option<String>) -> ExitCode {
+    let stop = Stop::default();
+    if let Err(error) = stop.listen(order, token.as_deref()) {
+        leave::say(&format!("signals cannot be heard: {error}"));
+        return ExitCode::FAILURE;
+    }
+    let end = talk::talk(order, Client::new(token, order.waits.request_ms), &stop);
+    stop.over();
+    match leave::leave(order, &end) {
+        Ok(code) => code,
+        Err(error) => {
+            leave::say(&format!("the report cannot be written: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What one attempt is to do: composed by the engine, written as a file in the attempt's folder.
+
+use envoi_contract::{digest::Digest, json::Value};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// See the module. Holds no secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// The same for all attempts of a visit, and for no other (`ENVOI_KEY`).
+    pub key: String,
+    /// The agent.
+    pub url: String,
+    /// The text of the first message.
+    pub message: String,
+    /// The data part beside it.
+    #[serde(default)]
+    pub data: Option<Value>,
+    /// The tenant of the protocol.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// Which task of the visit it is about, from 0.
+    pub task: u32,
+    /// Which message to that task it is, from 0.
+    pub turn: u32,
+    /// The answer to be passed on, as steps find it (`ENVOI_ANSWER`).
+    #[serde(default)]
+    pub answer: Option<PathBuf>,
+    /// The answer is no: the task is to be cancelled.
+    #[serde(default)]
+    pub denied: bool,
+    /// To be sent, although nobody knows whether it has been.
+    #[serde(default)]
+    pub resend: bool,
+    /// Where it stands, for all attempts of the visit, what has been sent.
+    pub record: PathBuf,
+    /// Where the report goes.
+    pub report: PathBuf,
+    /// Where the text goes.
+    pub output: PathBuf,
+    /// The folder for what the agent hands over; none: it is not wanted.
+    #[serde(default)]
+    pub files: Option<PathBuf>,
+    /// How long is waited for what.
+    #[serde(default)]
+    pub waits: Waits,
+}
+
+/// Durations in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// For the answer to one request.
+    pub request_ms: u64,
+    /// For an agent that answers no more while its task is followed.
+    pub silence_ms: u64,
+    /// For a task to move on after an answer, before its old question is taken for a new one.
+    pub settle_ms: u64,
+    /// Between the first two looks at a task; each wait is half as long again.
+    pub shortest_ms: u64,
+    /// The longest of them.
+    pub longest_ms: u64,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            request_ms: 60_000,
+            silence_ms: 120_000,
+            settle_ms: 10_000,
+            shortest_ms: 200,
+            longest_ms: 5_000,
+        }
+    }
+}
+
+impl Order {
+    /// The id of the context, which nobody else can have.
+    pub(crate) fn context(&self) -> String {
+        self.id("context")
+    }
+
+    /// The id of the message, the same each time it is sent.
+    pub(crate) fn message_id(&self) -> String {
+        self.id(&format!("message {}", self.turn))
+    }
+
+    /// In the form of a UUID: agents are known to take nothing else.
+    fn id(&self, what: &str) -> String {
+        let hex = Digest::of(format!("a2a {} {} {what}", self.key, self.task).as_bytes()).hex();
+        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+        format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(key: &str, task: u32, turn: u32) -> Order {
+        let text = format!(
+            r#"{{"key":"{key}","url":"","message":"","task":{task},"turn":{turn},"record":"","report":"","output":""}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn ids_differ_by_run_visit_task_and_answer_and_by_nothing_else() {
+        let first = order("run_1:a.1", 0, 0);
+        assert_eq!(first.message_id(), order("run_1:a.1", 0, 0).message_id());
+        assert_eq!(first.context(), order("run_1:a.1", 0, 7).context());
+        let all = [first, order("run_2:a.1", 0, 0), order("run_1:a.1", 1, 0), order("run_1:a.1", 0, 1)];
+        let ids: std::collections::BTreeSet<String> = all.iter().map(Order::message_id).collect();
+        assert_eq!(ids.len(), 4);
+        let contexts: std::collections::BTreeSet<String> = all.iter().map(Order::context).collect();
+        assert_eq!(contexts.len(), 3);
+        let lengths = |id: &str| id.split('-').map(str::len).collect::<Vec<_>>();
+        assert!(ids.iter().all(|id| lengths(id) == [8, 4, 4, 4, 12]), "{ids:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What has been sent to an agent for one visit, on disk before it is sent and after the reply.
+//!
+//! One file for all attempts of the visit that are about one task. It is why nothing is sent twice: durable when
+//! [`Record::save`] returns.
+
+use envoi_contract::json::Value;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File},
+    io::{self, Write as _},
+    path::Path,
+};
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Where the agent was found, so that later attempts ask the same one.
+    pub(crate) endpoint: Option<Endpoint>,
+    /// The context, as the agent calls it.
+    pub(crate) context: Option<String>,
+    /// The task, once the agent has named it.
+    pub(crate) task: Option<String>,
+    /// The message that may have been sent.
+    pub(crate) intent: Option<u32>,
+    /// The message that the agent has answered.
+    pub(crate) taken: Option<u32>,
+    /// How the task stood when it asked last.
+    pub(crate) asked: Option<String>,
+    /// An answer without a task: the whole of it.
+    #[serde(default)]
+    pub(crate) reply: Option<Value>,
+}
+
+/// Where an agent is spoken to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
+    pub(crate) version: Version,
+    pub(crate) tenant: Option<String>,
+    /// Whether it takes contract 5.
+    pub(crate) envelope: bool,
+}
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Version {
+    #[serde(rename = "1.0")]
+    V1,
+    #[serde(rename = "0.3")]
+    V03,
+}
+
+impl Version {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::V1 => "1.0",
+            Self::V03 => "0.3",
+        }
+    }
+}
+
+impl Record {
+    /// An attempt before this one may have left one.
+    pub(crate) fn load(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the file. Durable when it returns, and so is its name.
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        if let Some(above) = folder.parent() {
+            File::open(above)?.sync_all()?;
+        }
+        let temp = path.with_extension("tmp");
+        let mut file = File::create(&temp)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()?;
+        fs::rename(&temp, path)?;
+        File::open(folder)?.sync_all()
+    }
+}

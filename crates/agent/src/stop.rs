@@ -1,0 +1,155 @@
+//! Being told to end: TERM comes from the supervisor, when the run is cancelled or the time is over.
+//!
+//! A thread of its own asks the agent to cancel the task, leaves a report and ends the process, all within the supervisor's
+//! grace. What else goes on stops where it waits, or where it would send.
+
+use crate::{
+    call::{CallError, Client},
+    leave::{self, End},
+    order::Order,
+    record::Endpoint,
+};
+use signal_hook::{consts::SIGTERM, iterator::Signals};
+use std::{
+    io,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a message that is on its way may take before the task that it begins is given up for lost.
+const SENDING: Duration = Duration::from_secs(2);
+
+/// How long the agent may take to cancel. Together with [`SENDING`] it is less than the grace.
+const CANCELLING: Duration = Duration::from_secs(2);
+
+/// See the module.
+#[derive(Clone, Default)]
+pub(crate) struct Stop {
+    shared: Arc<(Mutex<Known>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Known {
+    endpoint: Option<Endpoint>,
+    task: Option<String>,
+    sending: bool,
+    ending: bool,
+    over: bool,
+}
+
+impl Stop {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to listen.
+    pub(crate) fn listen(&self, order: &Order, token: Option<&str>) -> io::Result<()> {
+        let mut signals = Signals::new([SIGTERM])?;
+        let (stop, order, token) = (self.clone(), order.clone(), token.map(str::to_owned));
+        thread::Builder::new().name("stop".to_owned()).spawn(move || {
+            if signals.forever().next().is_some() {
+                stop.end(&order, token.as_deref());
+            }
+        })?;
+        Ok(())
+    }
+
+    fn end(&self, order: &Order, token: Option<&str>) {
+        let mut known = self.known();
+        if known.over {
+            return;
+        }
+        known.ending = true;
+        let until = Instant::now() + SENDING;
+        while known.sending && Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            known = self.shared.1.wait_timeout(known, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let place = known.endpoint.clone().zip(known.task.clone());
+        drop(known);
+        let end = match place {
+            None => End::Unreached("told to end before the agent had a task".to_owned()),
+            Some((endpoint, task)) => cancelled(&Client::hurried(token, CANCELLING), &endpoint, &task),
+        };
+        // Whoever reads the report sees how far it came; that it was cancelled is known without it.
+        drop(leave::leave(order, &end));
+        std::process::exit(1);
+    }
+
+    /// Where the agent is spoken to.
+    pub(crate) fn found(&self, endpoint: &Endpoint) {
+        self.known().endpoint = Some(endpoint.clone());
+    }
+
+    /// The task that is to be cancelled.
+    pub(crate) fn follows(&self, task: &str) {
+        self.known().task = Some(task.to_owned());
+    }
+
+    /// Sends, unless it is being ended. What comes of it is known to the one who ends it.
+    pub(crate) fn sending<T>(&self, send: impl FnOnce() -> T, task: impl FnOnce(&T) -> Option<String>) -> T {
+        let mut known = self.known();
+        if known.ending {
+            drop(known);
+            wait_for_the_end();
+        }
+        known.sending = true;
+        drop(known);
+        let sent = send();
+        let mut known = self.known();
+        known.sending = false;
+        if let Some(task) = task(&sent) {
+            known.task = Some(task);
+        }
+        let ending = known.ending;
+        drop(known);
+        self.shared.1.notify_all();
+        if ending {
+            wait_for_the_end();
+        }
+        sent
+    }
+
+    /// Waits so long.
+    pub(crate) fn pause(&self, wait: Duration) {
+        thread::sleep(wait);
+        if self.known().ending {
+            wait_for_the_end();
+        }
+    }
+
+    /// Nothing is to be cancelled any more.
+    pub(crate) fn over(&self) {
+        let mut known = self.known();
+        if known.ending {
+            drop(known);
+            wait_for_the_end();
+        }
+        known.over = true;
+    }
+}
+
+/// The process is being ended by another thread.
+fn wait_for_the_end() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// Asks the agent to cancel a task, and says what came of it.
+pub(crate) fn cancelled(client: &Client, endpoint: &Endpoint, task: &str) -> End {
+    match client.cancel(endpoint, task) {
+        Ok(_) | Err(CallError::NoTask) => {
+            leave::say(&format!("task {task} is cancelled"));
+            End::Withdrawn(task.to_owned())
+        }
+        // It was over before.
+        Err(error) => match client.get(endpoint, task) {
+            Ok(known) if !known.state.waits() && known.state != crate::task::State::Going => {
+                End::Withdrawn(task.to_owned())
+            }
+            _ => End::Unreached(format!("task {task} cannot be cancelled: {error}")),
+        },
+    }
+}

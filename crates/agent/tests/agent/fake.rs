@@ -1,0 +1,405 @@
+//! An agent on loopback that does what its script says, in one version of the protocol, and keeps what it heard.
+//!
+//! It takes every message that it is sent, also one that it has had before: whoever sends twice is found out.
+
+use envoi_contract::json::{Object, Value};
+use std::{
+    collections::VecDeque,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread,
+    time::Duration,
+};
+
+/// What comes of a message.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    Completes(&'static str),
+    /// With these artifacts, in the words of 1.0, and no word.
+    HandsOver(&'static str),
+    Asks(&'static str),
+    WantsToBeAuthorized(&'static str),
+    Fails(&'static str),
+    Rejects(&'static str),
+    /// Until somebody says otherwise.
+    Works,
+    /// It says nothing new at first, and completes when it is looked at the second time.
+    Dawdles(&'static str),
+    /// Without a task.
+    Answers(&'static str),
+    /// With this error.
+    Errs(&'static str),
+}
+
+/// What becomes of the reply to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    Good,
+    /// The connection breaks before the message is taken.
+    BreaksBefore,
+    /// The connection breaks after the message is taken.
+    BreaksAfter,
+    /// The message is taken, and nothing more comes.
+    Hangs,
+}
+
+/// What the agent is like.
+#[derive(Debug, Clone)]
+pub(crate) struct Ways {
+    pub(crate) version: &'static str,
+    pub(crate) lists: bool,
+    pub(crate) dates: bool,
+    pub(crate) extension: Option<&'static str>,
+    pub(crate) token: Option<&'static str>,
+    /// Whether it keeps what it is told in the history of its tasks.
+    pub(crate) remembers: bool,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { version: "1.0", lists: true, dates: true, extension: None, token: None, remembers: true }
+    }
+}
+
+/// One call as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Heard {
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    pub(crate) head: String,
+}
+
+impl Heard {
+    pub(crate) fn message(&self) -> &Value {
+        self.params.get("message").unwrap()
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.message().get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    /// The nth part of the message.
+    pub(crate) fn part(&self, place: usize) -> String {
+        self.message().get("parts").and_then(Value::as_array).unwrap()[place].compact()
+    }
+}
+
+struct Known {
+    id: String,
+    context: String,
+    state: &'static str,
+    says: String,
+    artifacts: &'static str,
+    at: u64,
+    /// To be completed with these words when it has been looked at.
+    dawdles: Option<&'static str>,
+    heard: Vec<String>,
+}
+
+struct State {
+    ways: Ways,
+    script: VecDeque<(Act, Line)>,
+    tasks: Vec<Known>,
+    heard: Vec<Heard>,
+    clock: u64,
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Agent {
+    pub(crate) url: String,
+    shared: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Agent {
+    pub(crate) fn new(ways: Ways, script: &[(Act, Line)]) -> Self {
+        Self::at("127.0.0.1:0", ways, script)
+    }
+
+    pub(crate) fn at(address: &str, ways: Ways, script: &[(Act, Line)]) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let script = script.iter().cloned().collect();
+        let state = State { ways, script, tasks: Vec::new(), heard: Vec::new(), clock: 0 };
+        let agent = Self { url, shared: Arc::new((Mutex::new(state), Condvar::new())) };
+        let serving = agent.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (agent, stream) = (serving.clone(), stream.unwrap());
+                thread::spawn(move || agent.serve(stream));
+            }
+        });
+        agent
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.0.lock().unwrap()
+    }
+
+    /// Everything that was asked, in order.
+    pub(crate) fn heard(&self) -> Vec<Heard> {
+        self.state().heard.clone()
+    }
+
+    /// The messages among it.
+    pub(crate) fn sent(&self) -> Vec<Heard> {
+        let heard = self.heard().into_iter();
+        heard.filter(|heard| matches!(heard.method.as_str(), "SendMessage" | "message/send")).collect()
+    }
+
+    pub(crate) fn tasks(&self) -> usize {
+        self.state().tasks.len()
+    }
+
+    /// The state of the nth task.
+    pub(crate) fn stands(&self, place: usize) -> &'static str {
+        self.state().tasks[place].state
+    }
+
+    /// Waits until it has heard so many calls of this method.
+    pub(crate) fn wait_for(&self, method: &str, times: usize) {
+        let mut state = self.state();
+        let count = |state: &State| state.heard.iter().filter(|heard| heard.method == method).count();
+        while count(&state) < times {
+            let (next, timeout) = self.shared.1.wait_timeout(state, Duration::from_secs(60)).unwrap();
+            state = next;
+            assert!(!timeout.timed_out(), "{method} was not asked {times} times");
+        }
+    }
+
+    /// Something happens to the nth task, without anybody's doing here.
+    pub(crate) fn goes_on(&self, place: usize, act: Act) {
+        let mut state = self.state();
+        state.clock += 1;
+        let clock = state.clock;
+        state.tasks[place].does(&act, clock);
+    }
+
+    /// It knows nothing any more.
+    pub(crate) fn forgets(&self) {
+        self.state().tasks.clear();
+    }
+
+    fn serve(&self, mut stream: TcpStream) {
+        let Some((head, body)) = request(&mut stream) else { return };
+        if head.starts_with("get ") {
+            let card = self.card();
+            let status = if head.starts_with("get /.well-known/agent-card.json ") {
+                "200 OK"
+            } else {
+                "404 Not Found"
+            };
+            return answer(&mut stream, status, &card);
+        }
+        let asked = Value::parse_str(&body).unwrap();
+        let method = asked.get("method").and_then(Value::as_str).unwrap().to_owned();
+        let params = asked.get("params").cloned().unwrap();
+        let mut state = self.state();
+        let sends = matches!(method.as_str(), "SendMessage" | "message/send");
+        let guarded = state.ways.token.map(|token| format!("authorization: bearer {token}").to_lowercase());
+        if guarded.is_some_and(|line| !head.contains(&line)) {
+            return answer(&mut stream, "401 Unauthorized", "{}");
+        }
+        let line = state.script.front().map_or(Line::Good, |(_, line)| *line);
+        if sends && line == Line::BreaksBefore {
+            state.script.pop_front();
+            return;
+        }
+        state.heard.push(Heard { method: method.clone(), params: params.clone(), head });
+        let result = state.does(&method, &params);
+        drop(state);
+        self.shared.1.notify_all();
+        match line {
+            Line::BreaksAfter if sends => {}
+            // Until the other side hangs up.
+            Line::Hangs if sends => drop(stream.read(&mut [0])),
+            _ => answer(&mut stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#)),
+        }
+    }
+
+    fn card(&self) -> String {
+        let state = self.state();
+        let extension = state.ways.extension.map(|uri| format!(r#"{{"uri":"{uri}"}}"#)).unwrap_or_default();
+        let can = format!(r#""capabilities":{{"extensions":[{extension}]}}"#);
+        match state.ways.version {
+            "1.0" => format!(
+                r#"{{"name":"fake",{can},"supportedInterfaces":[{{"url":"{}/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}}]}}"#,
+                self.url
+            ),
+            _ => format!(r#"{{"name":"fake",{can},"url":"{}/rpc"}}"#, self.url),
+        }
+    }
+}
+
+impl State {
+    fn does(&mut self, method: &str, params: &Value) -> String {
+        let id = params.get("id").and_then(Value::as_str).unwrap_or_default();
+        let old = self.ways.version != "1.0";
+        match method {
+            "SendMessage" | "message/send" => self.takes(params),
+            "GetTask" | "tasks/get" => match self.tasks.iter_mut().find(|task| task.id == id) {
+                Some(task) => {
+                    let told = task.told(&self.ways);
+                    if let Some(words) = task.dawdles.take() {
+                        self.clock += 1;
+                        task.does(&Act::Completes(words), self.clock);
+                    }
+                    format!(r#""result":{told}"#)
+                }
+                None => r#""error":{"code":-32001,"message":"Task not found"}"#.to_owned(),
+            },
+            "CancelTask" | "tasks/cancel" => match self.tasks.iter_mut().find(|task| task.id == id) {
+                Some(task) => {
+                    task.state = "canceled";
+                    format!(r#""result":{}"#, task.told(&self.ways))
+                }
+                None => r#""error":{"code":-32001,"message":"Task not found"}"#.to_owned(),
+            },
+            "ListTasks" if self.ways.lists && !old => {
+                let context = params.get("contextId").and_then(Value::as_str).unwrap();
+                let tasks = self.tasks.iter().rev().filter(|task| task.context == context);
+                let told: Vec<String> = tasks.map(|task| task.told(&self.ways)).collect();
+                format!(r#""result":{{"tasks":[{}],"nextPageToken":""}}"#, told.join(","))
+            }
+            _ => r#""error":{"code":-32601,"message":"Method not found"}"#.to_owned(),
+        }
+    }
+
+    fn takes(&mut self, params: &Value) -> String {
+        let message = params.get("message").unwrap();
+        let text = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
+        let (act, _) = self.script.pop_front().unwrap_or((Act::Completes("ok"), Line::Good));
+        let wrap = |result: String, name: &str| {
+            if self.ways.version == "1.0" {
+                format!(r#""result":{{"{name}":{result}}}"#)
+            } else {
+                format!(r#""result":{result}"#)
+            }
+        };
+        if let Act::Answers(words) = act {
+            return wrap(
+                format!(
+                    r#"{{"kind":"message","messageId":"r","role":"agent","parts":[{{"kind":"text","text":"{words}"}}]}}"#
+                ),
+                "message",
+            );
+        }
+        if let Act::Errs(error) = act {
+            return format!(r#""error":{error}"#);
+        }
+        self.clock += 1;
+        let task = match text("taskId") {
+            Some(id) => self.tasks.iter_mut().find(|task| task.id == id).expect("a task of ours"),
+            None => {
+                let id = format!("task-{}", self.tasks.len() + 1);
+                self.tasks.push(Known {
+                    id,
+                    context: text("contextId").unwrap(),
+                    state: "working",
+                    says: String::new(),
+                    artifacts: "",
+                    at: 0,
+                    dawdles: None,
+                    heard: Vec::new(),
+                });
+                self.tasks.last_mut().unwrap()
+            }
+        };
+        task.heard.push(text("messageId").unwrap());
+        task.does(&act, self.clock);
+        let told = task.told(&self.ways);
+        wrap(told, "task")
+    }
+}
+
+impl Known {
+    fn does(&mut self, act: &Act, at: u64) {
+        let (state, says) = match act {
+            Act::Completes(words) => ("completed", *words),
+            Act::HandsOver(artifacts) => {
+                self.artifacts = artifacts;
+                ("completed", "")
+            }
+            Act::Asks(words) => ("input-required", *words),
+            Act::WantsToBeAuthorized(words) => ("auth-required", *words),
+            Act::Fails(words) => ("failed", *words),
+            Act::Rejects(words) => ("rejected", *words),
+            Act::Works => ("working", ""),
+            Act::Dawdles(words) => {
+                self.dawdles = Some(words);
+                return;
+            }
+            Act::Answers(_) | Act::Errs(_) => unreachable!(),
+        };
+        (self.state, self.says, self.at) = (state, says.to_owned(), at);
+    }
+
+    fn told(&self, ways: &Ways) -> String {
+        let new = ways.version == "1.0";
+        let state = match new {
+            true => format!("TASK_STATE_{}", self.state.to_uppercase().replace('-', "_")),
+            false => self.state.to_owned(),
+        };
+        let role = |name: &str| if new { format!("ROLE_{}", name.to_uppercase()) } else { name.to_owned() };
+        let mut status = Object::from([("state", Value::from(state))]);
+        if !self.says.is_empty() {
+            let part = Value::Object(Object::from([("text", Value::from(self.says.as_str()))]));
+            let members = [
+                ("messageId", Value::from("s")),
+                ("role", Value::from(role("agent"))),
+                ("parts", Value::from(vec![part])),
+            ];
+            status.insert("message", Value::Object(Object::from(members)));
+        }
+        if ways.dates {
+            status.insert("timestamp", Value::from(format!("2026-11-22T00:00:{:02}Z", self.at)));
+        }
+        let history = self.heard.iter().filter(|_| ways.remembers).map(|id| {
+            let part = Value::Object(Object::from([("text", Value::from("…"))]));
+            let members = [
+                ("messageId", Value::from(id.as_str())),
+                ("role", Value::from(role("user"))),
+                ("parts", Value::from(vec![part])),
+            ];
+            Value::Object(Object::from(members))
+        });
+        let artifacts = Value::parse_str(&format!("[{}]", self.artifacts)).unwrap();
+        let members = [
+            ("id", Value::from(self.id.as_str())),
+            ("contextId", Value::from(self.context.as_str())),
+            ("status", Value::Object(status)),
+            ("history", Value::from(history.collect::<Vec<_>>())),
+            ("artifacts", artifacts),
+        ];
+        Value::Object(Object::from(members)).compact()
+    }
+}
+
+/// Head in lower case, and body.
+fn request(stream: &mut TcpStream) -> Option<(String, String)> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+        head.push_str(&line.to_lowercase());
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    Some((head, String::from_utf8(body).ok()?))
+}
+
+fn answer(stream: &mut TcpStream, status: &str, body: &str) {
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap_or_default();
+}

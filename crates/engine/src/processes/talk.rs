@@ -1,0 +1,116 @@
+//! An attempt that talks to another agent: this program itself, with its order in the attempt's folder.
+
+use super::{Shared, job::secrets};
+use crate::runner::Job;
+use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, TOKEN_VARIABLE, Waits};
+use envoi_kernel::{
+    event::{Call, Command},
+    flow::{AGENT_TOKEN_PREFIX, Step},
+};
+use envoi_step::AttemptDir;
+use std::{
+    fs, io,
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{self, Stdio},
+    thread,
+};
+
+/// How long an agent may take to hear that its question is withdrawn.
+const WITHDRAWAL_MS: u64 = 10_000;
+
+/// The command, after its order has been written, and the variables that it needs.
+///
+/// # Errors
+/// The order cannot be written.
+pub(super) fn command(
+    shared: &Shared,
+    job: &Job,
+    dir: &AttemptDir,
+    call: &Call,
+    variables: &mut Vec<(String, String)>,
+) -> io::Result<Vec<String>> {
+    let place = dir.path().join("a2a.json");
+    fs::write(&place, serde_json::to_vec(&order(shared, job, dir, call))?)?;
+    let token = token(call, variables).map(|value| (TOKEN_VARIABLE.to_owned(), value));
+    variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
+    variables.extend(token);
+    Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
+}
+
+fn token(call: &Call, secrets: &[(String, String)]) -> Option<String> {
+    let token = call.token.as_ref()?;
+    secrets.iter().find(|(name, _)| name == token).map(|(_, value)| value.clone())
+}
+
+fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
+    let visit = &job.started.attempt.visit;
+    Order {
+        key: format!("{}:{visit}", job.run),
+        url: call.url.clone(),
+        message: call.message.clone(),
+        data: call.data.clone(),
+        tenant: call.tenant.clone(),
+        task: call.task,
+        turn: call.turn,
+        answer: call.answer.as_ref().map(|answer| shared.layout.answer(&job.run, answer).join("answer.json")),
+        denied: call.denied,
+        resend: call.resend,
+        record: job.run_base.join("a2a").join(format!("{visit}.{}.json", call.task)),
+        report: dir.report(),
+        output: dir.output(),
+        files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
+        waits: Waits::default(),
+    }
+}
+
+/// Has the agent told that nobody will answer it: its task is cancelled. The process is on its own, and may outlive this one.
+///
+/// # Errors
+/// It cannot be started.
+pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
+    let Command::A2a(call) = &job.started.command else { return Ok(()) };
+    let dir = shared.dir(&job.run, &job.started.attempt);
+    let place = |name: &str| dir.path().join(name);
+    let order = Order {
+        denied: true,
+        report: place("withdrawn.json"),
+        output: place("withdrawn.txt"),
+        waits: Waits { request_ms: WITHDRAWAL_MS, ..Waits::default() },
+        ..order(shared, job, &dir, call)
+    };
+    fs::write(place("withdraw.json"), serde_json::to_vec(&order)?)?;
+    let secrets = secrets(&job.pinned.secrets, &job.caller).unwrap_or_default();
+    let mut child = process::Command::new(&shared.launcher.exe)
+        .arg(ARGUMENT)
+        .env_clear()
+        .envs(job.caller.env.iter().map(|(name, value)| (name, value)))
+        .env(ORDER_VARIABLE, place("withdraw.json"))
+        .envs(token(call, &secrets).map(|value| (TOKEN_VARIABLE, value)))
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    thread::Builder::new().name("withdraw".to_owned()).spawn(move || drop(child.wait()))?;
+    Ok(())
+}
+
+/// Tokens of agents are for nobody else.
+pub(super) fn hide_tokens(variables: &mut Vec<(String, String)>) {
+    variables.retain(|(name, _)| !name.starts_with(AGENT_TOKEN_PREFIX));
+}
+
+/// Where what the agent hands over goes: a folder of the step's in the workspace, if its `artifacts` name that.
+fn folder(job: &Job, step: &Step) -> Option<PathBuf> {
+    let own = format!("a2a/{}/", step.id);
+    if !step.artifacts.iter().any(|pattern| pattern.starts_with(&own)) {
+        return None;
+    }
+    let folder = job.workspace.join("a2a").join(step.id.as_str());
+    Some(match job.started.attempt.visit.item() {
+        Some(item) => folder.join(item.to_string()),
+        None => folder,
+    })
+}

@@ -1,0 +1,132 @@
+//! A first message: which flow it starts, with what inputs, in which workspace.
+
+use super::{
+    asking::{Asking, broken},
+    fault::{Fault, Kind},
+    inputs,
+    model::Message,
+    send::{From, Sent, forgotten, kept_as},
+    task::FLOW,
+};
+use crate::{
+    app::App,
+    begin::{self, new_run},
+    call::random_seed,
+    problem::Problem,
+    runs::ask,
+    scope::Scope,
+};
+use axum::http::StatusCode;
+use envoi_contract::json::{Object, Value};
+use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
+use envoi_journal::{ReadError, RegisteredFlow, TaskRow};
+use envoi_kernel::ids::{RunId, uuid_v7_text};
+
+/// Metadata of a first message: how the run uses its workspace.
+const WORKSPACE: &str = "urn:envoi:a2a:workspace";
+
+/// Starts a run.
+pub(super) fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sent, Fault> {
+    asking.may(&[Scope::Run])?;
+    let registered = flow(app, asking, message)?;
+    let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
+        .map_err(|report| broken(app, format!("a registered flow cannot be read: {report}")))?;
+    let inputs = inputs::read(&loaded.flow, message)?;
+    let workspace = workspace_use(app, message)?;
+    let fresh = new_run(app)?;
+    let context = match &message.context_id {
+        Some(context) => context.clone(),
+        None => format!("ctx_{}", uuid_v7_text(app.now(), &random_seed()?)),
+    };
+    let task = TaskRow {
+        run: fresh.clone(),
+        tenant: asking.bearer.tenant.clone(),
+        token: asking.bearer.id.clone(),
+        context: context.clone(),
+        at: app.now(),
+    };
+    let row = kept_as(app, asking, message, (&fresh, &context, ""), fresh.to_string());
+    // The same message twice at once: the second one waits until the run of the first is there to be found.
+    let _turn = app.starts.turn(&format!("{}\n{context}\n{}", row.token, row.message_id));
+    let kept = app.store.keep_task(&task, &row).map_err(|error| broken(app, error))?;
+    let begun =
+        app.read(|reader| reader.tenant_of(&kept.run)).map_err(|error: ReadError| broken(app, error))?;
+    if begun.is_some() {
+        return Ok(Sent { run: kept.run, from: From::Now });
+    }
+    let may = app.starts.count(&asking.bearer.id, app.now()).map_err(|seconds| {
+        let detail = "this token has started as many runs in a minute as it may";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
+    });
+    match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace))) {
+        Ok(()) => Ok(Sent { run: kept.run, from: From::TheStart }),
+        Err(problem) => Err(forgotten(app, &kept, problem)),
+    }
+}
+
+fn start(
+    app: &App,
+    asking: &Asking,
+    run: &RunId,
+    registered: RegisteredFlow,
+    (inputs, workspace): (Object, WorkspaceUse),
+) -> Result<(), Problem> {
+    let request = begin::of_flow(app, run.clone(), registered, asking.principal())?;
+    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), ..request };
+    ask(app, Request::Start(Box::new(request))).map(drop)
+}
+
+/// The flow that a message starts: the one that it names, else that of the path or of `tenant`, else the configured one,
+/// else the only one.
+fn flow(app: &App, asking: &Asking, message: &Message) -> Result<RegisteredFlow, Fault> {
+    let tenant = &asking.bearer.tenant;
+    let named = match message.metadata.get(FLOW) {
+        None => None,
+        Some(Value::String(name)) => Some(name.clone()),
+        Some(_) => {
+            return Err(Fault::violation(format!("message.metadata[\"{FLOW}\"]"), "Must be a string."));
+        }
+    };
+    let usual = || app.settings.a2a.default_flow.clone();
+    if let Some(name) = named.or_else(|| asking.flow.clone()).or_else(usual) {
+        let found = app.read(|reader| reader.registered_flow(tenant, &name));
+        let none = || {
+            Fault::new(Kind::InvalidParams)
+                .detail(format!("there is no flow `{name}`"))
+                .code("FLOW_NOT_FOUND")
+        };
+        return found.map_err(|error: ReadError| broken(app, error))?.ok_or_else(none);
+    }
+    let all =
+        app.read(|reader| reader.registered_flows(tenant)).map_err(|error: ReadError| broken(app, error))?;
+    let mut ids: Vec<&str> = all.iter().map(|flow| flow.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match (ids.as_slice(), all.first()) {
+        ([_], Some(newest)) => Ok(newest.clone()),
+        ([], _) => {
+            let detail = "there is no flow yet; `POST /v1/flows` registers one";
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+        }
+        (several, _) => {
+            let detail = format!(
+                "which flow? Say it as `{FLOW}` in the message's metadata, in the path or as `tenant`: {}",
+                several.join(", ")
+            );
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+        }
+    }
+}
+
+fn workspace_use(app: &App, message: &Message) -> Result<WorkspaceUse, Fault> {
+    match message.metadata.get(WORKSPACE).map(Value::as_str) {
+        None => Ok(app.settings.a2a.workspace),
+        Some(Some("alone")) => Ok(WorkspaceUse::Alone),
+        Some(Some("shared")) => Ok(WorkspaceUse::Shared),
+        Some(Some("copy")) => Ok(WorkspaceUse::Copy),
+        Some(_) => {
+            let field = format!("message.metadata[\"{WORKSPACE}\"]");
+            Err(Fault::violation(field, "Must be one of alone, shared, copy."))
+        }
+    }
+}
