@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import envoi
 from envoi.client import ApiError, Client, Unreachable
@@ -39,6 +39,9 @@ CALLS: Dict[str, Any] = {
     "getQuestion": lambda ask: ask("int_1"),
     "getReadiness": lambda ask: ask(),
     "getRun": lambda ask: ask("run_1"),
+    "getRunContent": lambda ask: ask("run_1", "sha256:0"),
+    "getRunFlow": lambda ask: ask("run_1"),
+    "getToken": lambda ask: ask(),
     "listEvents": lambda ask: ask("run_1", after=3),
     "listFlows": lambda ask: ask(),
     "listHandoffs": lambda ask: ask("run_1"),
@@ -53,7 +56,9 @@ CALLS: Dict[str, Any] = {
 }
 """Each operation, asked for with all that its method takes."""
 
-LEFT_OUT: Dict[str, str] = {}
+BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)"
+
+LEFT_OUT: Dict[str, str] = {"callModel": BRIDGE, "completeChat": BRIDGE, "listModels": BRIDGE}
 """Operations without a method, and why."""
 
 
@@ -102,6 +107,8 @@ class TheOperations(unittest.TestCase):
 
     def test_each_method_asks_for_what_the_document_describes(self) -> None:
         for name, (method, path, operation) in self.operations().items():
+            if name in LEFT_OUT:
+                continue
             with self.subTest(name):
                 request = request_of(name)
                 target, _, query = request.target.partition("?")
@@ -221,10 +228,15 @@ class AskingAgain(WithAnswers):
             self.client(self.server(short)).resume_run("run_1")
 
     def test_events_are_read_page_by_page(self) -> None:
-        page = lambda *seqs: (200, {}, envoi.json.dumps({"events": [{"seq": seq} for seq in seqs]}).encode())
-        server = self.server(page(*range(3, 103)), page(103))
-        self.assertEqual([event["seq"] for event in self.client(server).list_events("run_1", after=2)], list(range(3, 104)))
-        self.assertEqual([request.partition("?")[2] for request in server.requests], ["after=2&limit=100", "after=102&limit=100"])
+        def page(next: Optional[int], *seqs: int) -> Any:
+            return (200, {}, envoi.json.dumps({"events": [{"seq": seq} for seq in seqs], "next": next}).encode())
+
+        # A page may be short although there are more.
+        server = self.server(page(4, 3, 4), page(None, 5))
+        self.assertEqual([event["seq"] for event in self.client(server).list_events("run_1", after=2)], [3, 4, 5])
+        self.assertEqual([request.partition("?")[2] for request in server.requests], ["after=2&limit=100", "after=4&limit=100"])
+        server = self.server(page(7, 1), page(None, 8))
+        self.assertEqual([event["seq"] for event in self.client(server).explain_run("run_1")], [1, 8])
 
     def test_a_server_that_says_nothing_is_given_up(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -11,7 +11,7 @@ import { digestOf, uploadOf, type Content } from "./client/content.js";
 import { DigestMismatch } from "./client/errors.js";
 import { CLOCK, freshKey, type Clock, type Fetch, type Signal } from "./client/platform.js";
 import { row, rows, type QuestionEvent } from "./client/rows.js";
-import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
+import type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
 import { follow } from "./client/stream.js";
 import { Server, pathOf, type Reply, type Request } from "./client/wire.js";
 import { Envelope } from "./envelope/envelope.js";
@@ -26,12 +26,18 @@ export type { Content, Upload } from "./client/content.js";
 export { ApiError, DigestMismatch, Unreachable, type Refusal } from "./client/errors.js";
 export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "./client/platform.js";
 export type { QuestionEvent } from "./client/rows.js";
-export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, Question, Raise, Resume, Run, Start } from "./client/shapes.js";
+export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
 
 /** Rows that are asked for at a time. */
 const PAGE = 100;
 
 const FOLLOW_PATIENCE_MS = 300_000;
+
+async function whole<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const each of list) all.push(each);
+  return all;
+}
 
 /** How a client behaves. */
 export interface ClientOptions {
@@ -145,20 +151,28 @@ export class Client {
     return Envelope.decode((await this.get(call, ["runs", run, "envelope"])).body);
   }
 
+  /** The flow that a run is pinned to, with the texts of those that it names. */
+  async getRunFlow(run: string, call: Call = {}): Promise<PinnedFlow> {
+    return row((await this.get(call, ["runs", run, "flow"])).object());
+  }
+
   /** What has happened so far, after the event with this `seq` or from the first on. */
-  async *listEvents(run: string, { after, signal }: { after?: number } & Call = {}): AsyncGenerator<Event, void, undefined> {
-    for (let last = after, more = true; more; ) {
-      const path = ["runs", run, "events"];
-      const page = rows<Event>((await this.get({ signal }, path, { after: last, limit: PAGE })).object(), "events");
-      yield* page;
-      last = page.at(-1)?.seq;
-      more = page.length === PAGE;
-    }
+  listEvents(run: string, { after, signal }: { after?: number } & Call = {}): AsyncGenerator<Event, void, undefined> {
+    return this.paged(run, "events", "events", { after, signal });
   }
 
   /** The events that decided which way the run went. */
   async explainRun(run: string, call: Call = {}): Promise<Event[]> {
-    return rows((await this.get(call, ["runs", run, "why"])).object(), "events");
+    return whole(this.paged(run, "why", "events", call));
+  }
+
+  private async *paged<T>(run: string, what: string, name: string, { after, signal }: { after?: number | undefined } & Call): AsyncGenerator<T, void, undefined> {
+    for (let last = after, more = true; more; ) {
+      const page = (await this.get({ signal }, ["runs", run, what], { after: last, limit: PAGE })).object();
+      yield* rows<T>(page, name);
+      last = row<{ next?: number | null }>(page).next ?? undefined;
+      more = last !== undefined;
+    }
   }
 
   /** The hand-offs at a glance, in order. */
@@ -173,7 +187,7 @@ export class Client {
 
   /** The attempts that were started, and how much they have written. */
   async listLogs(run: string, call: Call = {}): Promise<Log[]> {
-    return rows((await this.get(call, ["runs", run, "logs"])).object(), "logs");
+    return whole(this.paged(run, "logs", "logs", call));
   }
 
   /** What an attempt has written, from byte `start` to before `end`; empty if that is not there (yet). */
@@ -309,13 +323,27 @@ export class Client {
 
   /** Content by its digest. @throws DigestMismatch for content that is not what was asked for */
   async getArtifact(digest: string, call: Call = {}): Promise<Uint8Array> {
-    const { body } = await this.get(call, ["artifacts", digest]);
+    return this.content(digest, ["artifacts", digest], call);
+  }
+
+  /** What an event of a run names by its digest: a text, a report, a file as it was. Throws as `getArtifact` does. */
+  async getRunContent(run: string, digest: string, call: Call = {}): Promise<Uint8Array> {
+    return this.content(digest, ["runs", run, "contents", digest], call);
+  }
+
+  private async content(digest: string, path: string[], call: Call): Promise<Uint8Array> {
+    const { body } = await this.get(call, path);
     const found = await digestOf(body);
     if (found !== digest) throw new DigestMismatch(digest, found);
     return body;
   }
 
   // The server
+
+  /** Who asks: the name, the tenant and the scopes of the token. */
+  async getToken(call: Call = {}): Promise<Token> {
+    return row((await this.get(call, ["token"])).object());
+  }
 
   /** Whether the process answers. */
   async getHealth(call: Call = {}): Promise<Health> {

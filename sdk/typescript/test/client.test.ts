@@ -49,6 +49,9 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   getQuestion: (client) => client.getQuestion("int_1"),
   getReadiness: (client) => client.getReadiness(),
   getRun: (client) => client.getRun("run_1"),
+  getRunContent: (client) => client.getRunContent("run_1", "sha256:0"),
+  getRunFlow: (client) => client.getRunFlow("run_1"),
+  getToken: (client) => client.getToken(),
   listEvents: (client) => all(client.listEvents("run_1", { after: 3 })),
   listFlows: (client) => client.listFlows(),
   listHandoffs: (client) => client.listHandoffs("run_1"),
@@ -63,7 +66,8 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
 };
 
 /** Operations without a method, and why. */
-const LEFT_OUT: Readonly<Record<string, string>> = {};
+const BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)";
+const LEFT_OUT: Readonly<Record<string, string>> = { callModel: BRIDGE, completeChat: BRIDGE, listModels: BRIDGE };
 
 interface Asked {
   url: URL;
@@ -114,6 +118,7 @@ test("each operation of the document has a method or a reason, and each method a
   assert.deepEqual(Object.keys(CALLS).filter((id) => !ids.includes(id)), []);
   for (const { path, method, operation } of operations) {
     const name = operation.operationId;
+    if (name in LEFT_OUT) continue;
     const { client, asked } = scripted([problem(418, "NOBODY")]);
     await assert.rejects(CALLS[name]?.(client) ?? assert.fail(name), refused(418, "NOBODY"));
     const [request = assert.fail(name)] = asked;
@@ -179,11 +184,13 @@ test("an address or a path that leads elsewhere is refused", async () => {
 });
 
 test("events are read page by page", async () => {
-  const page = (first: number, length: number): Given => [200, {}, JSON.stringify({ events: Array.from({ length }, (_, at) => ({ seq: first + at })) })];
-  const { client, asked } = scripted([page(3, 100), page(103, 1)]);
+  // A page may be short although there are more.
+  const page = (next: number | null, ...seqs: number[]): Given => [200, {}, JSON.stringify({ events: seqs.map((seq) => ({ seq })), next })];
+  const { client, asked } = scripted([page(4, 3, 4), page(null, 5), page(7, 1), page(null, 8)]);
   const seqs = (await all(client.listEvents("run_1", { after: 2 }))).map(({ seq }) => seq);
-  assert.deepEqual(seqs, Array.from({ length: 101 }, (_, at) => at + 3));
-  assert.deepEqual(asked.map(({ url }) => url.search), ["?after=2&limit=100", "?after=102&limit=100"]);
+  assert.deepEqual(seqs, [3, 4, 5]);
+  assert.deepEqual(asked.map(({ url }) => url.search), ["?after=2&limit=100", "?after=4&limit=100"]);
+  assert.deepEqual((await client.explainRun("run_1")).map(({ seq }) => seq), [1, 8]);
 });
 
 test("numbers of any size are read as they are written", async () => {

@@ -14,7 +14,7 @@ Each method is one operation of `spec/openapi.json`, named for it, and gives wha
 from .client import Client
 from .content import File
 from .errors import ApiError, DigestMismatch, Unreachable
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Run
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Run, Token
 from .questions import QuestionEvent, QuestionList
 
 __all__ = [

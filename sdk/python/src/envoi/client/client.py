@@ -19,7 +19,7 @@ from .caller import Caller
 from .content import Bytes, Content, File
 from .errors import DigestMismatch
 from .questions import QuestionEvent, QuestionList
-from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, Question, Questions, Run
+from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Questions, Run, Token
 from .stream import Follower
 from .wire import Reply, Request, Server, path_of
 
@@ -113,18 +113,25 @@ class Client:
         """The state of the pipeline, true at the last commit. Raises ContractError as `Envelope.from_json` does."""
         return Envelope.from_json(self._get("runs", run, "envelope").body)
 
+    def get_run_flow(self, run: str) -> PinnedFlow:
+        """The flow that a run is pinned to, with the texts of those that it names."""
+        return cast(PinnedFlow, self._get("runs", run, "flow").object())
+
     def list_events(self, run: str, *, after: Optional[int] = None) -> Iterator[Event]:
         """What has happened so far, after the event with this `seq` or from the first on."""
-        while True:
-            page = cast(List[Event], self._get("runs", run, "events", after=after, limit=PAGE).object()["events"])
-            yield from page
-            if len(page) < PAGE:
-                return
-            after = page[-1]["seq"]
+        return cast(Iterator[Event], self._paged(run, "events", "events", after))
 
     def explain_run(self, run: str) -> List[Event]:
         """The events that decided which way the run went."""
-        return cast(List[Event], self._get("runs", run, "why").object()["events"])
+        return cast(List[Event], list(self._paged(run, "why", "events")))
+
+    def _paged(self, run: str, what: str, rows: str, after: Optional[int] = None) -> Iterator[Any]:
+        while True:
+            page = self._get("runs", run, what, after=after, limit=PAGE).object()
+            yield from page[rows]
+            after = page["next"]
+            if after is None:
+                return
 
     def list_handoffs(self, run: str) -> List[HandoffRow]:
         """The hand-offs at a glance, in order."""
@@ -136,7 +143,7 @@ class Client:
 
     def list_logs(self, run: str) -> List[Log]:
         """The attempts that were started, and how much they have written."""
-        return cast(List[Log], self._get("runs", run, "logs").object()["logs"])
+        return cast(List[Log], list(self._paged(run, "logs", "logs")))
 
     def get_log(
         self, run: str, attempt: str, stream: str = "stdout", *, start: int = 0, end: Optional[int] = None
@@ -304,13 +311,24 @@ class Client:
 
     def get_artifact(self, digest: str) -> bytes:
         """Content by its digest. Raises DigestMismatch for content that is not what was asked for."""
-        content = self._get("artifacts", digest).body
+        return self._content(digest, "artifacts", digest)
+
+    def get_run_content(self, run: str, digest: str) -> bytes:
+        """What an event of a run names by its digest: a text, a report, a file as it was. Raises as `get_artifact` does."""
+        return self._content(digest, "runs", run, "contents", digest)
+
+    def _content(self, digest: str, *path: str) -> bytes:
+        content = self._get(*path).body
         found = f"sha256:{hashlib.sha256(content).hexdigest()}"
         if found != digest:
             raise DigestMismatch(digest, found)
         return content
 
     # The server
+
+    def get_token(self) -> Token:
+        """Who asks: the name, the tenant and the scopes of the token."""
+        return cast(Token, self._get("token").object())
 
     def get_health(self) -> Health:
         """Whether the process answers."""
