@@ -17,3 +17,4 @@ if [ -z "${WAYFLOW:-}" ]; then
     fi
 fi
 "$WAYFLOW" -B "$here/wayflow/client.py"
+"$WAYFLOW" -B "$here/wayflow/step.py"
