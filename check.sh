@@ -51,6 +51,7 @@ step "examples" examples/check.sh
 step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh
 step "documents through three languages" spec/fuzz/chain.sh 1000
+step "operations by their document" spec/fuzz/rest.sh
 step "example of the typescript library" examples/node-skill/check.sh
 step "spans for a collector" crates/cli/otel.sh
 

@@ -126,7 +126,8 @@ pub(crate) fn be_the_engine(home: &Home, jobs: Option<usize>) -> Result<u8, Fail
     rustix::process::setsid().map(drop).unwrap_or_default();
     let store = home.open()?;
     let Some(lease) = lease_soon(&store)? else { return Ok(0) };
-    let (host, telemetry) = engine_room::start(&store, lease, None, jobs)?;
+    let (host, telemetry) =
+        engine_room::start(&store, lease, None, jobs, envoi_engine::PerAttempt::default())?;
     host.wait_until_asked(UNASKED);
     let stopped = host.close();
     telemetry.end(engine_room::LAST_SPANS);

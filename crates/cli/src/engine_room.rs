@@ -16,7 +16,7 @@ use crate::{
     telemetry::Telemetry,
 };
 use envoi_engine::{
-    Client, ClientError, Host, HostError, Settings,
+    Client, ClientError, Host, HostError, PerAttempt, Settings,
     protocol::{Request, Response, ResumeRequest, Standing},
 };
 use envoi_journal::{CommitError, Holder, Layout, Lease, RunFilter, Store, Taken};
@@ -275,7 +275,7 @@ fn be_the_engine(
     request: Request,
     told: Told<'_>,
 ) -> Result<u8, Failure> {
-    let (host, telemetry) = start(room.store, lease, other, room.args.jobs)?;
+    let (host, telemetry) = start(room.store, lease, other, room.args.jobs, PerAttempt::default())?;
     let run = request.run().cloned();
     let outcome = converse(&host, room.store, request, told.narrator, told.talk);
     wait_for_others(room.store, run.as_ref(), told.narrator);
@@ -340,6 +340,7 @@ pub(crate) fn start(
     lease: Lease,
     other: Option<&Holder>,
     jobs: Option<usize>,
+    per_attempt: PerAttempt,
 ) -> Result<(Host, Telemetry), Failure> {
     let settings = Settings {
         jobs: jobs.unwrap_or_else(home::default_jobs),
@@ -347,6 +348,7 @@ pub(crate) fn start(
         socket_dirs: home::socket_dirs(),
         reached: failpoint::reached,
         notices: config::notices(store.layout())?,
+        per_attempt,
     };
     let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

@@ -22,6 +22,7 @@ mod interrupts;
 mod keyboard;
 mod live;
 mod log;
+mod models;
 mod narrate;
 mod output;
 mod place;

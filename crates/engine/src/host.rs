@@ -9,7 +9,7 @@ use crate::{
     followers::{Followers, Shower},
     message::{EngineError, Message},
     outbox::Outbox,
-    processes::{Point, Processes},
+    processes::{PerAttempt, Point, Processes},
     runner::{Clock, Log},
 };
 use envoi_contract::time::Timestamp;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub reached: fn(Point),
     /// How others are told.
     pub notices: Notices,
+    /// What commands of one attempt alone are given.
+    pub per_attempt: PerAttempt,
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -199,7 +201,8 @@ fn start_loop(
     let Channels { mailbox, inbox, closed } = channels;
     let layout = store.layout().clone();
     let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
-        .with_points(settings.reached);
+        .with_points(settings.reached)
+        .with_variables(settings.per_attempt.clone());
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let outbox = Outbox {
         targets: settings.notices.targets.clone(),

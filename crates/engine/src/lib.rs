@@ -26,5 +26,5 @@ pub use engine::{Engine, World};
 pub use followers::{Followers, Shower, Watcher};
 pub use host::{Client, ClientError, Host, HostError, Settings, now};
 pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
-pub use processes::{Point, Processes, is_allowed};
+pub use processes::{PerAttempt, Point, Processes, Variable, is_allowed};
 pub use runner::{Caller, Clock, Job, Log, Observer, Runner, Settlement};

@@ -5,12 +5,14 @@
 
 mod feedback;
 mod job;
+mod own;
 mod settlement;
 mod talk;
 
 use job::Trouble;
 pub use job::is_allowed;
 pub(crate) use job::secrets;
+pub use own::{PerAttempt, Variable};
 
 use crate::{
     message::Message,
@@ -40,6 +42,7 @@ struct Shared {
     boot_id: String,
     mailbox: Sender<Message>,
     reached: fn(Point),
+    per_attempt: PerAttempt,
 }
 
 /// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
@@ -58,8 +61,18 @@ impl Processes {
     #[must_use]
     pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
         let (layout, blobs) = (store.layout().clone(), store.blobs());
-        let reached = |_| {};
-        Self { shared: Arc::new(Shared { store, layout, blobs, launcher, boot_id, mailbox, reached }) }
+        let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
+        let shared = Shared { store, layout, blobs, launcher, boot_id, mailbox, reached, per_attempt };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Gives these variables to the commands of each attempt as well.
+    #[must_use]
+    pub fn with_variables(mut self, per_attempt: PerAttempt) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.per_attempt = per_attempt;
+        }
+        self
     }
 
     /// Calls `reached` at each [`Point`] of each attempt.
@@ -143,7 +156,10 @@ impl Shared {
             {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
                 Probe::Settled(exit) => return settlement::finished(&self.blobs, &dir, job, *exit),
-                Probe::Lost(evidence) => return settlement::in_doubt(&dir, job, evidence),
+                Probe::Lost(evidence) => {
+                    let secrets = job::known_secrets(self, job);
+                    return settlement::in_doubt(&dir, job, &secrets, evidence);
+                }
                 Probe::NotStarted(_) if spawned == MAX_SPAWNS => return Err(never_starts(&dir, job)),
                 Probe::NotStarted(lock) => {
                     spawned += 1;

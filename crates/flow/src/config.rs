@@ -6,7 +6,9 @@
 use crate::{
     CONFIG_INVALID, CONFIG_SYNTAX,
     diagnostic::{FLOW_INVALID, FLOW_SYNTAX, Problems, Report},
-    keys, notify,
+    keys,
+    models::{self, Models},
+    notify,
     read::Fields,
     root,
     server::{self, Server},
@@ -26,6 +28,8 @@ pub struct Config {
     pub notify: Vec<Target>,
     /// How `envoi serve` answers.
     pub server: Server,
+    /// Which models commands may call through it.
+    pub models: Models,
 }
 
 /// Reads a configuration from the text of a file; `name` is how messages call that file.
@@ -44,6 +48,7 @@ fn read(text: &str, problems: &mut Problems) -> Config {
     Config {
         notify: fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default(),
         server: fields.get("server").map(|node| server::read(node, problems)).unwrap_or_default(),
+        models: fields.get("models").map(|node| models::read(node, problems)).unwrap_or_default(),
     }
 }
 

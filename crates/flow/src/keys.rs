@@ -56,7 +56,7 @@ pub(crate) const BUDGET: Vocabulary =
 
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary =
-    Vocabulary { place: "a configuration", keys: &["notify", "server"], later: &[] };
+    Vocabulary { place: "a configuration", keys: &["notify", "server", "models"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
     Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };

@@ -32,6 +32,7 @@ pub mod inputs;
 mod json_schema;
 mod keys;
 mod list;
+pub mod models;
 mod names;
 mod notify;
 pub mod outputs;

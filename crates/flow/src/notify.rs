@@ -149,7 +149,8 @@ fn timeout(node: &Node, problems: &mut Problems) -> Option<u64> {
 
 const URL: &str = "an address such as `https://example.org/hook`";
 
-fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
+/// An address, as far as can be seen without asking anybody.
+pub(crate) fn url(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
     let text = path::fixed(node, name, problems)?;
     if let Some(problem) = bad_url(node.span, text, name) {
         return refuse(problems, problem);

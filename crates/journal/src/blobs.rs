@@ -82,19 +82,39 @@ impl Blobs {
         Ok(bytes)
     }
 
+    /// The file with this digest, not yet verified: its bytes are to be used after [`Blobs::verify`].
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], [`BlobError::Io`].
+    pub fn open(&self, digest: &Digest) -> Result<File, BlobError> {
+        let place = self.layout.blob(digest);
+        match File::open(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(BlobError::Missing { digest: *digest })
+            }
+            opened => opened.map_err(|source| BlobError::Io { path: place, source }),
+        }
+    }
+
+    /// Reads a file that [`Blobs::open`] has just opened to its end, and says whether its bytes are the right ones.
+    ///
+    /// # Errors
+    /// [`BlobError::Damaged`], [`BlobError::Io`].
+    pub fn verify(&self, digest: &Digest, file: &File) -> Result<(), BlobError> {
+        self.write_from(digest, file, &mut io::sink())
+    }
+
     /// Writes the bytes with this digest to `target`, a piece at a time, and then says whether they were the right ones:
     /// what was written is to be used only after `Ok`.
     ///
     /// # Errors
     /// As [`Blobs::get`].
     pub fn write_to(&self, digest: &Digest, target: &mut dyn Write) -> Result<(), BlobError> {
+        self.write_from(digest, &self.open(digest)?, target)
+    }
+
+    fn write_from(&self, digest: &Digest, file: &File, target: &mut dyn Write) -> Result<(), BlobError> {
         let place = self.layout.blob(digest);
-        let file = match File::open(&place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(BlobError::Missing { digest: *digest });
-            }
-            opened => opened.map_err(|source| BlobError::Io { path: place.clone(), source })?,
-        };
         let (found, _) =
             copy(file, target).map_err(|source| BlobError::Io { path: place.clone(), source })?;
         if found == *digest { Ok(()) } else { Err(BlobError::Damaged { expected: *digest, found, place }) }

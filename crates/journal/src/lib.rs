@@ -36,7 +36,10 @@ pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
 pub use lease::{Holder, Lease, LeaseError, Taken};
 pub use network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TokenRow, Upload};
-pub use reader::{Loaded, Reader};
+pub use reader::{
+    Loaded, Reader,
+    story::{EventText, Told},
+};
 pub use repair::{RepairError, RepairOptions, RepairReport, repair};
 pub use rows::{
     Closed, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,

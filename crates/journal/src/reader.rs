@@ -7,6 +7,7 @@ mod a2a;
 mod decode;
 mod deliveries;
 mod network;
+pub(crate) mod story;
 
 use crate::{
     blobs::Blobs,

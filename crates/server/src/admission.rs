@@ -16,21 +16,27 @@ const MAX_TOKEN: usize = 256;
 
 /// Who asks, if they may ask at all.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
-    check_host(app, parts)?;
-    check_origin(app, &parts.headers)?;
-    let token = bearer_token(&parts.headers).ok_or_else(Problem::unauthenticated)?.to_owned();
+    check_door(app, parts)?;
+    let token = bearer_token(&parts.headers, MAX_TOKEN).ok_or_else(Problem::unauthenticated)?.to_owned();
     let shared = Arc::clone(app);
     let found =
         blocking(move || shared.read(|reader| Ok(token::bearer(reader, &token, shared.now())?))).await?;
     found.ok_or_else(Problem::unauthenticated)
 }
 
-fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+/// That the server is asked for under its own name, and by no strange page.
+pub(crate) fn check_door(app: &App, parts: &Parts) -> Result<(), Problem> {
+    check_host(app, parts)?;
+    check_origin(app, &parts.headers)
+}
+
+/// The token of the one `Authorization` header, of at most `most` bytes.
+pub(crate) fn bearer_token(headers: &HeaderMap, most: usize) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };
     let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && token.len() <= MAX_TOKEN).then_some(token)
+    (scheme.eq_ignore_ascii_case("bearer") && token.len() <= most).then_some(token)
 }
 
 pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {

@@ -1,7 +1,15 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
 use crate::{
-    a2a::push::Board, metrics::Metrics, problem::Problem, starts::Starts, streams::Streams, wakes::Wakes,
+    a2a::push::Board,
+    bridge::{Models, Seal, Upstream},
+    metrics::Metrics,
+    problem::Problem,
+    starts::Starts,
+    streams::Streams,
+    tls::Tls,
+    verified::Verified,
+    wakes::Wakes,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::{
@@ -33,6 +41,10 @@ pub struct Settings {
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
+    /// Models that may be called through the bridge.
+    pub models: Models,
+    /// What tokens of attempts are made by; `None`: there are none.
+    pub seal: Option<Seal>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.
@@ -50,15 +62,6 @@ pub struct A2a {
     pub workspace: WorkspaceUse,
     /// Where push notifications may lead.
     pub push: Reach,
-}
-
-/// Files of a certificate, in PEM.
-#[derive(Debug, Clone)]
-pub struct Tls {
-    /// The chain, the server's own certificate first.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
 }
 
 /// Bounds on what clients may use.
@@ -106,9 +109,11 @@ pub(crate) struct App {
     pub(crate) streams: Streams,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
+    pub(crate) verified: Verified,
     /// When the server came up.
     pub(crate) since: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) upstream: Upstream,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -136,8 +141,10 @@ impl App {
             streams,
             starts,
             metrics: Metrics::default(),
+            verified: Verified::default(),
             since: envoi_engine::now(),
             stopping,
+            upstream: Upstream::default(),
             readers: Mutex::default(),
         }
     }

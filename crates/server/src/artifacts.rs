@@ -15,7 +15,7 @@ use axum::{
 };
 use envoi_contract::digest::Digest;
 use envoi_journal::{Incoming, Upload};
-use std::{fs::File, io, sync::Arc};
+use std::sync::Arc;
 
 /// Longest media type.
 const MAX_MIME: usize = 127;
@@ -56,7 +56,7 @@ fn kept(app: &App, call: &Call, incoming: Incoming) -> Result<Response, Problem>
     Ok(reply::json(if new { 201 } else { 200 }, reference.to_value().compact()))
 }
 
-/// `getArtifact`. What is given was compared with its digest before.
+/// `getArtifact`. What is given was compared with its digest before; see [`crate::verified`].
 pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     let name = call.param("digest");
     let none = || Problem::not_found("content", name);
@@ -90,8 +90,10 @@ pub(crate) fn give(
     let (source, size) = match inline {
         Some(bytes) => (Source::Bytes(bytes.into()), None),
         None => {
-            app.store.blobs().write_to(&digest, &mut io::sink())?;
-            let file = File::open(app.layout().blob(&digest)).map_err(Problem::internal)?;
+            let blobs = app.store.blobs();
+            let file = blobs.open(&digest)?;
+            app.verified
+                .once(digest.as_bytes(), &file, |file| Ok::<_, Problem>(blobs.verify(&digest, file)?))?;
             let size = file.metadata().map_err(Problem::internal)?.len();
             (Source::File(Arc::new(file)), Some(size))
         }

@@ -1,6 +1,6 @@
 //! One request, as operations see it: who asks, what for, with what.
 
-use crate::{app::App, problem::Problem, scope::Scopes, token::Bearer};
+use crate::{app::App, operation::MAX_PAGE, problem::Problem, scope::Scopes, token::Bearer};
 use axum::{
     body::Body,
     extract::{FromRequestParts as _, RawPathParams},
@@ -16,9 +16,8 @@ use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 
-/// Rows of a page unless said, and the most there may be.
+/// Rows of a page unless said.
 const PAGE: u32 = 50;
-const MAX_PAGE: u32 = 200;
 
 /// Bytes of a refused body that are read and forgotten, and how long that may take.
 const DISCARDED: usize = 1024 * 1024;
@@ -107,6 +106,11 @@ impl Call {
         let Some(number) = self.number("limit")? else { return Ok(PAGE) };
         let fitting = u32::try_from(number).ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
         fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
+    }
+
+    /// The first event after the one that was seen last, in lists of a run's events.
+    pub(crate) fn after(&self) -> Result<u64, Problem> {
+        Ok(self.number("after")?.map_or(0, |after| after.saturating_add(1)))
     }
 
     /// The last event that a reader of a stream has seen, as it was told.

@@ -9,13 +9,13 @@ use crate::{
     app::{App, blocking},
     call::Call,
     problem::Problem,
-    reply, runs,
+    reply,
     streams::Permit,
     token,
 };
 use axum::{body::Body, http::StatusCode, response::Response};
 use bytes::Bytes;
-use envoi_journal::Reader;
+use envoi_journal::{Reader, Told};
 use envoi_kernel::ids::RunId;
 use futures_util::stream;
 use std::{convert::Infallible, fmt::Write as _, sync::Arc};
@@ -26,6 +26,9 @@ pub(crate) const NOTHING_SEEN: &str = "0";
 
 /// Most events of a page.
 const PAGE: u32 = 16;
+
+/// Bytes of a frame beside its data, about.
+const FRAME: usize = 80;
 
 /// A page that has so many bytes is full.
 const PAGE_BYTES: usize = 64 * 1024;
@@ -199,18 +202,18 @@ impl Follower {
 fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
     // Before the records: one that is reopened in between is then seen to go on.
     let row = reader.run(run)?;
-    let records = reader.records(run, next, Some(PAGE))?;
-    if records.is_empty() {
+    let events = reader.story(run, next, PAGE, PAGE_BYTES, Told::All)?;
+    let Some(last) = events.last() else {
         let over = row.ended.is_some() && next >= row.next_seq;
         return Ok(if over { Page::Over } else { Page::Nothing(next) });
-    }
-    let (mut text, mut after) = (String::new(), next);
-    for record in &records {
-        if text.len() >= PAGE_BYTES {
-            break;
-        }
-        after = record.seq.saturating_add(1);
-        frame(&mut text, &record.seq.to_string(), record.event.name(), &runs::event(record)?);
+    };
+    let after = last.seq.saturating_add(1);
+    // Room for all of it at once: a stream keeps what it has taken until that is sent.
+    let bytes =
+        events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(FRAME));
+    let mut text = String::with_capacity(bytes);
+    for event in events {
+        frame(&mut text, &event.seq.to_string(), &event.name, &event.json);
     }
     Ok(Page::Events(text, after))
 }
@@ -227,7 +230,7 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
             after = item.position;
             break;
         }
-        let event = runs::event(&item.record)?;
+        let event = serde_json::to_string(&item.record).map_err(Problem::internal)?;
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
         frame(&mut text, &format!("{}:{}", item.run, item.record.seq), item.record.event.name(), &data);
     }

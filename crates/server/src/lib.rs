@@ -24,9 +24,13 @@ mod attachments;
 #[cfg(feature = "serve")]
 mod begin;
 #[cfg(feature = "serve")]
+mod bridge;
+#[cfg(feature = "serve")]
 mod call;
 #[cfg(feature = "serve")]
 mod content;
+#[cfg(feature = "serve")]
+mod context;
 #[cfg(feature = "serve")]
 mod evidence;
 #[cfg(feature = "serve")]
@@ -60,13 +64,19 @@ mod tls;
 #[cfg(feature = "serve")]
 pub mod token;
 #[cfg(feature = "serve")]
+mod verified;
+#[cfg(feature = "serve")]
 mod view;
 #[cfg(feature = "serve")]
 mod wakes;
 
 #[cfg(feature = "serve")]
-pub use app::{A2a, Limits, Settings, Tls};
+pub use app::{A2a, Limits, Settings};
+#[cfg(feature = "serve")]
+pub use bridge::{Models, Offer, Provider, Seal};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]
 pub use listen::{ServeError, Server};
+#[cfg(feature = "serve")]
+pub use tls::Tls;

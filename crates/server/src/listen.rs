@@ -7,7 +7,7 @@ use crate::{
     a2a::push::{Courier, Means, Stories},
     app::{App, Settings},
     router::router,
-    tls,
+    tls::Tls,
 };
 use axum::Router;
 use envoi_engine::Desk;
@@ -55,16 +55,10 @@ pub struct Server {
     encrypted: bool,
 }
 
-/// The server cannot come up.
+/// The server cannot come up: the address, a thread, or the machine.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address, a thread, or the machine.
-    #[error("the server cannot come up: {0}")]
-    Machine(#[from] io::Error),
-    /// The certificate or its key.
-    #[error("TLS cannot be had: {0}")]
-    Tls(String),
-}
+#[error("the server cannot come up: {0}")]
+pub struct ServeError(#[from] pub io::Error);
 
 impl Server {
     /// Answers on `listener` from now on, for the engine behind `desk`.
@@ -78,7 +72,7 @@ impl Server {
         desk: Desk,
     ) -> Result<Self, ServeError> {
         let address = listener.local_addr()?;
-        let acceptor = settings.tls.as_ref().map(tls::acceptor).transpose().map_err(ServeError::Tls)?;
+        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
         let encrypted = acceptor.is_some();
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_multi_thread()

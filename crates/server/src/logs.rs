@@ -8,10 +8,7 @@ use crate::{
     reply,
 };
 use axum::response::Response;
-use envoi_kernel::{
-    Event,
-    ids::{AttemptId, RunId},
-};
+use envoi_kernel::ids::AttemptId;
 use serde_json::json;
 use std::{
     fs::{self, File},
@@ -21,39 +18,36 @@ use std::{
 
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
-/// The attempts of a run, in the order in which they were started.
-fn attempts(app: &App, run: &RunId) -> Result<Vec<AttemptId>, Problem> {
-    let records = app.read(|reader| reader.records(run, 0, None).map_err(Problem::from))?;
-    let started = records.into_iter().filter_map(|record| match record.event {
-        Event::AttemptStarted(started) => Some(started.attempt),
-        _ => None,
-    });
-    Ok(started.collect())
-}
-
 /// `listLogs`.
 pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let (from, limit) = (call.after()?, call.limit()?);
     let run = call.run(app)?;
-    let rows: Vec<_> = attempts(app, &run)?
+    let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
+    let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
+    let next = attempts.last().filter(|_| full).map(|(seq, _)| *seq);
+    let rows: Vec<_> = attempts
         .into_iter()
-        .map(|attempt| {
+        .map(|(seq, attempt)| {
             let folder = app.layout().attempt(&run, &attempt);
             let size = |stream: &str| fs::metadata(folder.join(stream)).map_or(0, |file| file.len());
             let [out, err] = STREAMS.map(size);
-            json!({"attempt": attempt.to_string(), "stdout_bytes": out, "stderr_bytes": err})
+            json!({"attempt": attempt.to_string(), "seq": seq, "stdout_bytes": out, "stderr_bytes": err})
         })
         .collect();
-    Ok(reply::json(200, json!({"logs": rows}).to_string()))
+    Ok(reply::json(200, json!({"logs": rows, "next": next}).to_string()))
 }
 
 /// `getLog`.
 pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     let run = call.run(app)?;
     let (name, stream) = (call.param("attempt"), call.param("stream"));
-    let attempt = attempts(app, &run)?.into_iter().find(|attempt| attempt.to_string() == name);
-    let Some(attempt) = attempt.filter(|_| STREAMS.contains(&stream)) else {
-        return Err(Problem::not_found("log", &format!("{name}/{stream}")));
-    };
+    let none = || Problem::not_found("log", &format!("{name}/{stream}"));
+    // As it is written, so that no path is made of anything else.
+    let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);
+    let attempt = attempt.filter(|_| STREAMS.contains(&stream)).ok_or_else(none)?;
+    if !app.read(|reader| reader.has_started(&run, &attempt).map_err(Problem::from))? {
+        return Err(none());
+    }
     match File::open(app.layout().attempt(&run, &attempt).join(stream)) {
         Ok(file) => {
             let size = file.metadata().map_err(Problem::internal)?.len();

@@ -2,7 +2,7 @@
 
 mod schemas;
 
-use crate::operation::{self, Content, Method, Operation, Param, Place};
+use crate::operation::{self, Content, Gate, Method, Operation, Param, Place};
 use serde_json::{Map, Value, json};
 
 /// The document, as it is served and kept in `spec/openapi.json`.
@@ -78,12 +78,20 @@ fn parameter(param: &Param) -> Value {
         Place::Query => "query",
         Place::Header => "header",
     };
+    let mut schema = Map::from_iter([("type".to_owned(), json!(param.kind))]);
+    if !param.words.is_empty() {
+        schema.insert("enum".to_owned(), json!(param.words));
+    }
+    if let Some((least, most)) = param.range {
+        schema.insert("minimum".to_owned(), json!(least));
+        schema.insert("maximum".to_owned(), json!(most));
+    }
     json!({
         "name": param.name,
         "in": place,
         "required": param.place == Place::Path,
         "description": param.about,
-        "schema": {"type": param.kind},
+        "schema": schema,
     })
 }
 
@@ -97,22 +105,32 @@ fn responses(operation: &Operation) -> Value {
         }
         responses.insert(outcome.status.to_string(), response);
     }
-    let other = json!({
-        "description": "Whatever else went wrong", "headers": headers, "content": media(Content::Problem),
-    });
+    let other = match operation.gate {
+        Gate::Token => Content::Problem,
+        Gate::Bridge => Content::Json("Refused"),
+    };
+    let other =
+        json!({"description": "Whatever else went wrong", "headers": headers, "content": media(other)});
     responses.insert("default".to_owned(), other);
     responses.into()
 }
 
 fn media(content: Content) -> Option<Value> {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    // As its readers see it, not the text of it.
+    let flow = json!({"type": "object", "description": "A flow file: urn:envoi:flow:v1"});
     Some(match content {
         Content::None => return None,
         Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
+        Content::JsonOrEvents(name) => json!({
+            "application/json": {"schema": reference(name)},
+            "text/event-stream": {"schema": {"type": "string"}},
+        }),
         Content::Problem => json!({"application/problem+json": {"schema": reference("Problem")}}),
+        Content::Yaml => json!({"application/yaml": {"schema": flow}}),
         Content::Text(kind) => json!({kind: {"schema": {"type": "string"}}}),
         Content::Flow(name) => json!({
-            "application/yaml": {"schema": {"type": "string"}},
+            "application/yaml": {"schema": flow},
             "application/json": {"schema": reference(name)},
         }),
         Content::Bytes => json!({"application/octet-stream": {}}),

@@ -35,6 +35,19 @@ pub struct Param {
     pub kind: &'static str,
     /// What it is.
     pub about: &'static str,
+    /// The words that it may be; any, if there are none.
+    pub words: &'static [&'static str],
+    /// The least and the most that it may be, if it is a number.
+    pub range: Option<(u64, u64)>,
+}
+
+/// How somebody without a good token is told no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// By a problem: 401, or 403 if the token is good for too little.
+    Token,
+    /// As contract 5 says: 403, whatever is missing. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may carry one.
+    Bridge,
 }
 
 /// What a request or a response carries.
@@ -44,8 +57,12 @@ pub enum Content {
     None,
     /// JSON of this schema.
     Json(&'static str),
+    /// JSON of this schema, or an event stream if that is asked for.
+    JsonOrEvents(&'static str),
     /// Text of this media type.
     Text(&'static str),
+    /// The text of a flow.
+    Yaml,
     /// A flow: its text, or JSON of this schema with the flows that it names.
     Flow(&'static str),
     /// Bytes as they are.
@@ -76,6 +93,8 @@ pub struct Operation {
     pub method: Method,
     /// Where, with parameters in braces.
     pub path: &'static str,
+    /// How it is guarded.
+    pub gate: Gate,
     /// What a token must be good for: one of these.
     pub scopes: &'static [Scope],
     /// In a sentence.
@@ -92,20 +111,37 @@ const READ: &[Scope] = &[Scope::Read];
 const RUN: &[Scope] = &[Scope::Run];
 
 const fn path(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Path, kind: "string", about }
+    Param { name, place: Place::Path, kind: "string", about, words: &[], range: None }
 }
 
 const fn query(name: &'static str, kind: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Query, kind, about }
+    Param { name, place: Place::Query, kind, about, words: &[], range: None }
 }
 
 const fn header(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Header, kind: "string", about }
+    Param { name, place: Place::Header, kind: "string", about, words: &[], range: None }
 }
 
 const RUN_ID: Param = path("run", "The id of a run");
 const QUESTION_ID: Param = path("question", "The id of a question");
-const LIMIT: Param = query("limit", "integer", "At most so many, from 1 to 200; 50 unless said");
+/// The most rows of a page.
+pub(crate) const MAX_PAGE: u32 = 200;
+
+/// The largest number that every reader of JSON holds exactly.
+const MAX_NUMBER: u64 = (1 << 53) - 1;
+const MAX_VISIT: u64 = u32::MAX as u64;
+
+/// Words of a run's status.
+pub(crate) const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
+
+const LIMIT: Param = Param {
+    range: Some((1, MAX_PAGE as u64)),
+    ..query("limit", "integer", "At most so many, from 1 to 200; 50 unless said")
+};
+const AFTER: Param = Param {
+    range: Some((0, MAX_NUMBER)),
+    ..query("after", "integer", "Only what stands after this event: the `next` of the page before")
+};
 const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
 const RANGE: Param = header("Range", "One range of bytes");
 const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
@@ -126,6 +162,14 @@ const fn problem(status: u16, about: &'static str) -> Outcome {
 }
 
 const BAD: Outcome = problem(400, "The request cannot be understood");
+const BRIDGE_TOKEN: Param = header("X-Envoi-Bridge-Token", "A token, in place of `Authorization`");
+const CONTEXT: Param =
+    header("X-Envoi-A2A-Context-Id", "The run that pays, for tokens that are not an attempt's");
+
+const fn bridge(status: u16, about: &'static str, schema: &'static str) -> Outcome {
+    Outcome { status, about, content: Content::Json(schema) }
+}
+
 const NO_RUN: Outcome = problem(404, "The tenant has no such run");
 const NO_QUESTION: Outcome = problem(404, "The tenant has no such question");
 const TOO_LARGE: Outcome = problem(413, "The body is too large");
@@ -141,7 +185,8 @@ const fn get(
     params: &'static [Param],
     outcomes: &'static [Outcome],
 ) -> Operation {
-    Operation { id, method: Method::Get, path, scopes: READ, summary, params, body: Content::None, outcomes }
+    let (method, gate, scopes) = (Method::Get, Gate::Token, READ);
+    Operation { id, method, path, gate, scopes, summary, params, body: Content::None, outcomes }
 }
 
 /// All of them.
@@ -205,21 +250,14 @@ pub const ALL: &[Operation] = &[
             path("flow", "Its digest, or its id for the newest"),
             query("file", "string", "Which of its `files`; the flow's own unless said"),
         ],
-        &[
-            ok(Content::Text("application/yaml")),
-            problem(404, "The tenant has no such flow, or the flow no such file"),
-        ],
+        &[ok(Content::Yaml), problem(404, "The tenant has no such flow, or the flow no such file")],
     ),
     get(
         "listRuns",
         "/v1/runs",
         "Runs, newest first",
         &[
-            query(
-                "status",
-                "string",
-                "Only those that are `running`, `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`",
-            ),
+            Param { words: STATUSES, ..query("status", "string", "Only those in this status") },
             query("flow", "string", "Only those of the flow with this id"),
             LIMIT,
             CURSOR,
@@ -282,7 +320,7 @@ pub const ALL: &[Operation] = &[
         "listEvents",
         "/v1/runs/{run}/events",
         "What happened, in order",
-        &[RUN_ID, query("after", "integer", "Only events after this one"), LIMIT],
+        &[RUN_ID, AFTER, LIMIT],
         &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     get(
@@ -319,7 +357,10 @@ pub const ALL: &[Operation] = &[
                 "handoff",
                 "Its `handoff` in the list, such as `build.2.compile.1` or `0.check.1`; or a step, `build.2.compile`, for the newest",
             ),
-            query("visit", "integer", "Of a step: which; the newest unless said"),
+            Param {
+                range: Some((1, MAX_VISIT)),
+                ..query("visit", "integer", "Of a step: which; the newest unless said")
+            },
         ],
         &[
             ok(Content::Json("Handoff")),
@@ -330,9 +371,9 @@ pub const ALL: &[Operation] = &[
     get(
         "listLogs",
         "/v1/runs/{run}/logs",
-        "The attempts that were started, and how much they have written",
-        &[RUN_ID],
-        &[ok(Content::Json("Logs")), NO_RUN],
+        "The attempts that were started, in order, and how much they have written",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Logs")), BAD, NO_RUN],
     ),
     get(
         "getLog",
@@ -349,9 +390,9 @@ pub const ALL: &[Operation] = &[
     get(
         "explainRun",
         "/v1/runs/{run}/why",
-        "The events that decided which way the run went",
-        &[RUN_ID],
-        &[ok(Content::Json("Events")), NO_RUN],
+        "The events that decided which way the run went, in order",
+        &[RUN_ID, AFTER, LIMIT],
+        &[ok(Content::Json("Events")), BAD, NO_RUN],
     ),
     Operation {
         method: Method::Post,
@@ -511,14 +552,72 @@ pub const ALL: &[Operation] = &[
             NO_RANGE,
         ],
     ),
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("BridgeTurn"),
+        ..get(
+            "callModel",
+            "/api/llm-bridge",
+            "Have a model answer a message with files, metered into the run that pays",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::Json("BridgeAnswer")),
+                bridge(400, "The body, the model or the user envelope is wrong", "BridgeRefusal"),
+                bridge(409, "The run is over", "BridgeRefusal"),
+                bridge(413, "The body is too large", "BridgeRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "BridgeRefusal"),
+                bridge(500, "The provider failed, or the store", "BridgeRefusal"),
+                bridge(503, "No provider is there", "BridgeRefusal"),
+            ],
+        )
+    },
+    Operation {
+        method: Method::Post,
+        gate: Gate::Bridge,
+        scopes: RUN,
+        body: Content::Json("Chat"),
+        ..get(
+            "completeChat",
+            "/api/llm-bridge/chat/completions",
+            "The OpenAI API, metered; the status and the body of the provider are passed on",
+            &[BRIDGE_TOKEN, CONTEXT],
+            &[
+                ok(Content::JsonOrEvents("ChatCompletion")),
+                bridge(400, "The body or the model is wrong", "ChatRefusal"),
+                bridge(409, "The run is over", "ChatRefusal"),
+                bridge(413, "The body is too large", "ChatRefusal"),
+                bridge(429, "The run, or the attempt, may use no more", "ChatRefusal"),
+                bridge(502, "The provider cannot be reached, or broke off", "ChatRefusal"),
+                bridge(503, "No provider is there", "ChatRefusal"),
+            ],
+        )
+    },
+    Operation {
+        gate: Gate::Bridge,
+        scopes: RUN,
+        ..get(
+            "listModels",
+            "/api/llm-bridge/models",
+            "The models that may be called, as the OpenAI API lists them",
+            &[BRIDGE_TOKEN],
+            &[ok(Content::Json("ChatModels"))],
+        )
+    },
 ];
 
 /// What every operation may come to besides.
 #[must_use]
 pub fn outcomes(operation: &Operation) -> Vec<Outcome> {
     let mut all = operation.outcomes.to_vec();
-    all.push(problem(401, "There is no token, or none that is good"));
-    if operation.scopes != READ {
+    match operation.gate {
+        Gate::Token => all.push(problem(401, "There is no token, or none that is good")),
+        Gate::Bridge => {
+            all.push(bridge(403, "There is no token, or none that is good for this", "Forbidden"))
+        }
+    }
+    if operation.gate == Gate::Token && operation.scopes != READ {
         all.push(problem(403, "The token is good for too little"));
     }
     all.sort_by_key(|outcome| outcome.status);

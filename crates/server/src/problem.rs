@@ -135,6 +135,12 @@ impl From<ReadError> for Problem {
     }
 }
 
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
 impl From<CommitError> for Problem {
     fn from(error: CommitError) -> Self {
         Self::internal(error)

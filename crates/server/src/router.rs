@@ -3,10 +3,10 @@
 use crate::{
     a2a, admission,
     app::{App, blocking},
-    artifacts, begin,
+    artifacts, begin, bridge,
     call::{Call, discard, in_time},
     evidence, flows, follow, logs, metrics, observe,
-    operation::{self, Content, Method, Operation},
+    operation::{self, Content, Gate, Method, Operation},
     problem::Problem,
     questions, reply, runs,
     token::Bearer,
@@ -35,6 +35,8 @@ enum Way {
     FollowQuestions,
     /// With a body that is too large to be held.
     Upload,
+    /// By calling a model.
+    Bridge,
 }
 
 fn way(id: &str) -> Option<Way> {
@@ -70,6 +72,7 @@ fn way(id: &str) -> Option<Way> {
         "followRun" => return Some(Way::FollowRun),
         "followQuestions" => return Some(Way::FollowQuestions),
         "uploadArtifact" => return Some(Way::Upload),
+        "callModel" | "completeChat" | "listModels" => return Some(Way::Bridge),
         _ => return None,
     }))
 }
@@ -110,6 +113,10 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if operation::ALL.iter().any(|operation| operation.gate == Gate::Bridge && operation.path == path) {
+        return admitted_to_bridge(app, request, next).await;
+    }
     let (parts, body) = request.into_parts();
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
@@ -126,10 +133,30 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     }
 }
 
+/// Who calls models has other tokens too, and is told no in another way.
+async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
+        Ok(Some(caller)) => {
+            let mut request = Request::from_parts(parts, body);
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Ok(None) => with_body_gone(bridge::forbidden(), body).await,
+        Err(problem) => {
+            app.note(&problem);
+            refused(problem, body).await
+        }
+    }
+}
+
 /// A refusal, once the client has sent what it wanted to send.
 async fn refused(problem: Problem, body: Body) -> Response {
+    with_body_gone(problem.into_response(), body).await
+}
+
+async fn with_body_gone(mut response: Response, body: Body) -> Response {
     let breaks_off = discard(body).await;
-    let mut response = problem.into_response();
     if breaks_off {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -137,6 +164,9 @@ async fn refused(problem: Problem, body: Body) -> Response {
 }
 
 async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut request: Request) -> Response {
+    if matches!(way, Way::Bridge) {
+        return bridge::perform(app, operation, request).await;
+    }
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
         return Problem::unauthenticated().into_response();
     };
@@ -167,6 +197,8 @@ async fn work(
     let limits = &app.settings.limits;
     let mut call = Call::of(&mut parts, bearer).await?;
     match way {
+        // Done before there is a call.
+        Way::Bridge => Err(Problem::unauthenticated()),
         Way::Upload => artifacts::upload(app, call, body).await,
         Way::FollowRun => in_time(limits.request, follow::run(app, call)).await,
         Way::FollowQuestions => in_time(limits.request, follow::questions(app, call)).await,

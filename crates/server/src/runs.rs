@@ -6,6 +6,7 @@ use crate::{
     amount,
     app::App,
     call::{Call, text},
+    operation::STATUSES,
     problem::Problem,
     reply, view,
 };
@@ -14,17 +15,17 @@ use envoi_engine::{
     load_run,
     protocol::{CallerWire, Request, Response as Heard, ResumeRequest},
 };
-use envoi_journal::{ReadError, RunPage};
+use envoi_journal::{ReadError, RunPage, Told};
 use envoi_kernel::{
-    Event, Flow, Record,
+    Flow,
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
 };
 use serde_json::json;
 use std::{path::Path, sync::mpsc, thread};
 
-/// Words of a run's status.
-const STATUSES: &[&str] = &["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"];
+/// Bytes with which a page of events is full, however few they are.
+const PAGE_BYTES: usize = 1024 * 1024;
 
 /// `listRuns`.
 pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
@@ -77,38 +78,31 @@ pub(crate) fn envelope(app: &App, call: &Call) -> Result<Response, Problem> {
 
 /// `listEvents`.
 pub(crate) fn events(app: &App, call: &Call) -> Result<Response, Problem> {
-    let from = call.number("after")?.map_or(0, |after| after.saturating_add(1));
-    let limit = call.limit()?;
-    let run = call.run(app)?;
-    let records = app.read(|reader| reader.records(&run, from, Some(limit)).map_err(Problem::from))?;
-    Ok(reply::json(200, listed(&records)?))
+    told(app, call, Told::All)
 }
 
 /// `explainRun`.
 pub(crate) fn why(app: &App, call: &Call) -> Result<Response, Problem> {
+    told(app, call, Told::Deciding)
+}
+
+/// A page of events. One that is full of bytes ends before it has as many as were asked for.
+fn told(app: &App, call: &Call, told: Told) -> Result<Response, Problem> {
+    let (from, limit) = (call.after()?, call.limit()?);
     let run = call.run(app)?;
-    let mut records = app.read(|reader| reader.records(&run, 0, None).map_err(Problem::from))?;
-    records.retain(|record| decides(&record.event));
-    Ok(reply::json(200, listed(&records)?))
-}
-
-fn decides(event: &Event) -> bool {
-    match event {
-        Event::AttemptSettled(settled) => !settled.ok,
-        Event::RunStarted(_) | Event::AttemptStarted(_) | Event::HandoffWritten(_) => false,
-        Event::TimerFired(_) => false,
-        _ => true,
+    // One more than the page has says whether there is another one.
+    let most = limit.saturating_add(1);
+    let mut events =
+        app.read(|reader| reader.story(&run, from, most, PAGE_BYTES, told).map_err(Problem::from))?;
+    let full = u32::try_from(events.len()).is_ok_and(|found| found > limit);
+    let bytes = events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()));
+    if full {
+        events.pop();
     }
-}
-
-/// An event as it stands in the journal: number tokens survive.
-pub(crate) fn event(record: &Record) -> Result<String, Problem> {
-    serde_json::to_string(record).map_err(Problem::internal)
-}
-
-fn listed(records: &[Record]) -> Result<String, Problem> {
-    let events = records.iter().map(event).collect::<Result<Vec<_>, _>>()?;
-    Ok(format!("{{\"events\":[{}]}}", events.join(",")))
+    let next = events.last().filter(|_| full || bytes >= PAGE_BYTES).map(|event| event.seq);
+    let events: Vec<String> = events.into_iter().map(|event| event.json).collect();
+    let next = next.map_or_else(|| "null".to_owned(), |next| next.to_string());
+    Ok(reply::json(200, format!("{{\"events\":[{}],\"next\":{next}}}", events.join(","))))
 }
 
 /// `listHandoffs`.

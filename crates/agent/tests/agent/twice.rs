@@ -3,7 +3,7 @@
 use crate::{
     Visit,
     fake::{
-        Act::{Asks, Completes, Works},
+        Act::{Asks, Completes, Errs, Works},
         Agent,
         Line::{BreaksAfter, BreaksBefore, Good, Hangs},
         Ways,
@@ -89,8 +89,18 @@ fn an_agent_that_cannot_say_is_not_told_again_unless_a_person_wants_it() {
 }
 
 #[test]
+fn what_the_agent_refused_was_not_taken_and_may_be_sent() {
+    let wrong = Errs(r#"{"code":-32602,"message":"not now"}"#);
+    let agent = Agent::new(old(), &[(wrong, Good), (Completes("ok"), Good)]);
+    let visit = Visit::with(&agent);
+    assert_eq!(visit.attempt().code(), "AGENT_REFUSED");
+    assert_eq!((visit.attempt().code(), agent.tasks()), ("ok", 1));
+}
+
+#[test]
 fn an_answer_whose_reply_was_lost_is_not_given_again() {
-    for ways in [Ways::default(), old(), Ways { remembers: false, ..Ways::default() }] {
+    let undated = Ways { dates: false, ..old() };
+    for ways in [Ways::default(), old(), undated, Ways { remembers: false, ..Ways::default() }] {
         for then in [Completes("ok"), Asks("which?")] {
             let agent = Agent::new(ways.clone(), &[(Asks("which?"), Good), (then.clone(), BreaksAfter)]);
             let mut visit = Visit::with(&agent);

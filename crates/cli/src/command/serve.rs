@@ -10,7 +10,7 @@ use crate::{
     failure::{BAD_INPUT, Failure, MACHINE},
     home::{self, Home},
     interrupts::{self, Mode},
-    live, output,
+    live, models, output,
 };
 use envoi_engine::{
     Desk, Host,
@@ -19,7 +19,7 @@ use envoi_engine::{
 use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    A2a, Limits, Reach, ServeError, Server, Settings, Tls,
+    A2a, Limits, Models, Reach, Seal, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
     token::Wish,
 };
@@ -51,26 +51,25 @@ const LAST_SPANS: Duration = Duration::from_millis(200);
 pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let store = home.open()?;
     let configured = config::load(store.layout())?;
+    // Whoever is the engine stays it, and no token is shown, when this server cannot come up.
+    let tls = tls(&store, configured.server.tls.as_ref())?;
     let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let address = args.listen.or(configured.server.listen).unwrap_or(usual);
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::new(MACHINE, "ADDRESS_UNUSABLE", format!("{address} cannot be listened on: {error}"))
             .hint("name another with --listen; is another server there?")
     })?;
+    let bridge = Bridge::of(&store, configured.models)?;
+    let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
+    let per_attempt = models::told(bridge.seal.as_ref(), bound, configured.server.tls.is_some());
     let (lease, other) = lease(&store, args.take_over)?;
-    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs)?;
+    let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
     interrupts::mean(Mode::Serving(Box::new(move || stop.send(()).unwrap_or_default())))?;
     let first = first_token(&store)?;
-    let settings = settings(&store, configured.server);
-    let server =
-        Server::start(listener, settings, Arc::clone(&store), host.desk().clone()).map_err(|error| {
-            match error {
-                ServeError::Machine(error) => Failure::machine("the server", error),
-                ServeError::Tls(reason) => Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
-                    .hint("`server.tls` names a certificate and its key, both PEM files that can be read"),
-            }
-        })?;
+    let settings = settings(&store, configured.server, tls, bridge);
+    let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
+        .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
@@ -80,16 +79,42 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     left
 }
 
-fn settings(store: &Store, configured: config::Server) -> Settings {
-    let config::Server { hosts, origins, tls, limits, a2a, .. } = configured;
+/// What stands between commands and models.
+struct Bridge {
+    models: Models,
+    seal: Option<Seal>,
+}
+
+impl Bridge {
+    fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
+        let root = store.layout().root();
+        let models = models::offered(configured, root);
+        let seal = models::seal(&models, root)?;
+        Ok(Self { models, seal })
+    }
+}
+
+/// The certificate and its key, if the configuration names any.
+fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, Failure> {
     let root = store.layout().root();
+    let load = |(certificate, key): &(String, String)| Tls::load(&root.join(certificate), &root.join(key));
+    files.map(load).transpose().map_err(|reason| {
+        Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
+            .hint("`server.tls` names a certificate and its key, both PEM files that can be read")
+    })
+}
+
+fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
+    let config::Server { hosts, origins, limits, a2a, .. } = configured;
     Settings {
         hosts,
         origins,
         limits: bounds(&limits),
         a2a: over_a2a(a2a),
-        tls: tls.map(|(certificate, key)| Tls { certificate: root.join(certificate), key: root.join(key) }),
+        tls,
         workspace: workspace(store),
+        models: bridge.models,
+        seal: bridge.seal,
         caller: home::caller,
         log: live::say,
     }

@@ -229,7 +229,8 @@ pub(crate) fn whole(mut response: Response<Body>) -> Result<Reply, Broken> {
 /// Whole seconds, as our servers say it.
 pub(crate) fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let said = response.headers().get("retry-after")?.to_str().ok()?;
-    said.trim().parse().ok().map(Duration::from_secs)
+    // Nobody waits for longer than an hour; more than a clock can add would end us.
+    said.trim().parse().ok().map(|seconds: u64| Duration::from_secs(seconds.min(3_600)))
 }
 
 fn broken(error: Error) -> Broken {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     command::logs::{self, Output, Outputs, PIECE_BYTES, View},
-    failure::Failure,
+    failure::{Failure, MACHINE},
 };
 use envoi_journal::RunStatus;
 use envoi_kernel::{
@@ -63,6 +63,12 @@ impl Output for OneLog {
         let reply = self.server.asked(&self.path, &[("range", &range)])?;
         if reply.status == 416 {
             return Ok(0);
+        }
+        // Something between that does not know ranges has sent it from its beginning.
+        if from > 0 && reply.status == 200 {
+            let detail = format!("{} sends all of a log where a part was asked for", self.path);
+            return Err(Failure::new(MACHINE, "SERVER_NOT_UNDERSTOOD", detail)
+                .hint("what stands between here and the server has to pass the header Range on"));
         }
         let body = good(reply)?;
         into.extend_from_slice(&body);

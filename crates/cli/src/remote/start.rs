@@ -188,7 +188,11 @@ struct Notes {
 
 fn begun(remote: &Remote, path: &str, body: Object) -> Result<Begun, Failure> {
     let key = home::random_id("start_")?;
-    let headers = [("idempotency-key", key.as_str()), ("content-type", "application/json")];
+    // One that is none would make a header that cannot be sent.
+    let trace =
+        home::variable("TRACEPARENT").filter(|trace| trace.bytes().all(|byte| byte.is_ascii_graphic()));
+    let mut headers = vec![("idempotency-key", key.as_str()), ("content-type", "application/json")];
+    headers.extend(trace.as_deref().map(|trace| ("traceparent", trace)));
     let reply = remote.server.post(path, &headers, &Value::Object(body).compact(), Again::Yes)?;
     let body = good(reply)?;
     let Notes { notes } = read(&body)?;

@@ -7,7 +7,7 @@ use super::{
     call::{Ask, PATIENCE, Server, first_pause, longer, retry_after, whole},
     problem::failure,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, MACHINE};
 use std::{
     io::{BufRead as _, BufReader, Read},
     thread,
@@ -38,6 +38,11 @@ pub(crate) fn follow(
         let why = match opened(server, path, last.as_deref()) {
             Ok(response) => match response.status().as_u16() {
                 204 => return Ok(()),
+                200 if !is_stream(&response) => {
+                    let detail = format!("{path} answers with something else than a stream of events");
+                    return Err(Failure::new(MACHINE, "SERVER_NOT_UNDERSTOOD", detail)
+                        .hint("is the address that of `envoi serve`, and not of a page before it?"));
+                }
                 200 => {
                     let mut events = Events::of(response.into_body().into_reader());
                     for event in events.by_ref() {
@@ -77,6 +82,11 @@ pub(crate) fn follow(
 fn opened(server: &Server, path: &str, last: Option<&str>) -> Result<Response<Body>, String> {
     let headers: Vec<(&str, &str)> = last.map(|id| ("last-event-id", id)).into_iter().collect();
     server.once(Ask { post: false, path, headers: &headers }, ()).map_err(|broken| broken.why)
+}
+
+fn is_stream(response: &Response<Body>) -> bool {
+    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
 /// The events of one connection.
@@ -129,6 +139,24 @@ impl<R: Read> Iterator for Events<R> {
 mod tests {
     use super::*;
     use crate::remote::fake;
+
+    #[test]
+    fn a_page_is_no_stream() {
+        let (server, asked) =
+            fake::server(&["HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<p>\n\n"]);
+        let failure = follow(&server, "/v1/s", None, |_| Ok(())).unwrap_err();
+        assert_eq!(failure.code, "SERVER_NOT_UNDERSTOOD");
+        asked.join().unwrap();
+    }
+
+    #[test]
+    fn a_wait_that_no_clock_can_add_is_no_defect() {
+        let (server, asked) = fake::server(&[
+            "HTTP/1.1 503 Later\r\nretry-after: 18446744073709551615\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+        ]);
+        assert!(follow(&server, "/v1/s", None, |_| Ok(())).is_err());
+        asked.join().unwrap();
+    }
 
     #[test]
     fn a_stream_that_breaks_off_goes_on_after_the_last_whole_event() {

@@ -81,7 +81,7 @@ fn a_token_is_shown_to_the_agent_and_to_no_command_and_stands_nowhere() {
     let ways = Ways { token: Some(TOKEN), ..Ways::default() };
     let agent = Agent::new(ways, &[(Completes("I know t0ken-of-the-agent"), Good)]);
     let stage = Stage::with_flow(&format!(
-        "flow: talk\nsteps:\n  - {{ id: ask, a2a: {{ url: '{}', message: m, token: {{ env: AGENT }} }} }}\n  - {{ id: env, run: 'env > seen' }}\n",
+        "flow: talk\nsteps:\n  - {{ id: ask, a2a: {{ url: '{}', message: m, token: {{ env: AGENT }} }} }}\n  - {{ id: env, run: 'cat /proc/$$/environ > seen' }}\n",
         agent.url
     ));
     let refused = stage.envoi(&["run", "flow.yaml"]);

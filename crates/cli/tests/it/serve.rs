@@ -1,9 +1,12 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
+mod bridge;
 pub(crate) mod client;
+mod crowd;
 mod described;
 mod going_on;
+mod lab;
 mod logged;
 mod registered;
 mod streams;
@@ -13,6 +16,7 @@ use crate::stage::{Dice, Stage, lives, text, wait_for, wait_until};
 use client::{Client, Served, token};
 use rustix::process::Signal;
 use serde_json::json;
+use std::fs;
 
 /// A step, a question, a step; each leaves a line.
 pub(crate) const APPROVAL: &str = "
@@ -237,11 +241,59 @@ fn a_certificate_makes_it_https() {
     assert_eq!(admin.json("/v1/health"), json!({"status": "ok"}));
     let plain = Client::new(&format!("http://{}", served.address()), served.first.as_deref());
     assert!(plain.try_call("GET", "/v1/health", &[], &[]).is_err(), "nothing is said in the clear");
-    drop(served);
+    // One that cannot come up says so before it looks whether another is there.
     stage.write(".envoi/key.pem", "no key");
-    let done = stage.envoi(&["serve", "--listen", "127.0.0.1:0"]);
+    let done = stage.envoi(&["serve", "--listen", "127.0.0.1:0", "--take-over"]);
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.err.contains("TLS_UNUSABLE") && done.err.contains("key.pem"), "{done:?}");
+    assert_eq!(admin.json("/v1/health"), json!({"status": "ok"}), "the other one stays the engine");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_read_keeps_the_server_down_before_anything() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { tls: { certificate: chain.pem, key: key.pem } }\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let done = stage.envoi(&["serve", "--listen", &address]);
+    assert_eq!(done.code, Some(2), "not even the address is looked at: {done:?}");
+    assert!(done.err.contains("TLS_UNUSABLE") && done.err.contains("chain.pem"), "{done:?}");
+    assert_eq!(done.out, "", "no token was made that nobody would see");
+    fs::remove_file(stage.path(".envoi/config.yaml")).unwrap();
+    served(&stage);
+}
+
+#[test]
+fn a_question_whose_time_runs_out_while_no_server_is_there_expires_when_one_comes_up() {
+    let stage = Stage::new();
+    let (mut server, admin) = served(&stage);
+    let address = server.address();
+    let expired = |run: &str| stage.events(run).iter().any(|event| event["type"] == "interrupt_expired");
+    // Twice as much time each time, until the server is gone before the question is.
+    for seconds in [1, 2, 4, 8, 16, 32] {
+        let flow = format!(
+            "flow: waits\nsteps:\n  - id: sure\n    ask: {{ message: 'Sure?', expires_in: {seconds}s }}\n"
+        );
+        let run = admin.run(&flow);
+        let question = admin.question(&run);
+        server.process.kill();
+        let gone_before = expired(&run);
+        wait_until("its time", || {
+            let listed = stage.json(&["--json", "inbox", "--all"]);
+            let of_run = |row: &&serde_json::Value| row["run"] == json!(run);
+            listed.as_array().unwrap().iter().find(of_run).unwrap()["state"] != "open"
+        });
+        assert_eq!(expired(&run), gone_before, "nobody was there to see it");
+        server = Served::on(&stage, &address);
+        // Nobody asks for anything: the server sees to it by itself.
+        wait_until("the end", || expired(&run));
+        admin.wait_until_run_is(&run, "failed");
+        assert_eq!(admin.json(&format!("/v1/questions/{question}"))["state"], "expired");
+        if !gone_before {
+            return;
+        }
+    }
+    panic!("each question was gone before its server");
 }
 
 #[test]

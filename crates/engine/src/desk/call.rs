@@ -18,7 +18,12 @@ impl Desk {
     ///
     /// # Errors
     /// `BUDGET_EXHAUSTED`, `RUN_OVER` and the like: the call is not to be made.
-    pub fn model_call(&self, run: &RunId, call: ModelCall, caller: &CallerWire) -> Result<(), Refused> {
+    pub fn model_call(
+        &self,
+        run: &RunId,
+        call: ModelCall,
+        caller: impl FnOnce() -> Option<CallerWire>,
+    ) -> Result<(), Refused> {
         self.decide(run, Ask::ModelCall(Box::new(call)), caller)
     }
 
@@ -26,7 +31,12 @@ impl Desk {
     ///
     /// # Errors
     /// The store or the machine failed, or the loop has ended: the next engine closes the call without what it used.
-    pub fn model_called(&self, run: &RunId, told: ModelCalled, caller: &CallerWire) -> Result<(), Refused> {
+    pub fn model_called(
+        &self,
+        run: &RunId,
+        told: ModelCalled,
+        caller: impl FnOnce() -> Option<CallerWire>,
+    ) -> Result<(), Refused> {
         match self.decide(run, Ask::ModelCalled(Box::new(told)), caller) {
             Err(refused) if refused.code == "CALL_OVER" => Ok(()),
             decided => decided,
@@ -50,11 +60,19 @@ impl Desk {
         }
     }
 
-    fn decide(&self, run: &RunId, ask: Ask, caller: &CallerWire) -> Result<(), Refused> {
+    /// `caller` is what commands of the run may see, asked for if the run has to be looked up.
+    fn decide(
+        &self,
+        run: &RunId,
+        ask: Ask,
+        caller: impl FnOnce() -> Option<CallerWire>,
+    ) -> Result<(), Refused> {
         let asked = ask.clone();
         match self.exchange(|reply| Message::Ask { run: run.clone(), ask: asked, reply }) {
             Err(EngineError::NotHeld { .. }) => {
-                self.adopt(run, caller, Purpose::Decide, |_| Ok(vec![ask.clone()])).map(drop)
+                let missing = || Refused::failure(format!("run `{run}` cannot be read"));
+                let caller = caller().ok_or_else(missing)?;
+                self.adopt(run, &caller, Purpose::Decide, |_| Ok(vec![ask.clone()])).map(drop)
             }
             decided => decided.map_err(refused),
         }

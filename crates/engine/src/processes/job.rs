@@ -41,6 +41,8 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         own_variables(shared, job, dir)
             .map_err(|error| Trouble::Machine(format!("a file for the command: {error}")))?,
     );
+    let given = shared.per_attempt.of(&job.run, &started.attempt);
+    env.extend(given.into_iter().map(|variable| (variable.name, variable.value)));
     let step = job.flow.step(&started.attempt.visit.step);
     let command = match &started.command {
         Command::Exec(argv) => envoi_step::Command::Exec { argv: argv.clone() },
@@ -66,7 +68,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,
-        secrets: secrets.into_iter().map(|(_, value)| value).collect(),
+        secrets: secrets
+            .into_iter()
+            .map(|(_, value)| value)
+            .chain(shared.per_attempt.secrets(&job.run, &started.attempt))
+            .collect(),
         boot_id: shared.boot_id.clone(),
     })
 }
@@ -79,9 +85,10 @@ pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(Strin
     declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
 }
 
-/// Those of them that can be had; for masking what a command may have been given.
-pub(super) fn known_secrets(declared: &[Secret], caller: &Caller) -> Vec<String> {
-    declared.iter().filter_map(|secret| secret_value(secret, caller).ok()).collect()
+/// Those of them that can be had, and those of the attempt alone; for masking what a command may have been given.
+pub(super) fn known_secrets(shared: &Shared, job: &Job) -> Vec<String> {
+    let declared = job.pinned.secrets.iter().filter_map(|secret| secret_value(secret, &job.caller).ok());
+    declared.chain(shared.per_attempt.secrets(&job.run, &job.started.attempt)).collect()
 }
 
 fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {

@@ -1,6 +1,5 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
-use super::job::known_secrets;
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -70,13 +69,17 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 ///
 /// # Errors
 /// A sentence: the machine failed.
-pub(super) fn in_doubt(dir: &AttemptDir, job: &Job, evidence: Evidence) -> Result<Settlement, String> {
+pub(super) fn in_doubt(
+    dir: &AttemptDir,
+    job: &Job,
+    secrets: &[String],
+    evidence: Evidence,
+) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
-    let values = known_secrets(&job.pinned.secrets, &job.caller);
-    envoi_step::mask_lost(dir, &values)
+    envoi_step::mask_lost(dir, secrets)
         .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
     let evidence = envoi_step::evidence(dir, evidence.doubt);
     let mut members = Object::default();

@@ -138,6 +138,29 @@ fn a_page_begins_where_the_last_one_ended_and_a_stranger_s_run_moves_none() {
 }
 
 #[test]
+fn a_question_that_a_fork_has_lived_too_is_one_question_and_the_first_run_s() {
+    let place = place();
+    asked(&place, "b", "north", "q");
+    asked(&place, "a", "north", "q");
+    asked(&place, "c", "north", "other");
+    let page = |of: Option<&str>| InboxPage {
+        tenant: "north".to_owned(),
+        run: of.map(|of| run(of).to_string()),
+        closed: true,
+        limit: 10,
+        ..InboxPage::default()
+    };
+    let listed = |of: Option<&str>| -> Vec<(String, String)> {
+        let rows = place.reader.inbox_page(&page(of)).unwrap();
+        rows.iter().map(|row| (row.interrupt.to_string(), row.run.to_string())).collect()
+    };
+    let pair = |question: &str, of: &str| (question.to_owned(), of.to_owned());
+    assert_eq!(listed(None), [pair("int_other", "run_c"), pair("int_q", "run_b")]);
+    assert_eq!(listed(Some("a")), [pair("int_q", "run_a")], "with the fork, what it has lived");
+    assert_eq!(place.reader.question_of("north", &interrupt("q")).unwrap().run, run("b"));
+}
+
+#[test]
 fn news_are_a_tenant_s_own_in_the_order_of_their_commits() {
     let place = place();
     asked(&place, "a", "north", "qa");

@@ -48,13 +48,13 @@ impl Reader {
         self.one(sql, [run.as_str()], |row| row.get(0))
     }
 
-    /// A question of a tenant.
+    /// A question of a tenant: that of the run that put it first, if forks have lived it too.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the tenant has none of this id.
     pub fn question_of(&self, tenant: &str, interrupt: &InterruptId) -> Result<InboxRow, ReadError> {
         let sql = "SELECT inbox.*, runs.id AS run_id FROM inbox JOIN runs USING (run) \
-                   WHERE interrupt = ?1 AND tenant = ?2";
+                   WHERE interrupt = ?1 AND tenant = ?2 ORDER BY inbox.run LIMIT 1";
         let row = self.one(sql, [interrupt.as_str(), tenant], decode::question)?;
         row.ok_or_else(|| ReadError::Missing { what: "question", id: interrupt.to_string() })
     }
@@ -78,7 +78,7 @@ impl Reader {
         key.ok_or_else(|| ReadError::Missing { what: "run", id: run.to_string() })
     }
 
-    /// A page of the questions of a tenant.
+    /// A page of the questions of a tenant. What a fork has lived of another run's questions is shown only with the fork.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when the question after which it is to begin is none of the tenant's.
@@ -91,7 +91,8 @@ impl Reader {
         });
         let after = after.transpose()?;
         let sql = "SELECT inbox.*, runs.id AS run_id FROM inbox JOIN runs USING (run) \
-                   WHERE tenant = ?1 AND (?2 IS NULL OR runs.id = ?2) AND (?3 OR state = 'open') \
+                   WHERE tenant = ?1 AND (runs.id = ?2 OR (?2 IS NULL AND NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE \
+                   asked.interrupt = inbox.interrupt AND asked.run < inbox.run))) AND (?3 OR state = 'open') \
                    AND (?4 IS NULL OR (raised_at_ms, interrupt) > (?4, ?5)) ORDER BY raised_at_ms, interrupt LIMIT ?6";
         let values = params![page.tenant, page.run, page.closed, after, page.after, page.limit];
         self.rows(sql, values, decode::question, "a question")

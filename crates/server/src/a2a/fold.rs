@@ -282,7 +282,6 @@ impl Fold {
             }
             Event::AttemptSettled(settled) => self.take_text(settled),
             Event::HandoffWritten(written) => self.conclude(written),
-            Event::RunReopened(_) => self.end = None,
             Event::RunEnded(ended) => {
                 let text = self.last_text.clone().filter(|_| ended.status == EndStatus::Succeeded);
                 let id = format!("end_{}", self.derived(record));

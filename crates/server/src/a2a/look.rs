@@ -101,18 +101,24 @@ pub(crate) fn unheard(app: &App, run: &RunId) -> Result<Seen, Fault> {
 pub(crate) fn news(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
     let mut limit = PAGE;
     loop {
-        let mut records = reader.records(run, fold.next_seq(), Some(limit))?;
-        if u32::try_from(records.len()).is_ok_and(|found| found < limit) {
-            return Ok(records);
-        }
-        let last = records.last().map(|record| record.at);
-        let whole = records.iter().take_while(|record| Some(record.at) != last).count();
-        if whole > 0 {
-            records.truncate(whole);
-            return Ok(records);
+        let records = reader.records(run, fold.next_seq(), Some(limit))?;
+        let full = u32::try_from(records.len()).is_ok_and(|found| found >= limit);
+        if let Some(whole) = whole_moments(records, full) {
+            return Ok(whole);
         }
         limit = limit.saturating_mul(4);
     }
+}
+
+/// Records without those of the last moment, if there may be more of it behind them; `None` if that is all of them.
+fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Record>> {
+    if more_behind {
+        let last = records.last().map(|record| record.at);
+        let whole = records.iter().take_while(|record| Some(record.at) != last).count();
+        records.truncate(whole);
+        return (whole > 0).then_some(records);
+    }
+    Some(records)
 }
 
 /// A message of a client, as it was kept.
@@ -127,5 +133,36 @@ fn read_message(body: &str) -> Option<Message> {
     match super::read(Version::V10, Method::Send, &params).ok()?.params {
         Params::Send(request) => Some(request.message),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::time::Timestamp;
+    use envoi_kernel::{Event, event::TimerFired, ids::TimerId};
+
+    #[test]
+    fn a_moment_is_heard_whole_however_pages_fall() {
+        let records = |times: &[i64]| -> Vec<Record> {
+            let event = Event::TimerFired(TimerFired { timer: TimerId::new("tim_1").unwrap() });
+            let record = |(seq, at): (u64, &i64)| Record {
+                seq,
+                at: Timestamp::from_millis(*at),
+                event: event.clone(),
+            };
+            (0..).zip(times).map(record).collect()
+        };
+        for (times, more_behind, whole) in [
+            (&[][..], false, Some(0)),
+            (&[1, 1, 2], false, Some(3)),
+            (&[1, 1, 2], true, Some(2)),
+            (&[1, 2, 2, 2], true, Some(1)),
+            (&[1, 1, 1], true, None),
+            (&[1, 1, 1], false, Some(3)),
+        ] {
+            let found = whole_moments(records(times), more_behind).map(|records| records.len());
+            assert_eq!(found, whole, "{times:?} {more_behind}");
+        }
     }
 }

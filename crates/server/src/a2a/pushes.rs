@@ -123,6 +123,8 @@ pub(crate) fn delete(app: &App, asking: &Asking, task: &str, id: &str) -> Result
     asking.may(&[Scope::Run])?;
     let run = look::run_of(app, asking, task)?;
     app.store.forget_push(&run, id).map_err(|error| broken(app, error))?;
+    // Its next turn finds that it is gone.
+    app.pushes.committed(&run, app.now());
     Ok(Reply::Nothing)
 }
 

@@ -13,6 +13,14 @@ fn whole(properties: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
 }
 
+fn step() -> Value {
+    json!({"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"})
+}
+
+fn filled_text() -> Value {
+    json!({"type": "string", "minLength": 1})
+}
+
 fn list_of(name: &str) -> Value {
     json!({"type": "array", "items": {"$ref": format!("#/components/schemas/{name}")}})
 }
@@ -34,7 +42,7 @@ fn maybe_time() -> Value {
 }
 
 fn count() -> Value {
-    json!({"type": "integer", "minimum": 0})
+    json!({"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64})
 }
 
 fn digest() -> Value {
@@ -48,9 +56,61 @@ fn page(member: &str, of: &str) -> Value {
     }))
 }
 
+/// Of lists by the places of events.
+fn next() -> Value {
+    json!({"type": ["integer", "null"], "description": "The `after` of the next page; null on the last"})
+}
+
+fn maybe_count() -> Value {
+    json!({"type": ["integer", "null"], "minimum": 0})
+}
+
+/// Other members are ignored.
+fn bridge_turn() -> Value {
+    object(
+        &["user"],
+        json!({
+            "user": {"type": "string", "description": "What the user says; with `user_envelope` the envelope of contract 5"},
+            "user_envelope": {"type": "boolean", "default": false},
+            "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
+            "model": {"type": "string", "description": "One of `listModels`; the usual one unless said"},
+            "system": {"type": "string", "description": "What the model is told first"},
+            "agent_run_id": {"description": "The run that the caller believes to be in; if it is another, no file is read"},
+        }),
+    )
+}
+
 pub(super) fn all() -> Value {
     json!({
         "Problem": problem(),
+        "Forbidden": whole(json!({"error": {"const": "Forbidden"}})),
+        "Refused": {"type": "object", "required": ["error"]},
+        "BridgeTurn": bridge_turn(),
+        "BridgeAnswer": whole(json!({
+            "text": text(), "model": text(),
+            "usage": whole(json!({
+                "tokens_in": maybe_count(), "tokens_out": maybe_count(),
+                "cost_usd": {"type": ["string", "null"], "pattern": "^[0-9]+[.][0-9]+$"},
+            })),
+        })),
+        "BridgeRefusal": object(&["error"], json!({
+            "error": text(), "code": text(), "detail": text(), "reason": text(),
+            "issues": {"type": "array", "items": whole(json!({"path": text(), "message": text()}))},
+        })),
+        "Chat": object(&[], json!({
+            "model": text(), "stream": {"type": ["boolean", "null"]}, "stream_options": {"type": ["object", "null"]},
+            "messages": {"type": "array"},
+        })),
+        "ChatCompletion": {"type": "object", "description": "As the provider gives it"},
+        "ChatRefusal": whole(json!({
+            "error": whole(json!({"message": text(), "type": text(), "param": {"type": "null"}, "code": text()})),
+        })),
+        "ChatModels": whole(json!({
+            "object": {"const": "list"},
+            "data": {"type": "array", "items": whole(json!({
+                "id": text(), "object": {"const": "model"}, "created": count(), "owned_by": text(),
+            }))},
+        })),
         "Health": whole(json!({"status": {"const": "ok"}})),
         "Document": {"type": "object"},
         "Token": whole(json!({
@@ -66,19 +126,14 @@ pub(super) fn all() -> Value {
             "files": {"type": "array", "items": text(), "description": "Its own first, then those that it names"},
             "registered_at": time(), "registered_by": text(),
         })),
-        "FlowFiles": whole(json!({
-            "flow": {"type": "string", "description": "Which of the files the flow is"},
-            "files": {
-                "type": "object", "additionalProperties": text(),
-                "description": "The texts of all flows that belong to it, by their paths",
-            },
-        })),
+        "FlowFiles": flow_files(),
         "Flows": whole(json!({"flows": list_of("Flow")})),
         "Start": start(),
         "Resume": resume(),
         "Raise": {
             "type": "object", "required": ["more"], "additionalProperties": false,
             "properties": {"more": more(), "why": maybe_text()},
+            "examples": [{"more": {"agent_hops": 2}, "why": "it is worth it"}],
         },
         "Fork": fork(),
         "Run": whole(run()),
@@ -86,15 +141,15 @@ pub(super) fn all() -> Value {
         "Runs": page("runs", "Run"),
         "Envelope": {"type": "object", "description": "Contract 3: urn:envoi:envelope:v1"},
         "Event": event(),
-        "Events": whole(json!({"events": list_of("Event")})),
+        "Events": whole(json!({"events": list_of("Event"), "next": next()})),
         "Handoff": {"type": "object", "description": "Contract 2: urn:envoi:handoff:v1"},
         "HandoffRow": whole(json!({
             "handoff": {"type": "string", "description": "By this it is got: `[scope.]step.visit`"}, "step": text(), "scope": text(), "visit": count(), "flow": text(),
             "status": {"enum": ["succeeded", "failed", "skipped"]}, "summary": text(), "at": time(), "seq": count(),
         })),
         "Handoffs": whole(json!({"handoffs": list_of("HandoffRow")})),
-        "Log": whole(json!({"attempt": text(), "stdout_bytes": count(), "stderr_bytes": count()})),
-        "Logs": whole(json!({"logs": list_of("Log")})),
+        "Log": whole(json!({"attempt": text(), "seq": count(), "stdout_bytes": count(), "stderr_bytes": count()})),
+        "Logs": whole(json!({"logs": list_of("Log"), "next": next()})),
         "Question": question(),
         "Questions": whole(json!({
             "questions": list_of("Question"),
@@ -146,13 +201,14 @@ fn fork() -> Value {
         "type": "object", "additionalProperties": false,
         "properties": {
             "from": {
-                "type": ["string", "null"],
+                "type": ["string", "null"], "pattern": "^[a-z][a-z0-9_-]{0,63}$",
                 "description": "A step of the run's own flow, as it was entered last; the one that stopped it unless said",
             },
             "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
-            "yes_to": {"type": "array", "items": text(), "description": "Steps whose questions are approved as they are put"},
+            "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
             "why": maybe_text(),
         },
+        "examples": [{"why": "the script is mended"}],
     })
 }
 
@@ -162,7 +218,9 @@ fn more() -> Value {
         "type": "object", "additionalProperties": false,
         "properties": {
             "agent_hops": count(), "iterations": count(), "llm_calls": count(), "rounds": count(), "wall_time_ms": count(),
-            "cost_usd": {"type": "string", "description": "Dollars as a decimal, such as `2.50`"},
+            "cost_usd": {
+                "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,30})?$", "description": "Dollars as a decimal, such as `2.50`",
+            },
         },
     })
 }
@@ -183,15 +241,34 @@ fn start() -> Value {
             "flow": {"type": "string", "description": "Digest of a registered flow, or its id for the newest"},
             "inputs": {"type": "object"},
             "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
-            "yes_to": {"type": "array", "items": text(), "description": "Steps whose questions are approved as they are put"},
+            "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
         },
+        "examples": [{"flow": "publish", "inputs": {}, "workspace": "shared"}],
+    })
+}
+
+fn flow_files() -> Value {
+    json!({
+        "type": "object", "required": ["flow", "files"], "additionalProperties": false,
+        "properties": {
+            "flow": {"type": "string", "description": "Which of the files the flow is"},
+            "files": {
+                "type": "object", "additionalProperties": text(),
+                "description": "The texts of all flows that belong to it, by their paths",
+            },
+        },
+        "examples": [{"flow": "main.yaml", "files": {
+            "main.yaml": "flow: outer\nsteps:\n  - id: build\n    flow: ./inner.yaml\n",
+            "inner.yaml": "flow: inner\nsteps:\n  - id: say\n    run: echo words\n",
+        }}],
     })
 }
 
 fn resume() -> Value {
     json!({
         "type": "object", "additionalProperties": false,
-        "properties": {"choice": {"enum": ["rerun", "fail", "proceed", "again", "stop"]}, "why": text()},
+        "properties": {"choice": {"enum": ["rerun", "fail", "proceed", "again", "stop"]}, "why": maybe_text()},
+        "examples": [{"why": "the network is back"}],
     })
 }
 
@@ -234,6 +311,7 @@ fn answer() -> Value {
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "raise": more(),
         },
+        "examples": [{"choice": "approve", "text": "fine"}],
     })
 }
 
@@ -241,9 +319,9 @@ fn attachment() -> Value {
     json!({
         "type": "object",
         "required": ["artifactId", "representationRevisionId", "digest", "mime", "originKind"],
-        "description": "Contract 5",
+        "description": "Contract 5", "additionalProperties": false,
         "properties": {
-            "artifactId": text(), "representationRevisionId": text(), "digest": digest(), "mime": text(),
+            "artifactId": filled_text(), "representationRevisionId": filled_text(), "digest": digest(), "mime": filled_text(),
             "originKind": {"enum": ["upload", "email_attachment", "agent_generated", "external_link", "live_generator"]},
             "title": text(), "filename": text(), "size": count(),
         },

@@ -28,6 +28,49 @@ export interface Answer {
   user_envelope?: boolean | undefined;
 }
 
+export interface BridgeAnswer {
+  model: string;
+  text: string;
+  usage: JsonObject;
+}
+
+export interface BridgeRefusal {
+  code?: string;
+  detail?: string;
+  error: string;
+  issues?: JsonObject[];
+  reason?: string;
+}
+
+export interface BridgeTurn {
+  /** The run that the caller believes to be in; if it is another, no file is read. */
+  agent_run_id?: unknown;
+  attachments?: readonly AttachmentRef[] | undefined;
+  /** One of `listModels`; the usual one unless said. */
+  model?: string | undefined;
+  /** What the model is told first. */
+  system?: string | undefined;
+  /** What the user says; with `user_envelope` the envelope of contract 5. */
+  user: string;
+  user_envelope?: boolean | undefined;
+}
+
+export interface Chat {
+  messages?: readonly unknown[] | undefined;
+  model?: string | undefined;
+  stream?: boolean | null | undefined;
+  stream_options?: object | null | undefined;
+}
+
+export interface ChatModels {
+  data: JsonObject[];
+  object: "list";
+}
+
+export interface ChatRefusal {
+  error: JsonObject;
+}
+
 export interface Event {
   at: number;
   event: JsonObject;
@@ -36,6 +79,8 @@ export interface Event {
 
 export interface Events {
   events: Event[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
 }
 
 export interface Flow {
@@ -57,6 +102,10 @@ export interface FlowFiles {
 
 export interface Flows {
   flows: Flow[];
+}
+
+export interface Forbidden {
+  error: "Forbidden";
 }
 
 export interface Fork {
@@ -114,12 +163,15 @@ export interface Health {
 
 export interface Log {
   attempt: string;
+  seq: number;
   stderr_bytes: number;
   stdout_bytes: number;
 }
 
 export interface Logs {
   logs: Log[];
+  /** The `after` of the next page; null on the last. */
+  next: number | null;
 }
 
 export interface PinnedFlow {
@@ -179,7 +231,7 @@ export interface Raise {
 
 export interface Resume {
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
-  why?: string | undefined;
+  why?: string | null | undefined;
 }
 
 export interface Run {
@@ -225,4 +277,4 @@ export interface Token {
 }
 
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["event", "evidence", "parts", "schema"]);
+export const FREE: ReadonlySet<string> = new Set(["error", "event", "evidence", "parts", "schema", "usage"]);

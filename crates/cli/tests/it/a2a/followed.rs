@@ -10,7 +10,7 @@ use crate::{
     stage::{Stage, text, wait_for},
 };
 use serde_json::{Value, json};
-use std::thread;
+use std::{io::Write as _, net::TcpStream, thread};
 
 const WAYS: [Way; 3] = [Way::Rpc, Way::Rest, Way::Old];
 
@@ -65,7 +65,8 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
         stage.write("go1", "");
         stage.write("go2", "");
         let last = |state: &str| if way == Way::Old { format!("{state} (final)") } else { state.to_owned() };
-        let begun = peer.told(peer.stream(peer.message("m", &[peer.text("x")], &Value::Null)));
+        let first = peer.message("m", &[peer.text("x")], &json!({"contextId": "c"}));
+        let begun = peer.told(peer.stream(first.clone()));
         assert_eq!(
             lines(&peer, &begun),
             ["task: working", "also.txt 1", "one.txt 1", &last("input-required")],
@@ -74,12 +75,13 @@ fn a_stream_of_a_message_tells_each_thing_once_and_ends_where_the_task_rests() {
         let task = if way == Way::Old { begun[0].1.clone() } else { begun[0].1["task"].clone() };
         assert_eq!(talk(&task), ["< x"]);
         let id = text(&task["id"]);
+        // What comes again is told as it stands, and no more.
+        assert_eq!(lines(&peer, &peer.told(peer.stream(first))), ["task: input-required"]);
         let answered = peer.told(peer.stream(peer.message("n", &[peer.text("yes")], &json!({"taskId": id}))));
         assert_eq!(
             lines(&peer, &answered),
             ["task: working", "also.txt gone", "one.txt 2", &last("completed")]
         );
-        // What comes again is told as it stands, and no more.
         let again = peer.told(peer.stream(peer.message("n", &[peer.text("yes")], &json!({"taskId": id}))));
         assert_eq!(lines(&peer, &again), ["task: completed"]);
         let seqs: Vec<u64> = begun[1..]
@@ -227,6 +229,35 @@ fn what_waits_counts_as_a_stream_of_the_token() {
     wait_for("the place", || {
         peer.call("SubscribeToTask", json!({"id": "run_0"}), &[]).text().contains("-32001").then_some(())
     });
+}
+
+#[test]
+fn nobody_is_waited_for_who_has_gone() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { streams: 1, keep_alive: 1d } }\n");
+    let (server, client) = served(&stage, GATES);
+    let peer = Peer::new(&client, Way::Rpc);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage",
+        "params": {"message": peer.message("m", &[peer.text("x")], &Value::Null)}})
+    .to_string();
+    let mut socket = TcpStream::connect(server.address()).unwrap();
+    let head = format!(
+        "POST /a2a HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\na2a-version: 1.0\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        server.address(),
+        server.first.as_deref().unwrap(),
+        body.len()
+    );
+    socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let id = wait_for("the task", || {
+        let run = &client.json("/v1/runs")["runs"][0];
+        (run["live_attempts"] == 1).then(|| text(&run["run"]))
+    });
+    let follow = || peer.call("SubscribeToTask", json!({"id": "run_0"}), &[]).text();
+    wait_for("its place taken", || follow().contains("TOO_MANY_STREAMS").then_some(()));
+    drop(socket);
+    wait_for("its place free", || follow().contains("-32001").then_some(()));
+    peer.assert_state(&peer.get(&id).unwrap(), "WORKING");
 }
 
 #[test]

@@ -143,3 +143,24 @@ fn what_a_run_has_made_and_what_came_from_the_terminal_can_be_attached() {
     assert_eq!([&files[0]["mime"], &files[0]["size"]], [&json!("text/markdown"), &json!(6)]);
     assert_eq!(files[1], terms);
 }
+
+#[test]
+fn parts_of_content_are_given_while_its_file_is_what_was_compared_with_its_digest() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let digest = text(&brought(&admin, "0123456789")["digest"]);
+    let part = || admin.call("GET", &format!("/v1/artifacts/{digest}"), &[("range", "bytes=2-4")], &[]);
+    for _ in 0..2 {
+        assert_eq!((part().status, part().text().as_str()), (206, "234"));
+    }
+    let hex = &digest[7..];
+    let place = stage.path(".envoi/artifacts/sha256").join(&hex[..2]).join(&hex[2..]);
+    let modified = fs::metadata(&place).unwrap().modified().unwrap();
+    fs::remove_file(&place).unwrap();
+    // Of the same size and the same time, as far as whoever did it can say so.
+    fs::write(&place, "01x3456789").unwrap();
+    fs::File::options().write(true).open(&place).unwrap().set_modified(modified).unwrap();
+    let damaged = part();
+    assert_eq!((damaged.status, damaged.json()["code"].as_str()), (500, Some("STORE_FAILED")));
+    assert!(!damaged.text().contains("sha256/"), "nor is it said where: {}", damaged.text());
+}

@@ -93,6 +93,10 @@ impl Client {
         Self { agent: config.into(), url: url.to_owned(), token: token.map(str::to_owned) }
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     fn send(
         &self,
         method: &str,

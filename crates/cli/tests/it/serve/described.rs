@@ -4,6 +4,7 @@
 use super::{
     APPROVAL,
     client::{Client, Reply, Served, token},
+    lab::{Lab, Say},
 };
 use crate::stage::{Stage, text, wait_until};
 use serde_json::{Value, json};
@@ -111,10 +112,10 @@ const NO_QUESTION: &str = "int_00000000000000000000000000";
 #[test]
 fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let stage = Stage::new();
-    stage.write(
-        ".envoi/config.yaml",
-        "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12 } }\n",
-    );
+    let lab = Lab::open();
+    let limits = "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12 } }\n";
+    stage.write(".envoi/config.yaml", format!("{limits}{}", lab.config()));
+    stage.write(".envoi/lab.key", "sk-lab-7");
     let served = Served::start(&stage);
     let admin = served.client(served.first.as_deref().unwrap());
     let reader = served.client(&token(&stage, &["reader"]));
@@ -208,7 +209,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     }
     let events = ask("listEvents", &[&run], query("?after=0&limit=2")).json();
     assert_eq!([&events["events"][0]["seq"], &events["events"][1]["seq"]], [1, 2]);
-    ask("listEvents", &[&run], query("?after=-1"));
+    for id in ["listEvents", "explainRun", "listLogs"] {
+        ask(id, &[&run], query("?after=-1"));
+    }
     ask("getHandoff", &[&run, "draft"], query("?visit=x"));
     assert_eq!(ask("getHandoff", &[&run, "draft"], query("?visit=2")).status, 404);
     assert_eq!(ask("getLog", &[&run, "draft.1.1", "lock"], plain()).status, 404);
@@ -344,6 +347,33 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("forkRun", &[NO_RUN], plain());
     ask("forkRun", &[&failed], body(&large));
     wait_until("the limit", || asker.ask(&eager, "forkRun", &[&failed], &plain()).status == 429);
+
+    // Models.
+    let poor = served.client(&token(&stage, &["poor", "--scope", "admin"]));
+    let broke = poor.run("flow: broke\nlimits: { llm_calls: 0 }\nsteps:\n  - id: a\n    ask: 'Well?'\n");
+    let (of, over) =
+        ([("x-envoi-a2a-context-id", broke.as_str())], [("x-envoi-a2a-context-id", run.as_str())]);
+    let huge = format!(r#"{{"user": "{}"}}"#, "x".repeat(1_000_001));
+    let vast = format!(r#"{{"x": "{}"}}"#, "x".repeat(16 * 1024 * 1024));
+    for (id, fits, wrong, too_large, failed) in [
+        ("callModel", r#"{"user": "a"}"#, r#"{"user": 1}"#, &huge, 500),
+        ("completeChat", "{}", "[]", &vast, 502),
+    ] {
+        let with = |member: &str| {
+            format!("{}{member}}}", fits.strip_suffix('}').unwrap().replace("\"a\"", "\"a\","))
+        };
+        assert_eq!(ask(id, &[], body(fits)).status, 200);
+        assert_eq!(ask(id, &[], body(wrong)).status, 400);
+        assert_eq!(ask(id, &[], body(&with(r#""model": "none""#))).status, 400);
+        assert_eq!(ask(id, &[], body(&with(r#""model": "keyless""#))).status, 503);
+        assert_eq!(ask(id, &[], body(&with(r#""model": "unreachable""#))).status, failed);
+        assert_eq!(ask(id, &[], How { headers: &of, ..body(fits) }).status, 429);
+        assert_eq!(ask(id, &[], How { headers: &over, ..body(fits) }).status, 409);
+        assert_eq!(ask(id, &[], body(too_large)).status, 413);
+    }
+    lab.will_say([Say::Whole(500, "{}".to_owned())]);
+    assert_eq!(ask("callModel", &[], body(r#"{"user": "a"}"#)).status, 500);
+    assert_eq!(ask("listModels", &[], plain()).status, 200);
 
     // Whoever may not.
     for (id, params) in everything(&asker.document, &run, &question, &digest) {

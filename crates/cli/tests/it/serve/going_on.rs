@@ -1,6 +1,6 @@
 //! Runs that go on over REST: with higher bounds, as a fork; and what the parts of one have left.
 
-use super::served;
+use super::{client::Client, served};
 use crate::stage::{Stage, text};
 use serde_json::{Value, json};
 
@@ -160,4 +160,48 @@ steps:
     ] {
         assert_eq!(admin.get(&format!("{path}/{none}")).status, 404, "{none}");
     }
+}
+
+/// All pages of a list of a run, of one row each; the rows.
+fn paged(admin: &Client, path: &str, member: &str) -> Vec<Value> {
+    let (mut rows, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = admin.json(&format!("{path}?limit=1{after}"));
+        assert!(page[member].as_array().unwrap().len() <= 1, "{page}");
+        rows.extend(page[member].as_array().unwrap().iter().cloned());
+        match page["next"].as_u64() {
+            Some(next) => after = format!("&after={next}"),
+            None => return rows,
+        }
+    }
+}
+
+#[test]
+fn what_a_run_has_done_comes_in_pages_and_each_event_as_it_was_written() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let run = admin.run(BOUNDED);
+    admin.wait_until_run_is(&run, "exhausted");
+    for (path, member) in [("events", "events"), ("why", "events"), ("logs", "logs")] {
+        let path = format!("/v1/runs/{run}/{path}");
+        let whole = admin.json(&path);
+        assert_eq!(whole["next"], Value::Null, "{path}");
+        assert_eq!(json!(paged(&admin, &path, member)), whole[member], "{path}");
+    }
+    let written: Vec<Value> = stage
+        .expect(0, &["show", &run, "--events"])
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(json!(written), admin.json(&format!("/v1/runs/{run}/events"))["events"]);
+    let names = |path: &str| -> Vec<String> {
+        let told = admin.json(&format!("/v1/runs/{run}/{path}"));
+        told["events"].as_array().unwrap().iter().map(|event| text(&event["event"]["type"])).collect()
+    };
+    assert_eq!(names("why").last().map(String::as_str), Some("run_ended"));
+    assert!(!names("why").contains(&"attempt_started".to_owned()));
+    let logs = admin.json(&format!("/v1/runs/{run}/logs"));
+    assert_eq!(logs["logs"].as_array().unwrap().len(), 1);
+    assert_eq!(logs["logs"][0]["attempt"], "a.1.1");
 }

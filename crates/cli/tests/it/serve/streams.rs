@@ -10,7 +10,7 @@ use std::{
 };
 
 /// A flow that goes round `rounds` times, changing so many files with long names each time, and waits before the last step for the file `go`.
-fn rounds(rounds: u32, files: u32) -> String {
+pub(crate) fn rounds(rounds: u32, files: u32) -> String {
     format!(
         "flow: rounds
 steps:
@@ -81,8 +81,17 @@ fn many_readers_see_each_event_once_across_a_kill_and_a_restart() {
 
 /// Kilobytes of memory that a process has.
 fn resident_kib(pid: u32) -> u64 {
+    memory_kib(pid, "VmRSS:")
+}
+
+/// Kilobytes of memory that a process has had at most.
+pub(crate) fn peak_kib(pid: u32) -> u64 {
+    memory_kib(pid, "VmHWM:")
+}
+
+fn memory_kib(pid: u32, what: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(what)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 

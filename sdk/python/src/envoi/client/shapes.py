@@ -8,6 +8,32 @@ from __future__ import annotations
 from typing import Any, Dict, List, Literal, Optional, TypedDict
 
 
+class BridgeAnswer(TypedDict):
+    model: str
+    text: str
+    usage: Dict[str, Any]
+
+
+class _BridgeRefusal(TypedDict):
+    error: str
+
+
+class BridgeRefusal(_BridgeRefusal, total=False):
+    code: str
+    detail: str
+    issues: List[Dict[str, Any]]
+    reason: str
+
+
+class ChatModels(TypedDict):
+    data: List[Dict[str, Any]]
+    object: Literal["list"]
+
+
+class ChatRefusal(TypedDict):
+    error: Dict[str, Any]
+
+
 class Event(TypedDict):
     at: int
     event: Dict[str, Any]
@@ -16,6 +42,8 @@ class Event(TypedDict):
 
 class Events(TypedDict):
     events: List[Event]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
 
 
 class Flow(TypedDict):
@@ -30,6 +58,10 @@ class Flow(TypedDict):
 
 class Flows(TypedDict):
     flows: List[Flow]
+
+
+class Forbidden(TypedDict):
+    error: Literal["Forbidden"]
 
 
 class Forked(TypedDict):
@@ -78,12 +110,15 @@ class Health(TypedDict):
 
 class Log(TypedDict):
     attempt: str
+    seq: int
     stderr_bytes: int
     stdout_bytes: int
 
 
 class Logs(TypedDict):
     logs: List[Log]
+    next: Optional[int]
+    """The `after` of the next page; null on the last."""
 
 
 class PinnedFlow(TypedDict):

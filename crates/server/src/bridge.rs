@@ -1,0 +1,372 @@
+//! The bridge: models, called for commands and for other systems, metered into the run that pays.
+//!
+//! Two ways in, one way to a model. `POST /api/llm-bridge` takes a text and its attachments, after the checks of contract 5 in
+//! their order; `POST /api/llm-bridge/chat/completions` is the OpenAI API, passed through. A call is counted in the journal
+//! before a byte goes to a provider, and charged with what the provider says it used before its answer is whole. Who refuses
+//! does so before the model is called. Decides nothing about a run: whether a call may begin is the kernel's to say.
+
+mod attached;
+mod caller;
+mod chat;
+mod meter;
+mod models;
+mod pieces;
+mod refusal;
+mod seal;
+mod turn;
+mod upstream;
+mod usage;
+
+use crate::{
+    admission,
+    app::{App, blocking},
+    call::{discard, in_time, piece},
+    operation::Operation,
+    problem::Problem,
+    reply,
+};
+use attached::Given;
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderMap, HeaderValue, header, request::Parts},
+    response::Response,
+};
+use bytes::{Bytes, BytesMut};
+use caller::{Account, Caller};
+use chat::Chat;
+use envoi_contract::user_envelope;
+use envoi_kernel::event::CallOutcome;
+use futures_util::stream;
+use meter::{Denied, Meter};
+use models::Chosen;
+use pieces::Pieces;
+use refusal::{Refusal, Shape};
+use serde_json::{Value, json};
+use std::{io, sync::Arc};
+use tokio::sync::watch;
+use turn::Turn;
+use upstream::{Answer, Failed};
+
+pub use models::{Models, Offer, Provider};
+pub use seal::Seal;
+pub(crate) use upstream::Upstream;
+
+/// Most bytes of the body of a message (contract 5).
+const MAX_TURN: u64 = 1_000_000;
+
+/// Most bytes of a request of the OpenAI API, which carries whole conversations; what the reader of JSON takes.
+const MAX_CHAT: u64 = 16 * 1024 * 1024;
+
+const COMPLETIONS: &str = "/chat/completions";
+
+/// Who asks by this request, if they may. Host and origin are checked as everywhere; then the token, before anything else.
+pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller>, Problem> {
+    admission::check_door(app, parts)?;
+    let Some(token) = caller::token(&parts.headers) else { return Ok(None) };
+    let shared = Arc::clone(app);
+    blocking(move || caller::of(&shared, &token)).await
+}
+
+/// What is said to somebody who may not ask.
+pub(crate) fn forbidden() -> Response {
+    Refusal::Forbidden.into_response(Shape::Chat)
+}
+
+/// Does what an operation of the bridge is for.
+pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut request: Request) -> Response {
+    let Some(caller) = request.extensions_mut().remove::<Caller>() else { return forbidden() };
+    let tenant = caller.tenant.clone();
+    let (parts, mut body) = request.into_parts();
+    let asked = Asked { app: Arc::clone(&app), caller, headers: parts.headers };
+    let (shape, done) = match operation.id {
+        "listModels" => (Shape::Chat, Ok(asked.list())),
+        "callModel" => (Shape::Bridge, asked.turn(&mut body).await),
+        _ => (Shape::Chat, asked.chat(&mut body).await),
+    };
+    let response = match done {
+        Ok(response) => response,
+        Err(refusal) => {
+            if let Refusal::Problem(problem) = &refusal {
+                app.note(problem);
+            }
+            let mut response = refusal.into_response(shape);
+            if discard(body).await {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        }
+    };
+    app.metrics.count(&tenant, operation.id, response.status().as_u16());
+    response
+}
+
+/// A request whose token is good.
+struct Asked {
+    app: Arc<App>,
+    caller: Caller,
+    headers: HeaderMap,
+}
+
+impl Asked {
+    /// `listModels`.
+    fn list(&self) -> Response {
+        let models = &self.app.settings.models;
+        let there = models.offer.iter().filter(|(_, offer)| models.providers.contains_key(&offer.provider));
+        let data: Vec<Value> = there
+            .map(|(id, offer)| json!({"id": id, "object": "model", "created": 0, "owned_by": offer.provider}))
+            .collect();
+        reply::json(200, json!({"object": "list", "data": data}).to_string())
+    }
+
+    /// `callModel`. The checks stand in the order of contract 5.
+    async fn turn(self, body: &mut Body) -> Result<Response, Refusal> {
+        let turn = Turn::read(&self.body(body, MAX_TURN).await?)?;
+        let chosen = self.choose(turn.model.as_deref())?;
+        let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
+            .map_err(|refused| Refusal::Envelope(refused.reason))?;
+        let account = self.account().await?;
+        let given = self.attached(&account, &turn, said.attachments).await?;
+        let request = message(&chosen.offer.name, &said.text, turn.system.as_deref(), given);
+        let mut meter = self.meter(account, chosen).await?;
+        let mut answer = self.ask(&mut meter, request).await?;
+        let whole = self.whole(&mut meter, &mut answer).await?;
+        let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
+        meter.used(usage::told(&document));
+        let text = document.pointer("/choices/0/message/content").and_then(Value::as_str);
+        let told = match text {
+            Some(text) if answer.status.is_success() => Ok(text),
+            _ if answer.status.is_success() => Err("its answer is no chat completion".to_owned()),
+            _ => Err(format!("it answered with status {}", answer.status.as_u16())),
+        };
+        meter.end(if told.is_ok() { CallOutcome::Ok } else { CallOutcome::Failed }).await;
+        let text = told.map_err(|reason| Refusal::Provider(format!("the model's provider: {reason}")))?;
+        let usage = meter.usage();
+        let cost = usage.and_then(|usage| meter.chosen().offer.cost(usage));
+        let usage = json!({
+            "tokens_in": usage.map(|usage| usage.tokens_in),
+            "tokens_out": usage.map(|usage| usage.tokens_out),
+            "cost_usd": cost.map(|cost| cost.to_string()),
+        });
+        Ok(reply::json(200, json!({"text": text, "model": meter.chosen().model, "usage": usage}).to_string()))
+    }
+
+    /// `completeChat`.
+    async fn chat(self, body: &mut Body) -> Result<Response, Refusal> {
+        let chat = Chat::read(&self.body(body, MAX_CHAT).await?)?;
+        let chosen = self.choose(chat.model.as_deref())?;
+        let (streams, wants_usage) = (chat.streams, chat.wants_usage);
+        let request = chat.for_provider(&chosen.offer.name);
+        let mut meter = self.meter(self.account().await?, chosen).await?;
+        let mut answer = self.ask(&mut meter, request).await?;
+        let kind = answer.kind.clone();
+        let is_stream = kind.as_ref().is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let body = if streams && answer.status.is_success() && is_stream {
+            let stopping = self.app.stopping.clone();
+            let passing = Passing {
+                answer,
+                meter,
+                pieces: Pieces::default(),
+                wants_usage,
+                stopping,
+                state: State::Open,
+            };
+            let (status, retry_after) = (passing.answer.status, None);
+            (status, retry_after, Body::from_stream(stream::unfold(passing, Passing::next)))
+        } else {
+            let whole = self.whole(&mut meter, &mut answer).await?;
+            meter.used(usage::told(&serde_json::from_slice(&whole).unwrap_or_default()));
+            let ok = answer.status.is_success();
+            meter.end(if ok { CallOutcome::Ok } else { CallOutcome::Failed }).await;
+            (answer.status, answer.retry_after.take(), Body::from(whole))
+        };
+        let (status, retry_after, body) = body;
+        let mut response = reply::of(status.as_u16(), "application/json", body);
+        let own = [(header::CONTENT_TYPE, kind), (header::RETRY_AFTER, retry_after)];
+        for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            response.headers_mut().insert(name, value);
+        }
+        Ok(response)
+    }
+
+    async fn body(&self, body: &mut Body, limit: u64) -> Result<Bytes, Refusal> {
+        let read = async {
+            let mut read = BytesMut::new();
+            while let Some(piece) = piece(body).await? {
+                let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
+                if size > limit {
+                    return Ok(None);
+                }
+                read.extend_from_slice(&piece);
+            }
+            Ok(Some(read.freeze()))
+        };
+        in_time(self.app.settings.limits.request, read).await?.ok_or(Refusal::TooLarge(limit))
+    }
+
+    fn choose(&self, model: Option<&str>) -> Result<Chosen, Refusal> {
+        self.app.settings.models.choose(model).map_err(Refusal::NoModel)
+    }
+
+    async fn account(&self) -> Result<Account, Refusal> {
+        let (app, caller, headers) = (Arc::clone(&self.app), self.caller.clone(), self.headers.clone());
+        Ok(blocking(move || caller.account(&app, &headers)).await?)
+    }
+
+    /// What the model is given of the files. They are those of the run that pays, and nobody's if anything in the request
+    /// speaks of another one.
+    async fn attached(
+        &self,
+        account: &Account,
+        turn: &Turn,
+        references: Vec<user_envelope::AttachmentRef>,
+    ) -> Result<Given, Refusal> {
+        if references.is_empty() {
+            return Ok(Given::default());
+        }
+        let run = account.run.as_ref().map(|run| run.as_str());
+        let agrees = turn.agent_run.as_deref().is_none_or(|named| Some(named) == run);
+        let tenant = match run {
+            None => Err("it is not known for which run it is asked"),
+            Some(_) if account.contradicted || !agrees => Err("the request names two different runs"),
+            Some(_) => Ok(self.caller.tenant.clone()),
+        };
+        let app = Arc::clone(&self.app);
+        let read = move || Ok(attached::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
+        Ok(blocking(read).await?)
+    }
+
+    /// Counts the call.
+    async fn meter(&self, account: Account, chosen: Chosen) -> Result<Meter, Refusal> {
+        Meter::begin(&self.app, account, chosen).await.map_err(|denied| match denied {
+            Denied::Exhausted(detail) => Refusal::Exhausted(detail),
+            Denied::AttemptOver => Refusal::Forbidden,
+            Denied::RunOver(detail) => Refusal::RunOver(detail),
+            Denied::Failed(problem) => Refusal::Problem(problem),
+        })
+    }
+
+    /// Asks the provider, and waits for the head of its answer.
+    async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<Answer, Refusal> {
+        let provider = meter.chosen().provider.clone();
+        let answer = self.app.upstream.post(&provider, COMPLETIONS, request);
+        self.unless_stopping(meter, answer).await
+    }
+
+    async fn whole(&self, meter: &mut Meter, answer: &mut Answer) -> Result<Bytes, Refusal> {
+        self.unless_stopping(meter, answer.whole()).await
+    }
+
+    /// Waits for a provider; if it fails, or the server is to stop, the call is over.
+    async fn unless_stopping<T>(
+        &self,
+        meter: &mut Meter,
+        work: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<T, Refusal> {
+        let mut stopping = self.app.stopping.clone();
+        let done = tokio::select! {
+            done = work => Some(done),
+            () = told_to_stop(&mut stopping) => None,
+        };
+        match done {
+            Some(Ok(done)) => Ok(done),
+            None => {
+                meter.end(CallOutcome::BrokenOff).await;
+                Err(Problem::stopping().into())
+            }
+            Some(Err(Failed(reason))) => {
+                meter.end(CallOutcome::Failed).await;
+                (self.app.settings.log)(&format!("provider {}: {reason}", meter.chosen().offer.provider));
+                Err(Refusal::Provider("the model's provider cannot be reached, or broke off".to_owned()))
+            }
+        }
+    }
+}
+
+/// Returns when the server is to stop.
+async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+    drop(stopping.wait_for(|stop| *stop).await);
+}
+
+/// The request for one message. The text alone is what the user says.
+fn message(model: &str, text: &str, system: Option<&str>, given: Given) -> Bytes {
+    let told: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
+    let content = if given.parts.is_empty() {
+        Value::from(text)
+    } else {
+        [json!({"type": "text", "text": text})].into_iter().chain(given.parts).collect()
+    };
+    let system = (!told.is_empty()).then(|| json!({"role": "system", "content": told.join("\n\n")}));
+    let messages: Vec<Value> =
+        system.into_iter().chain([json!({"role": "user", "content": content})]).collect();
+    json!({"model": model, "messages": messages}).to_string().into()
+}
+
+/// A streamed answer on its way to the client. Whoever drops it breaks the call off.
+struct Passing {
+    answer: Answer,
+    meter: Meter,
+    pieces: Pieces,
+    wants_usage: bool,
+    stopping: watch::Receiver<bool>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The provider has said all; what is left is passed on.
+    Ended,
+    Closed,
+}
+
+impl Passing {
+    /// The next event for the client. The call is charged before the last one is passed on.
+    async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        loop {
+            let piece = match (self.state, self.pieces.next()) {
+                (State::Closed, _) => return None,
+                (_, Err(_)) => return Some(self.broken(CallOutcome::Failed, "an event is too long").await),
+                (_, Ok(Some(piece))) => piece,
+                (State::Ended, Ok(None)) => {
+                    self.state = State::Closed;
+                    let rest = self.pieces.rest();
+                    self.meter.used(rest.as_ref().and_then(|rest| rest.usage));
+                    self.meter.end(CallOutcome::Ok).await;
+                    return rest.map(|rest| (Ok(rest.bytes), self));
+                }
+                (State::Open, Ok(None)) => {
+                    let came = tokio::select! {
+                        came = self.answer.piece() => Some(came),
+                        () = told_to_stop(&mut self.stopping) => None,
+                    };
+                    let Some(came) = came else {
+                        return Some(self.broken(CallOutcome::BrokenOff, "the server is stopping").await);
+                    };
+                    match came {
+                        Ok(Some(bytes)) => self.pieces.push(&bytes),
+                        Ok(None) => self.state = State::Ended,
+                        Err(Failed(reason)) => {
+                            return Some(self.broken(CallOutcome::Failed, &reason).await);
+                        }
+                    }
+                    continue;
+                }
+            };
+            self.meter.used(piece.usage);
+            if piece.last {
+                self.meter.end(CallOutcome::Ok).await;
+            }
+            if !piece.only_usage || self.wants_usage {
+                return Some((Ok(piece.bytes), self));
+            }
+        }
+    }
+
+    /// The call is over before its answer is; the client sees that the answer is not whole.
+    async fn broken(mut self, outcome: CallOutcome, reason: &str) -> (io::Result<Bytes>, Self) {
+        self.state = State::Closed;
+        self.meter.end(outcome).await;
+        (Err(io::Error::other(reason.to_owned())), self)
+    }
+}

@@ -1,0 +1,110 @@
+//! Who calls a model: an attempt, with its own token, or somebody with the scope `run`.
+
+use super::seal;
+use crate::{admission, app::App, context, problem::Problem, scope::Scope, token};
+use axum::http::HeaderMap;
+use envoi_kernel::ids::{AttemptId, RunId};
+
+/// The header for those who cannot set `Authorization`; if it is there, it alone counts.
+const HEADER: &str = "x-envoi-bridge-token";
+
+/// Longer ones are no tokens: an attempt within many flows has a long name.
+const MAX_TOKEN: usize = 4096;
+
+/// Whoever may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) tenant: String,
+    /// The live attempt whose token it is.
+    pub(crate) attempt: Option<(RunId, AttemptId)>,
+}
+
+/// On which run's account a call is, and whether what the request says of runs agrees with that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) run: Option<RunId>,
+    pub(crate) attempt: Option<AttemptId>,
+    /// Whether the header names another run than the token, or one that the tenant does not have.
+    pub(crate) contradicted: bool,
+}
+
+/// The token of a request.
+pub(super) fn token(headers: &HeaderMap) -> Option<String> {
+    let token = if headers.contains_key(HEADER) {
+        let mut values = headers.get_all(HEADER).iter();
+        let (value, None) = (values.next()?, values.next()) else { return None };
+        value.to_str().ok()?.trim()
+    } else {
+        admission::bearer_token(headers, MAX_TOKEN)?
+    };
+    (token.len() <= MAX_TOKEN).then(|| token.to_owned())
+}
+
+/// Who has this token, if it is good here and now. Blocks.
+pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
+    if token.starts_with(seal::PREFIX) {
+        return of_attempt(app, token);
+    }
+    let bearer = app.read(|reader| token::bearer(reader, token, app.now()).map_err(Problem::from))?;
+    let bearer = bearer.filter(|bearer| bearer.scopes.allow(&[Scope::Run]));
+    Ok(bearer.map(|bearer| Caller { tenant: bearer.tenant, attempt: None }))
+}
+
+fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
+    let Some((run, attempt)) = app.settings.seal.as_ref().and_then(|seal| seal.open(token)) else {
+        return Ok(None);
+    };
+    let Some(tenant) = app.read(|reader| reader.tenant_of(&run).map_err(Problem::from))? else {
+        return Ok(None);
+    };
+    let live = app.desk.is_live(&run, &attempt)?;
+    Ok(live.then_some(Caller { tenant, attempt: Some((run, attempt)) }))
+}
+
+impl Caller {
+    /// The run that pays. That of an attempt is its own; else it is the one behind the context of the header, if the tenant
+    /// has it. Nothing in a body selects one.
+    pub(super) fn account(&self, app: &App, headers: &HeaderMap) -> Result<Account, Problem> {
+        let named = headers.get(context::HEADER).map(|value| value.to_str().unwrap_or_default());
+        let behind = match named {
+            Some(context) => context::run_of(app, &self.tenant, context)?,
+            None => None,
+        };
+        Ok(match &self.attempt {
+            Some((run, attempt)) => Account {
+                contradicted: named.is_some() && behind.as_ref() != Some(run),
+                run: Some(run.clone()),
+                attempt: Some(attempt.clone()),
+            },
+            None => Account { contradicted: false, run: behind, attempt: None },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    #[test]
+    fn a_token_stands_in_one_place() {
+        let long = "x".repeat(MAX_TOKEN + 1);
+        for (headers, expected) in [
+            (&[][..], None),
+            (&[("authorization", "Bearer a")][..], Some("a")),
+            (&[("authorization", "bearer  a ")], Some("a")),
+            (&[("authorization", "Basic a")], None),
+            (&[("x-envoi-bridge-token", "b")], Some("b")),
+            (&[("x-envoi-bridge-token", "b"), ("authorization", "Bearer a")], Some("b")),
+            (&[("x-envoi-bridge-token", "b"), ("x-envoi-bridge-token", "c")], None),
+            (&[("authorization", "Bearer a"), ("authorization", "Bearer a")], None),
+            (&[("x-envoi-bridge-token", long.as_str())], None),
+        ] {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.append(*name, HeaderValue::from_str(value).unwrap());
+            }
+            assert_eq!(token(&map).as_deref(), expected, "{headers:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A request of the OpenAI API on its way through: which model it asks for, and what of it is changed.
+//!
+//! Pure. Everything that is not named here goes on as it came, in its order and with its numbers as they were written.
+
+use super::refusal::Refusal;
+use bytes::Bytes;
+use envoi_contract::json::{Object, Value};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Chat {
+    /// Which model; the usual one unless said.
+    pub(crate) model: Option<String>,
+    /// Whether it is to be answered piece by piece.
+    pub(crate) streams: bool,
+    /// Whether the client wants to be told what a streamed answer has used.
+    pub(crate) wants_usage: bool,
+    members: Object,
+}
+
+impl Chat {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`Refusal::Invalid`].
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
+        let value = Value::parse(body).map_err(|error| Refusal::one("", error.to_string()))?;
+        let Value::Object(members) = value else {
+            return Err(Refusal::one("", "expected a JSON object"));
+        };
+        let model = match members.get("model") {
+            None => None,
+            Some(Value::String(model)) => Some(model.clone()),
+            Some(_) => return Err(Refusal::one("model", "expected a string")),
+        };
+        let streams = match members.get("stream") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(streams)) => *streams,
+            Some(_) => return Err(Refusal::one("stream", "expected true or false")),
+        };
+        let options = members.get("stream_options").filter(|options| **options != Value::Null);
+        if options.is_some_and(|options| !matches!(options, Value::Object(_))) {
+            return Err(Refusal::one("stream_options", "expected an object"));
+        }
+        let wants_usage =
+            options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true));
+        Ok(Self { model, streams, wants_usage, members })
+    }
+
+    /// The body for the provider, who calls the model `name`. A streamed answer always says what it has used.
+    pub(crate) fn for_provider(mut self, name: &str) -> Bytes {
+        self.members.insert("model", Value::from(name));
+        if self.streams {
+            let mut options = match self.members.get("stream_options") {
+                Some(Value::Object(options)) => options.clone(),
+                _ => Object::new(),
+            };
+            options.insert("include_usage", Value::Bool(true));
+            self.members.insert("stream_options", Value::Object(options));
+        }
+        Value::Object(self.members).compact().into_bytes().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(body: &str) -> String {
+        let chat = Chat::read(body.as_bytes()).unwrap();
+        String::from_utf8(chat.for_provider("lab-7").to_vec()).unwrap()
+    }
+
+    #[test]
+    fn only_the_model_and_the_wish_for_usage_are_changed() {
+        for (body, expected) in [
+            (r#"{"messages":[]}"#, r#"{"messages":[],"model":"lab-7"}"#),
+            (
+                r#"{"temperature":0.10,"model":"small","x_new":{"b":1e400,"a":null},"stream":false}"#,
+                r#"{"temperature":0.10,"model":"lab-7","x_new":{"b":1e400,"a":null},"stream":false}"#,
+            ),
+            (
+                r#"{"model":"small","stream":true}"#,
+                r#"{"model":"lab-7","stream":true,"stream_options":{"include_usage":true}}"#,
+            ),
+            (
+                r#"{"model":"small","stream":true,"stream_options":{"include_usage":false,"x":1},"n":2}"#,
+                r#"{"model":"lab-7","stream":true,"stream_options":{"include_usage":true,"x":1},"n":2}"#,
+            ),
+        ] {
+            assert_eq!(passed(body), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_known() {
+        for (body, model, streams, wants_usage) in [
+            ("{}", None, false, false),
+            (r#"{"model": "m", "stream": null, "stream_options": null}"#, Some("m"), false, false),
+            (r#"{"stream": true, "stream_options": {}}"#, None, true, false),
+            (r#"{"stream": true, "stream_options": {"include_usage": true}}"#, None, true, true),
+        ] {
+            let chat = Chat::read(body.as_bytes()).unwrap();
+            let read = (chat.model.as_deref(), chat.streams, chat.wants_usage);
+            assert_eq!(read, (model, streams, wants_usage), "{body}");
+        }
+        for body in ["", "[]", "{", r#"{"model": null}"#, r#"{"stream": 1}"#, r#"{"stream_options": true}"#] {
+            assert!(matches!(Chat::read(body.as_bytes()), Err(Refusal::Invalid(_))), "{body}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Which models there are, who offers them, and what they cost.
+
+use super::usage::Usage;
+use core::{fmt, time::Duration};
+use envoi_kernel::ledger::Cost;
+use std::collections::BTreeMap;
+
+/// What the composition root has read of the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Models {
+    /// The model for those who name none.
+    pub default: Option<String>,
+    /// By their names; one whose key cannot be had is not among them.
+    pub providers: BTreeMap<String, Provider>,
+    /// By the names under which they are asked for.
+    pub offer: BTreeMap<String, Offer>,
+}
+
+/// Whoever answers the OpenAI chat-completions API.
+#[derive(Clone)]
+pub struct Provider {
+    /// The address that `/chat/completions` is added to.
+    pub url: String,
+    /// What it is asked with; `None`: it needs none.
+    pub key: Option<String>,
+    /// How long nothing may come of it.
+    pub timeout: Duration,
+}
+
+/// A model that may be called.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The name of its provider.
+    pub provider: String,
+    /// What the provider calls it.
+    pub name: String,
+    /// US dollars for a million tokens, given and gotten.
+    pub price: Option<(Cost, Cost)>,
+}
+
+/// Its key is shown to nobody.
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, key, timeout } = self;
+        let key = if key.is_some() { "secret" } else { "none" };
+        f.debug_struct("Provider").field("url", url).field("key", &key).field("timeout", timeout).finish()
+    }
+}
+
+/// A model that is there, with whoever offers it.
+#[derive(Debug, Clone)]
+pub(crate) struct Chosen {
+    /// The name under which it was asked for.
+    pub(crate) model: String,
+    pub(crate) offer: Offer,
+    pub(crate) provider: Provider,
+}
+
+/// Why no model can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoModel {
+    /// It is not offered.
+    Unknown,
+    /// None is configured, or its provider has no key.
+    NoProvider,
+}
+
+impl Models {
+    /// The model of this name, or the usual one.
+    pub(crate) fn choose(&self, name: Option<&str>) -> Result<Chosen, NoModel> {
+        let model = name.or(self.default.as_deref()).ok_or(NoModel::NoProvider)?;
+        let offer = self.offer.get(model).ok_or(NoModel::Unknown)?.clone();
+        let provider = self.providers.get(&offer.provider).ok_or(NoModel::NoProvider)?.clone();
+        Ok(Chosen { model: model.to_owned(), offer, provider })
+    }
+}
+
+impl Offer {
+    /// What a call has cost, rounded up to a billionth of a dollar; `None` if the model has no price.
+    pub(crate) fn cost(&self, usage: Usage) -> Option<Cost> {
+        let (given, gotten) = self.price?;
+        let part = |tokens: u64, price: Cost| u128::from(tokens).saturating_mul(u128::from(price.nano_usd()));
+        let millionths = part(usage.tokens_in, given).saturating_add(part(usage.tokens_out, gotten));
+        let nano_usd = u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        Some(Cost::from_nano_usd(nano_usd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_exact_and_rounds_up() {
+        for (given, gotten, tokens_in, tokens_out, cost) in [
+            ("0.15", "0.60", 1_000_000, 0, "0.15"),
+            ("0.15", "0.60", 1_000, 500, "0.00045"),
+            ("0.000000001", "0", 1, 0, "0.000000001"),
+            ("0", "0", 5, 5, "0.00"),
+            ("75", "150", 123, 457, "0.077775"),
+            ("18000000000", "18000000000", u64::MAX, u64::MAX, "18446744073.709551615"),
+        ] {
+            let price = Some((Cost::parse(given).unwrap(), Cost::parse(gotten).unwrap()));
+            let offer = Offer { provider: String::new(), name: String::new(), price };
+            let told = offer.cost(Usage { tokens_in, tokens_out }).unwrap();
+            assert_eq!(told.to_string(), cost, "{given} {gotten} {tokens_in} {tokens_out}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_is_told_from_one_that_nobody_offers_now() {
+        let offer =
+            |provider: &str| Offer { provider: provider.to_owned(), name: "x".to_owned(), price: None };
+        let provider = Provider { url: String::new(), key: None, timeout: Duration::ZERO };
+        let models = Models {
+            default: Some("a".to_owned()),
+            providers: [("lab".to_owned(), provider)].into(),
+            offer: [("a".to_owned(), offer("lab")), ("b".to_owned(), offer("gone"))].into(),
+        };
+        assert_eq!(models.choose(None).unwrap().model, "a");
+        assert_eq!(models.choose(Some("b")).unwrap_err(), NoModel::NoProvider);
+        assert_eq!(models.choose(Some("c")).unwrap_err(), NoModel::Unknown);
+        assert_eq!(Models::default().choose(None).unwrap_err(), NoModel::NoProvider);
+        assert_eq!(Models::default().choose(Some("a")).unwrap_err(), NoModel::Unknown);
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let key = Some("sk-secret".to_owned());
+        let provider = Provider { url: "http://x".to_owned(), key, timeout: Duration::ZERO };
+        assert!(!format!("{provider:?}").contains("sk-"));
+    }
+}

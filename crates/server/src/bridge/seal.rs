@@ -1,0 +1,164 @@
+//! Tokens of attempts: each is good for one attempt alone, and nothing is stored for it.
+//!
+//! A token is `eva_SEAL.RUN.ATTEMPT`: the seal is HMAC-SHA-256, by a key of the store, over the two ids. So it is the same
+//! whenever it is asked for, also by the engine that comes after this one, and who has one can make no other. That the attempt
+//! lives is not in it: whoever opens one asks the journal.
+
+use envoi_kernel::ids::{AttemptId, RunId};
+use ring::hmac;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+/// How every token of an attempt begins.
+pub(crate) const PREFIX: &str = "eva_";
+
+/// The file of the key, in the folder of the store.
+const FILE: &str = "bridge.key";
+const KEY_BYTES: usize = 32;
+
+/// What is sealed begins with this: the key seals nothing else, and could.
+const PURPOSE: &str = "envoi attempt\n";
+
+/// See the module.
+#[derive(Clone)]
+pub struct Seal(hmac::Key);
+
+impl Seal {
+    /// The seal of the store in this folder. Its key is made once, readable to its owner alone; whoever copies the store
+    /// copies it too.
+    ///
+    /// # Errors
+    /// The file cannot be read or made, or is no key.
+    pub fn of_store(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(FILE);
+        let key = match fs::read(&path) {
+            Ok(key) => key,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(folder, &path)?;
+                fs::read(&path)?
+            }
+            Err(error) => return Err(error),
+        };
+        if key.len() != KEY_BYTES {
+            return Err(io::Error::other(format!("{} is not {KEY_BYTES} bytes long", path.display())));
+        }
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &key)))
+    }
+
+    /// The token of an attempt.
+    #[must_use]
+    pub fn token(&self, run: &RunId, attempt: &AttemptId) -> String {
+        let seal = hmac::sign(&self.0, sealed(run.as_str(), &attempt.to_string()).as_bytes());
+        let digits: String = seal.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{PREFIX}{digits}.{run}.{attempt}")
+    }
+
+    /// The attempt that a token is of; `None` if this seal has made no such token. Compares in constant time.
+    pub(crate) fn open(&self, token: &str) -> Option<(RunId, AttemptId)> {
+        let (digits, rest) = token.strip_prefix(PREFIX)?.split_once('.')?;
+        let (run, attempt) = rest.split_once('.')?;
+        let seal = bytes(digits)?;
+        hmac::verify(&self.0, sealed(run, attempt).as_bytes(), &seal).ok()?;
+        Some((RunId::new(run).ok()?, AttemptId::parse(attempt).ok()?))
+    }
+}
+
+fn sealed(run: &str, attempt: &str) -> String {
+    format!("{PURPOSE}{run}\n{attempt}")
+}
+
+/// Lower-case hexadecimal digits; there is one way to write a token.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| match *pair {
+            [high, low] => Some(value(high)? << 4 | value(low)?),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Makes the key, unless somebody else does at the same time: the first one stands.
+fn make(folder: &Path, path: &Path) -> io::Result<()> {
+    let mut key = [0_u8; KEY_BYTES];
+    getrandom(&mut key, GetRandomFlags::empty())?;
+    let made = folder.join(format!("{FILE}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&made)?;
+    file.write_all(&key)?;
+    file.sync_all()?;
+    let linked = match fs::hard_link(&made, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    };
+    fs::remove_file(&made)?;
+    linked?;
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn ids(run: &str, attempt: &str) -> (RunId, AttemptId) {
+        (RunId::new(run).unwrap(), AttemptId::parse(attempt).unwrap())
+    }
+
+    #[test]
+    fn a_token_is_of_one_attempt_and_the_same_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seal, after) = (Seal::of_store(folder.path()).unwrap(), Seal::of_store(folder.path()).unwrap());
+        for (run, attempt) in [("run_a", "draft.1.1"), ("run_b", "3.build.2.compile.1.2")] {
+            let (run, attempt) = ids(run, attempt);
+            let token = seal.token(&run, &attempt);
+            assert_eq!(token, after.token(&run, &attempt));
+            assert_eq!(after.open(&token), Some((run, attempt)));
+        }
+    }
+
+    #[test]
+    fn who_has_a_token_can_make_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let seal = Seal::of_store(folder.path()).unwrap();
+        let (run, attempt) = ids("run_a", "draft.1.1");
+        let token = seal.token(&run, &attempt);
+        let other = tempfile::tempdir().unwrap();
+        let (digits, rest) = token.split_once('.').unwrap();
+        for wrong in [
+            String::new(),
+            PREFIX.to_owned(),
+            token.replace("draft.1.1", "draft.1.2"),
+            token.replace("run_a", "run_b"),
+            token.replace(".run_a.", ".run_a"),
+            token.to_uppercase(),
+            format!("{}{}", PREFIX, digits[4..].to_uppercase()) + "." + rest,
+            format!("{PREFIX}.{rest}"),
+            format!("{PREFIX}{}.{rest}", &digits[4..digits.len() - 2]),
+            format!("{token}.1"),
+            Seal::of_store(other.path()).unwrap().token(&run, &attempt),
+        ] {
+            assert_eq!(seal.open(&wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_its_owner_s_alone_and_a_damaged_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        Seal::of_store(folder.path()).unwrap();
+        let path = folder.path().join(FILE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left there");
+        fs::write(&path, b"short").unwrap();
+        assert!(Seal::of_store(folder.path()).is_err());
+    }
+}

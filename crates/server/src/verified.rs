@@ -1,0 +1,129 @@
+//! Which files of content were compared with their digest, so that a part of one does not cost a reading of all of it.
+//!
+//! A file counts as the one that was compared while its device, inode, size and both of its times are the same: whoever
+//! writes to it, or puts another in its place, changes one of them, its time of change whatever they do about the other.
+//! What a disk loses by itself it does not change; that is seen when the file is compared again, by another process or
+//! when it was forgotten, and by whoever compares what they got with the ETag.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io,
+    os::unix::fs::MetadataExt as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Files that are remembered. When there are more, all are forgotten: they are compared again, and nothing else.
+const MOST: usize = 4_096;
+
+/// What a file is while nobody changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Verified {
+    known: Mutex<BTreeMap<[u8; 32], Identity>>,
+}
+
+impl Verified {
+    /// Compares the open file of this digest by `compare`, unless it was compared before and is the same.
+    ///
+    /// # Errors
+    /// Those of `compare`, and of looking at the file.
+    pub(crate) fn once<E: From<io::Error>>(
+        &self,
+        digest: &[u8; 32],
+        file: &File,
+        compare: impl FnOnce(&File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = Identity::of(file)?;
+        if self.lock().get(digest) == Some(&before) {
+            return Ok(());
+        }
+        compare(file)?;
+        // One that was changed meanwhile is not what was compared.
+        if Identity::of(file)? == before {
+            let mut known = self.lock();
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(*digest, before);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], Identity>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{cell::Cell, fs, time::SystemTime};
+
+    const DIGEST: [u8; 32] = [7; 32];
+
+    #[test]
+    fn a_file_is_compared_once_while_it_is_the_same() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("content");
+        fs::write(&path, "words").unwrap();
+        let (verified, compared) = (Verified::default(), Cell::new(0));
+        let look = |digest: &[u8; 32]| {
+            let file = File::open(&path).unwrap();
+            verified.once::<io::Error>(digest, &file, |_| {
+                compared.set(compared.get() + 1);
+                Ok(())
+            })
+        };
+        for _ in 0..3 {
+            look(&DIGEST).unwrap();
+        }
+        assert_eq!(compared.get(), 1);
+        look(&[8; 32]).unwrap();
+        assert_eq!(compared.get(), 2, "for another digest it is another comparison");
+        // Others of the same size and, as far as anybody can say so, of the same time.
+        let modified: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(&path, "other").unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        look(&DIGEST).unwrap();
+        assert_eq!(compared.get(), 3);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "other").unwrap();
+        look(&DIGEST).unwrap();
+        assert_eq!(compared.get(), 4, "another file in its place");
+    }
+
+    #[test]
+    fn what_does_not_compare_or_changes_meanwhile_is_compared_again() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("content");
+        fs::write(&path, "words").unwrap();
+        let (verified, file) = (Verified::default(), File::open(&path).unwrap());
+        let damaged = || io::Error::other("damaged");
+        assert!(verified.once(&DIGEST, &file, |_| Err(damaged())).is_err());
+        verified.once::<io::Error>(&DIGEST, &file, |_| fs::write(&path, "longer words")).unwrap();
+        assert!(verified.once(&DIGEST, &file, |_| Err(damaged())).is_err());
+    }
+}
