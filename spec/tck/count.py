@@ -7,6 +7,8 @@ import collections
 import sys
 import xml.etree.ElementTree as ET
 
+# By what the names of tests have in them; what is left is about the card, or about none.
+BINDINGS = {"grpc": "grpc", "jsonrpc": "jsonrpc", "http_json": "http_json", "httpjson": "http_json", "rest": "http_json"}
 WAYS = ("passed", "expected to fail", "skipped", "failed")
 
 
@@ -20,8 +22,8 @@ def way(case):
 
 
 def binding(case):
-    where = f"{case.get('classname')} {case.get('name')}"
-    return next((name for name in ("grpc", "jsonrpc", "http_json") if name in where), "card")
+    where = f"{case.get('classname')} {case.get('name')}".lower()
+    return next((name for word, name in BINDINGS.items() if word in where), "card")
 
 
 level, report = sys.argv[1:]

@@ -2,7 +2,8 @@
 # Runs the public kit of A2A's tests (a2aproject/a2a-tck, branch 1.0-dev) against this server: `spec/tck/run.sh KIT_FOLDER`.
 #
 # $PYTHON is the Python that has the kit's dependencies (python3). The server is built with the feature `tck`, which lets the
-# id of a message say what is run, as the kit wants it. It prints how many tests of each level went how, by binding.
+# id of a message say what is run, as the kit wants it. It prints how many tests of each level went how, by binding; reports
+# and logs stay in the folder $REPORTS, if that is set.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 kit=$(CDPATH='' cd -- "$1" && pwd)
@@ -24,6 +25,9 @@ core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-
 scratch=$(mktemp -d)
 STAGE=$scratch/stage
 export STAGE
+REPORTS=${REPORTS:-$scratch}
+mkdir -p "$REPORTS"
+REPORTS=$(CDPATH='' cd -- "$REPORTS" && pwd)
 server=$here/../../tests/a2a-clients/server.sh
 trap '"$server" stop; rm -rf "$scratch"' EXIT
 trap 'exit 1' INT TERM
@@ -47,8 +51,8 @@ done
 cd "$kit"
 worst=0
 for level in must should may; do
-    "$PYTHON" run_tck.py --sut-host "$ENVOI_URL" --level "$level" -- "$@" --junitxml="$scratch/$level.xml" >"$scratch/$level.log" 2>&1 ||
-        { grep -E '^(FAILED|ERROR)|Error' "$scratch/$level.log" || tail -n 30 "$scratch/$level.log"; } | cut -c1-400 >&2
-    "$PYTHON" "$here/count.py" "$level" "$scratch/$level.xml" || worst=1
+    "$PYTHON" run_tck.py --sut-host "$ENVOI_URL" --level "$level" -- "$@" --junitxml="$REPORTS/$level.xml" >"$REPORTS/$level.log" 2>&1 ||
+        { grep -E '^(FAILED|ERROR)|Error' "$REPORTS/$level.log" || tail -n 30 "$REPORTS/$level.log"; } | cut -c1-400 >&2
+    "$PYTHON" "$here/count.py" "$level" "$REPORTS/$level.xml" || worst=1
 done
 exit "$worst"

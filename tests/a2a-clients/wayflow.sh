@@ -1,6 +1,6 @@
 #!/bin/sh
 # WayFlow's agent of another system (A2AAgent, which speaks 0.3) drives the server; then its server is the agent of a step.
-# Called by `check.sh --heavy`, which has started the server; heavy to install (some 200 packages).
+# Called by `check.sh --heavy`, which has started the server; heavy to install (88 packages).
 #
 # $WAYFLOW is a Python that has `wayflowcore[a2a]` already; without it, an environment is made.
 set -eu
@@ -17,3 +17,4 @@ if [ -z "${WAYFLOW:-}" ]; then
     fi
 fi
 "$WAYFLOW" -B "$here/wayflow/client.py"
+"$WAYFLOW" -B "$here/wayflow/step.py"

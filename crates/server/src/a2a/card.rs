@@ -79,36 +79,42 @@ impl Skill {
     }
 }
 
-/// The card that anybody may read.
-pub(crate) fn public(about: About<'_>) -> Value {
-    card(about, &[Skill::neutral()])
+/// The card that anybody may read. Readers of 0.3 find in it what they know, and so do those of 1.0; the card for a reader who
+/// says that it is one of 1.0 has nothing that 1.0 does not know.
+pub(crate) fn public(about: About<'_>, reader: Version) -> Value {
+    card(about, reader, &[Skill::neutral()])
 }
 
 /// The card for those who are known. Without a flow it has the neutral skill, for a card must have one.
-pub(crate) fn extended(about: About<'_>, skills: &[Skill]) -> Value {
-    if skills.is_empty() { public(about) } else { card(about, skills) }
+pub(crate) fn extended(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
+    if skills.is_empty() { public(about, reader) } else { card(about, reader, skills) }
 }
 
-fn card(about: About<'_>, skills: &[Skill]) -> Value {
+fn card(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
     let About { url, version, push } = about;
     let interfaces = [("JSONRPC", Version::V10), ("HTTP+JSON", Version::V10), ("JSONRPC", Version::V03)];
     let interfaces = interfaces.map(|(binding, of)| {
         let interface = Writing::new().put("url", url).put("protocolBinding", binding);
         interface.put("protocolVersion", of.word()).value()
     });
-    Writing::new()
+    let older = reader == Version::V03;
+    let mut writing = Writing::new()
         .put("name", "Envoi")
         .put("description", "Runs durable pipelines of agents, scripts and people.")
         .put("version", version)
-        .put("supportedInterfaces", Value::Array(interfaces.into()))
-        .put("url", url)
-        .put("preferredTransport", "JSONRPC")
-        .put("protocolVersion", Version::V03.word())
+        .put("supportedInterfaces", Value::Array(interfaces.into()));
+    if older {
+        writing = writing
+            .put("url", url)
+            .put("preferredTransport", "JSONRPC")
+            .put("protocolVersion", Version::V03.word())
+            .put("supportsAuthenticatedExtendedCard", true)
+            .put("security", vec![requirement_of_v03()]);
+    }
+    writing
         .put("capabilities", capabilities(push))
-        .put("supportsAuthenticatedExtendedCard", true)
-        .put("securitySchemes", Writing::new().put("bearer", scheme()).value())
+        .put("securitySchemes", Writing::new().put("bearer", scheme(older)).value())
         .put("securityRequirements", vec![requirement_of_v10()])
-        .put("security", vec![requirement_of_v03()])
         .put("defaultInputModes", INPUT_MODES.to_vec())
         .put("defaultOutputModes", OUTPUT_MODES.to_vec())
         .put("skills", skills.iter().map(Skill::value).collect::<Vec<_>>())
@@ -129,10 +135,12 @@ fn capabilities(push: bool) -> Value {
         .value()
 }
 
-/// Bearer tokens, as 1.0 says it and as 0.3 does.
-fn scheme() -> Value {
+/// Bearer tokens, as 1.0 says it; and as 0.3 does, for older readers.
+fn scheme(older: bool) -> Value {
     let of_v10 = Writing::new().put("scheme", "Bearer").value();
-    Writing::new().put("httpAuthSecurityScheme", of_v10).put("type", "http").put("scheme", "Bearer").value()
+    let scheme = Writing::new().put("httpAuthSecurityScheme", of_v10);
+    let scheme = if older { scheme.put("type", "http").put("scheme", "Bearer") } else { scheme };
+    scheme.value()
 }
 
 fn requirement_of_v10() -> Value {
@@ -216,7 +224,7 @@ mod tests {
 
     #[test]
     fn one_card_serves_both_versions() {
-        let card = public(ABOUT);
+        let card = public(ABOUT, Version::V03);
         let url = r#""url":"http://127.0.0.1:7007/a2a""#;
         let rows: &[(&[&str], String)] = &[
             (
@@ -255,13 +263,30 @@ mod tests {
             assert_eq!(at(&card, path).compact(), *expected, "{path:?}");
         }
         assert_eq!(at(&card, &["skills"]).as_array().map(<[_]>::len), Some(1));
-        let silent = public(About { push: false, ..ABOUT });
+        let silent = public(About { push: false, ..ABOUT }, Version::V03);
         assert_eq!(at(&silent, &["capabilities", "pushNotifications"]), &Value::Bool(false));
     }
 
     #[test]
+    fn a_reader_of_1_0_finds_only_what_1_0_knows() {
+        let names = |card: &Value| card.as_object().unwrap().keys().map(str::to_owned).collect::<Vec<_>>();
+        let older =
+            ["url", "preferredTransport", "protocolVersion", "supportsAuthenticatedExtendedCard", "security"];
+        let (new, both) = (public(ABOUT, Version::V10), public(ABOUT, Version::V03));
+        let mut left = names(&both);
+        left.retain(|name| !older.contains(&name.as_str()));
+        assert_eq!(names(&new), left);
+        assert_eq!(names(&both).len(), left.len() + older.len());
+        for name in left.iter().filter(|name| *name != "securitySchemes") {
+            assert_eq!(at(&new, &[name]), at(&both, &[name]), "{name}");
+        }
+        let scheme = r#"{"httpAuthSecurityScheme":{"scheme":"Bearer"}}"#;
+        assert_eq!(at(&new, &["securitySchemes", "bearer"]).compact(), scheme);
+    }
+
+    #[test]
     fn members_that_a_card_must_have_are_there_and_not_empty() {
-        let card = public(ABOUT);
+        let card = public(ABOUT, Version::V03);
         for name in [
             "name",
             "description",
@@ -296,7 +321,7 @@ mod tests {
     #[test]
     fn only_the_extended_card_names_flows() {
         let skills = [flow("fix-until-green", &["application/json"]), flow("b", &[])];
-        let card = extended(ABOUT, &skills);
+        let card = extended(ABOUT, Version::V03, &skills);
         assert_eq!(
             at(&card, &["skills"]).compact(),
             concat!(
@@ -306,9 +331,9 @@ mod tests {
             )
         );
         let names = |card: &Value| card.as_object().unwrap().keys().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(names(&card), names(&public(ABOUT)));
-        assert!(!public(ABOUT).compact().contains("fix-until-green"));
-        assert_eq!(extended(ABOUT, &[]), public(ABOUT));
+        assert_eq!(names(&card), names(&public(ABOUT, Version::V03)));
+        assert!(!public(ABOUT, Version::V03).compact().contains("fix-until-green"));
+        assert_eq!(extended(ABOUT, Version::V03, &[]), public(ABOUT, Version::V03));
     }
 
     #[test]
@@ -328,12 +353,12 @@ mod tests {
     #[test]
     fn a_card_is_told_apart_by_its_bytes() {
         let since = Timestamp::parse("1994-11-06T08:49:37.999Z").unwrap();
-        let served = Served::new(&public(ABOUT), since);
-        assert_eq!(served, Served::new(&public(ABOUT), since));
+        let served = Served::new(&public(ABOUT, Version::V03), since);
+        assert_eq!(served, Served::new(&public(ABOUT, Version::V03), since));
         assert_eq!(served.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(served.etag, format!("\"{}\"", Digest::of(served.body.as_bytes()).hex()));
         assert_eq!(served.cache_control, "public, max-age=300");
-        let other = Served::new(&public(About { push: false, ..ABOUT }), since);
+        let other = Served::new(&public(About { push: false, ..ABOUT }, Version::V03), since);
         assert_ne!(served.etag, other.etag);
 
         let (tag, date) = (served.etag.as_str(), served.last_modified.as_str());

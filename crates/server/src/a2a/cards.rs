@@ -4,6 +4,7 @@ use super::{
     asking::{Asking, broken},
     card::{self, About, Served, Skill},
     fault::Fault,
+    version::{VERSION, Version},
 };
 use crate::{app::App, problem::Problem, reply};
 use axum::{
@@ -30,11 +31,17 @@ fn about(url: &str) -> About<'_> {
     About { url, version: env!("CARGO_PKG_VERSION"), push: true }
 }
 
+/// The version that whoever asks for a card speaks; without a word of it, and with one that is not known, the older one.
+fn reader(parts: &Parts) -> Version {
+    let said = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
+    Version::negotiate(said, None).unwrap_or(Version::V03)
+}
+
 /// The card that needs no token; under which name it is asked for was looked at before.
 pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
-    let served = Served::new(&card::public(about(&url)), app.since);
+    let served = Served::new(&card::public(about(&url), reader(parts)), app.since);
     let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
     let mut response = match known {
         true => reply::empty(304),
@@ -45,7 +52,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
         (header::LAST_MODIFIED, served.last_modified.as_str()),
         (header::CACHE_CONTROL, served.cache_control),
         // Where requests go depends on the name by which it was found.
-        (header::VARY, "host"),
+        (header::VARY, "host, a2a-version"),
     ] {
         let value = HeaderValue::from_str(text).map_err(Problem::internal)?;
         response.headers_mut().insert(name, value);
@@ -63,7 +70,7 @@ pub(crate) fn extended(app: &App, asking: &Asking) -> Result<Value, Fault> {
     let skills: Vec<Skill> =
         flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
     let url = format!("{}/a2a", asking.base);
-    Ok(card::extended(about(&url), &skills))
+    Ok(card::extended(about(&url), asking.version, &skills))
 }
 
 /// A flow as a skill; one that this version cannot read is none.

@@ -260,7 +260,7 @@ async fn act(
     #[cfg(feature = "tck")]
     let params = match super::tck::meant(params) {
         Ok(params) => params,
-        Err(said) => return Ok(Done::Reply(Reply::SentMessage(said))),
+        Err(said) => return Ok(Done::Reply(Reply::SentMessage(*said))),
     };
     match params {
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),

@@ -36,7 +36,7 @@ const URL: &str = "tck-artifact-file-url";
 ///
 /// # Errors
 /// Nothing is to be done: it is answered with this message.
-pub(super) fn meant(params: Params) -> Result<Params, Message> {
+pub(super) fn meant(params: Params) -> Result<Params, Box<Message>> {
     Ok(match params {
         Params::Send(message) => Params::Send(message_meant(message)?),
         Params::Stream(message) => Params::Stream(message_meant(message)?),
@@ -44,15 +44,15 @@ pub(super) fn meant(params: Params) -> Result<Params, Message> {
     })
 }
 
-fn message_meant(mut request: SendRequest) -> Result<SendRequest, Message> {
+fn message_meant(mut request: SendRequest) -> Result<SendRequest, Box<Message>> {
     let message = &mut request.message;
     if message.id.starts_with("tck-message-response") {
-        return Err(Message {
+        return Err(Box::new(Message {
             id: format!("{}-answer", message.id),
             role: Role::Agent,
             parts: vec![Part::text("Direct message response")],
             ..message.clone()
-        });
+        }));
     }
     let flow = FLOWS.iter().find(|(begins, _)| message.id.starts_with(begins)).map(|(_, flow)| *flow);
     match (&message.task_id, flow) {
