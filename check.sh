@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
-# Needs Rust, a C compiler, python3, Node 20 with npm, and strace, which it installs where it may (root, apt-get). Ends with how long each
+# Needs Rust, a C compiler, python3, Node 20 with npm, curl, and strace, which it installs where it may (root, apt-get). Ends with how long each
 # step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
@@ -52,6 +52,7 @@ step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh
 step "documents through three languages" spec/fuzz/chain.sh 1000
 step "operations by their document" spec/fuzz/rest.sh
+step "clients of A2A" tests/a2a-clients/check.sh
 step "example of the typescript library" examples/node-skill/check.sh
 step "spans for a collector" crates/cli/otel.sh
 
