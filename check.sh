@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
-# Needs Rust, a C compiler, python3, Node 20 with npm, curl, and strace, which it installs where it may (root, apt-get). Ends with how long each
+# Needs Rust, a C compiler, python3, Node 20 with npm, and strace, which it installs where it may (root, apt-get). Ends with how long each
 # step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
