@@ -194,3 +194,6 @@ pub(crate) fn refused(error: EngineError) -> Refused {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
