@@ -113,3 +113,18 @@ fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
 }
+
+#[test]
+fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
+    let place = place(BOUNDED);
+    place.decides(Input::Cancel { by: by() });
+    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(
+        matches!(heard.try_recv(), Ok(Response::Accepted { .. })),
+        "a rest may be one of another request"
+    );
+    assert!(matches!(heard.try_recv(), Ok(Response::Rest { .. })));
+}
