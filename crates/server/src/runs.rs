@@ -194,7 +194,7 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
         choice,
         reopen: choice.is_none(),
         raise: None,
-        request: choice.map(|_| call.request_id(app.now())).transpose()?,
+        request: choice.map(|_| call.request_id(app, "resumeRun", &run)).transpose()?,
         why,
         by: call.principal(),
         caller: caller(app, &run)?,
@@ -219,7 +219,7 @@ pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why,
-        request: Some(call.request_id(app.now())?),
+        request: Some(call.request_id(app, "raiseRun", &run)?),
         ..ResumeRequest::follow(run.clone(), call.principal(), caller(app, &run)?)
     }));
     ask(app, request)?;
