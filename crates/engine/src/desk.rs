@@ -98,6 +98,7 @@ impl Desk {
                 Err(Refused::new("RUN_OVER", format!("run `{run}` is over ({})", ended.status.word()), None))
             }
             Some(status @ Status::Ended(_)) => {
+                tell(client, Response::Accepted { run: run.clone() });
                 Standing::of(&status)
                     .into_iter()
                     .for_each(|standing| tell(client, Response::Rest { standing }));
@@ -194,3 +195,6 @@ pub(crate) fn refused(error: EngineError) -> Refused {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

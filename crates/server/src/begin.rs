@@ -142,9 +142,7 @@ fn once(
                 StartKey { tenant: call.bearer.tenant.clone(), key: key.to_owned(), body, run: fresh };
             let kept = app.store.keep_start(&asked, app.now())?;
             if kept.body != asked.body {
-                let detail = "this Idempotency-Key came with another body before";
-                return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_REUSED", detail)
-                    .hint("take a new key for another request"));
+                return Err(Problem::key_reused());
             }
             if app.read(|reader| reader.tenant_of(&kept.run).map_err(Problem::from))?.is_some() {
                 return Ok(Begun::Before(kept.run));

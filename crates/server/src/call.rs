@@ -10,8 +10,8 @@ use bytes::{Bytes, BytesMut};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
-    time::Timestamp,
 };
+use envoi_journal::StartKey;
 use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
@@ -134,30 +134,53 @@ impl Call {
         })
     }
 
-    /// The id under which the engine knows a decision that may be asked for twice: made of the key, if there is one.
-    pub(crate) fn request_id(&self, now: Timestamp) -> Result<String, Problem> {
-        let Some(key) = self.key()? else {
-            return Ok(format!("req_{}", uuid_v7_text(now, &random_seed()?)));
+    /// The id under which the engine knows a decision about `run` that may be asked for twice: made of the key, if there is
+    /// one, and of what it is that is asked for.
+    ///
+    /// # Errors
+    /// `KEY_REUSED`: the key came with another body before.
+    pub(crate) fn request_id(&self, app: &App, operation: &str, run: &RunId) -> Result<String, Problem> {
+        let Some(of) = self.request_of(operation)? else {
+            return Ok(format!("req_{}", uuid_v7_text(app.now(), &random_seed()?)));
         };
+        let id = format!("req_{}", Digest::of(of.as_bytes()).hex());
+        let said = Value::Object(self.object()?).compact();
+        // No header has a line break: keys of starts, in the same table, are others.
+        let asked = StartKey {
+            tenant: self.bearer.tenant.clone(),
+            key: of,
+            body: Digest::of(said.as_bytes()),
+            run: run.clone(),
+        };
+        let kept = app.store.keep_start(&asked, app.now())?;
+        if kept.body == asked.body { Ok(id) } else { Err(Problem::key_reused()) }
+    }
+
+    /// Which request this is, whatever its body: nothing without a key.
+    fn request_of(&self, operation: &str) -> Result<Option<String>, Problem> {
         let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
-        let of = format!("{}\n{}\n{key}", self.bearer.id, params.join("\n"));
-        Ok(format!("req_{}", Digest::of(of.as_bytes()).hex()))
+        let of = |key| format!("{operation}\n{}\n{}\n{key}", self.bearer.id, params.join("\n"));
+        Ok(self.key()?.map(of))
     }
 
     /// The members of a JSON body, all of which are known; none for an empty body.
     pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
-        if self.body.is_empty() {
-            return Ok(Object::new());
-        }
-        let value = Value::parse(&self.body).map_err(|error| Problem::bad_request(error.to_string()))?;
-        let Value::Object(members) = value else {
-            return Err(Problem::bad_request("the body is not a JSON object"));
-        };
+        let members = self.object()?;
         if let Some(unknown) = members.keys().find(|name| !known.contains(name)) {
             let detail = format!("unknown member `{unknown}`; expected {}", known.join(", "));
             return Err(Problem::bad_request(detail));
         }
         Ok(members)
+    }
+
+    fn object(&self) -> Result<Object, Problem> {
+        if self.body.is_empty() {
+            return Ok(Object::new());
+        }
+        match Value::parse(&self.body).map_err(|error| Problem::bad_request(error.to_string()))? {
+            Value::Object(members) => Ok(members),
+            _ => Err(Problem::bad_request("the body is not a JSON object")),
+        }
     }
 
     /// Who asks, as the journal names them.
@@ -242,4 +265,20 @@ pub(crate) async fn in_time<T>(
             .hint("it may still be done; a request with an Idempotency-Key can be made again")
             .retry_after(5))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_key_is_another_request_for_another_operation() {
+        let mut call = Call::default();
+        assert_eq!(call.request_of("raiseRun").unwrap(), None);
+        call.headers.insert("idempotency-key", "k".parse().unwrap());
+        let of = |operation: &str| call.request_of(operation).unwrap().unwrap();
+        assert_eq!(of("raiseRun"), of("raiseRun"));
+        assert_ne!(of("raiseRun"), of("resumeRun"));
+        assert!(of("raiseRun").contains('\n'), "no key of a start is like it");
+    }
 }

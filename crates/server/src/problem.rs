@@ -43,6 +43,13 @@ impl Problem {
             .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
     }
 
+    /// A key of a request that was another one.
+    pub(crate) fn key_reused() -> Self {
+        let detail = "this Idempotency-Key came with another body before";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "KEY_REUSED", detail)
+            .hint("take a new key for another request")
+    }
+
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "REQUEST_INVALID", detail)
     }

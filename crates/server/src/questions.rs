@@ -129,7 +129,7 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
         raise: members.get("raise").map(|more| amount::read("raise", more)).transpose()?,
         seen: seen(&members)?,
         channel: "rest".to_owned(),
-        request: Some(call.request_id(app.now())?),
+        request: Some(call.request_id(app, "answerQuestion", &row.run)?),
         ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
     };
     let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };

@@ -194,7 +194,7 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
         choice,
         reopen: choice.is_none(),
         raise: None,
-        request: choice.map(|_| call.request_id(app.now())).transpose()?,
+        request: choice.map(|_| call.request_id(app, "resumeRun", &run)).transpose()?,
         why,
         by: call.principal(),
         caller: caller(app, &run)?,
@@ -219,7 +219,7 @@ pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
     let request = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why,
-        request: Some(call.request_id(app.now())?),
+        request: Some(call.request_id(app, "raiseRun", &run)?),
         ..ResumeRequest::follow(run.clone(), call.principal(), caller(app, &run)?)
     }));
     ask(app, request)?;
@@ -238,13 +238,51 @@ pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
         .map_err(Problem::internal)?;
+    taken(&heard)
+}
+
+/// What is to be known besides, once the request is taken or refused. Before that a follower hears of what others ask of the
+/// same run: its records, and its rests.
+fn taken(heard: &mpsc::Receiver<Heard>) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     loop {
         match heard.recv() {
             Ok(Heard::Noted { text }) => notes.push(text),
+            Ok(Heard::Record { .. } | Heard::Rest { .. }) => {}
             Ok(Heard::Refused(refused)) => return Err(refused.into()),
             Ok(Heard::Stopped { .. }) | Err(_) => return Err(Problem::stopping()),
-            Ok(_) => return Ok(notes),
+            Ok(Heard::Accepted { .. } | Heard::Pong) => return Ok(notes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_engine::protocol::{Refused, Standing};
+
+    /// Of a run that follows others' requests, too.
+    fn heard(last: Heard) -> Result<Vec<String>, Problem> {
+        let (client, heard) = mpsc::channel();
+        let record = serde_json::json!({
+            "seq": 4, "at": 1_000,
+            "event": {"type": "cancel_requested", "by": {"tenant": "local", "actor": "ada"}},
+        });
+        let record = Box::new(serde_json::from_value(record).unwrap());
+        client.send(Heard::Record { record }).unwrap();
+        client.send(Heard::Rest { standing: Standing::answered() }).unwrap();
+        client.send(Heard::Noted { text: "this".to_owned() }).unwrap();
+        client.send(last).unwrap();
+        taken(&heard)
+    }
+
+    #[test]
+    fn what_others_do_to_the_run_is_no_answer_to_a_request() {
+        let refused = heard(Heard::Refused(Refused::new("NOT_RAISED", "no bound is named", None)));
+        assert_eq!(refused.unwrap_err().code, "NOT_RAISED");
+        let accepted = heard(Heard::Accepted { run: RunId::new("run_a").unwrap() });
+        assert_eq!(accepted.unwrap(), ["this"]);
+        let stopped = heard(Heard::Stopped { reason: "it closes".to_owned() });
+        assert_eq!(stopped.unwrap_err().code, Problem::stopping().code);
     }
 }

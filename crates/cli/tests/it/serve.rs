@@ -92,6 +92,8 @@ fn an_answer_after_kill_9_and_a_restart_counts_once_and_the_run_goes_on() {
         let answered = admin.call("POST", &path, &key, body);
         assert_eq!(answered.status, 200, "round {round}: {}", answered.text());
     }
+    let other = admin.call("POST", &path, &key, br#"{"choice": "deny"}"#);
+    assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("KEY_REUSED")));
     assert_eq!(
         admin.post(&path, r#"{"choice": "approve"}"#).status,
         409,

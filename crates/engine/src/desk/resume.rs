@@ -29,10 +29,15 @@ impl Desk {
         }
         // Before the run is looked at, so that its rest cannot be missed. It is judged when all that is asked is decided.
         let follower = self.followers.add_held(&request.run, client.clone());
-        let run = self.load(&request.run)?;
         // Until it is durable that it goes on, no other run of its family does.
         let alone = (request.reopen || request.raise.is_some()).then(|| self.families());
-        let wanted = |run: &Run| asks(run, &request, || self.elsewhere(run));
+        let run = self.load(&request.run)?;
+        // The same request may have been done by another thread since. Asked after each look at the run: what is in the
+        // journal by then is in the next one, and what comes later makes this one stale.
+        let wanted = |run: &Run| match self.was_done(&request.run, request.request.as_deref())? {
+            true => Ok(Vec::new()),
+            false => asks(run, &request, || self.elsewhere(run)),
+        };
         let asked = !wanted(&run)?.is_empty();
         if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
         {

@@ -50,6 +50,8 @@ fn a_run_that_a_bound_has_ended_goes_on_when_it_is_raised_once_for_a_key() {
         assert_eq!(raised.status, 202, "round {round}: {}", raised.text());
         admin.wait_until_run_is(&run, "succeeded");
     }
+    let other = admin.call("POST", &path, &key, br#"{"more": {"agent_hops": 2}}"#);
+    assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("KEY_REUSED")));
     assert_eq!(stage.lines("did.txt"), ["a", "b"]);
     let events = stage.events(&run);
     let raised: Vec<&Value> = events.iter().filter(|event| event["type"] == "limits_raised").collect();

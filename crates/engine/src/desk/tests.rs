@@ -1,0 +1,130 @@
+//! The desk alone: the loop is played by the test, which also writes to the journal what others have done meanwhile.
+
+use super::*;
+use crate::{message::Adopt, protocol::ResumeRequest};
+use envoi_journal::{Commit, PinnedFlow, Writer};
+use envoi_kernel::{Input, family::Share, input::Start, ledger::Ledger};
+use std::{
+    sync::mpsc::Receiver,
+    thread::{self, JoinHandle},
+};
+
+const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
+
+/// A run in a journal, and the desk in front of it.
+struct Place {
+    desk: Desk,
+    /// What the loop is told.
+    told: Receiver<Message>,
+    writer: Writer,
+    id: RunId,
+    _folder: tempfile::TempDir,
+}
+
+fn by() -> Principal {
+    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+}
+
+fn place(text: &str) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(folder.path());
+    let store = Arc::new(Store::open(layout.clone()).unwrap());
+    let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+    let (mailbox, told) = mpsc::channel();
+    let desk = Desk {
+        store,
+        layout,
+        mailbox,
+        followers: Followers::default(),
+        callers: Callers::default(),
+        families: Arc::default(),
+    };
+    let loaded = envoi_flow::load("f.yaml", text).unwrap();
+    let (flow, id) = (Arc::new(loaded.flow), RunId::new("run_a").unwrap());
+    let start = Start {
+        run: id.clone(),
+        inputs: envoi_contract::json::Object::new(),
+        source: "/f.yaml".to_owned(),
+        workspace: "/".to_owned(),
+        shared: false,
+        run_base: "/".to_owned(),
+        language: loaded.language,
+        by: by(),
+        yes_to: Vec::new(),
+        trace: None,
+        slot: None,
+    };
+    let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), crate::now()).unwrap();
+    let pinned = PinnedFlow {
+        digest: flow.digest,
+        language: loaded.language,
+        name: "f.yaml".to_owned(),
+        text: text.to_owned(),
+        parts: loaded.parts,
+    };
+    let place = Place { desk, told, writer, id, _folder: folder };
+    place.commit(0, records, Some(pinned));
+    place
+}
+
+impl Place {
+    fn commit(&self, expected: u64, records: Vec<envoi_kernel::Record>, pinned: Option<PinnedFlow>) {
+        let run = self.id.clone();
+        let (blobs, deliveries) = (Vec::new(), Vec::new());
+        let commit = Commit { run, expected, records, pinned, blobs, deliveries, snapshot: None };
+        self.writer.commit(commit).unwrap();
+    }
+
+    /// Somebody else has the run decide this.
+    fn decides(&self, input: Input) {
+        let run = self.desk.load(&self.id).unwrap();
+        self.commit(run.next_seq(), run.decide(input, crate::now()).unwrap(), None);
+    }
+
+    fn serves(&self, request: Request) -> (Receiver<Response>, JoinHandle<()>) {
+        let (desk, (client, heard)) = (self.desk.clone(), mpsc::channel());
+        (heard, thread::spawn(move || desk.serve(request, &client)))
+    }
+
+    fn adopted(&self) -> Adopt {
+        match self.told.recv().unwrap() {
+            Message::Adopt(adopt) => *adopt,
+            _ => panic!("the loop is asked to adopt the run"),
+        }
+    }
+}
+
+#[test]
+fn a_raise_that_was_made_meanwhile_by_the_same_request_is_not_made_again() {
+    let place = place(BOUNDED);
+    let more = Ledger { agent_hops: 1, ..Ledger::default() };
+    let request = Some("req_1".to_owned());
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let again = ResumeRequest { raise: Some(more.clone()), request: request.clone(), ..follow };
+    let (heard, served) = place.serves(Request::Resume(Box::new(again)));
+    let first = place.adopted();
+    assert_eq!(first.asks.len(), 1, "nothing is known of the request yet");
+    let elsewhere = Share::default();
+    place.decides(Input::Raise { more, by: by(), why: None, request, elsewhere, slot: None });
+    (first.reply)(Err(EngineError::Stale { run: place.id.clone() }));
+    let second = place.adopted();
+    assert!(second.asks.is_empty(), "{:?}", second.asks);
+    (second.reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
+    let place = place(BOUNDED);
+    place.decides(Input::Cancel { by: by() });
+    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(
+        matches!(heard.try_recv(), Ok(Response::Accepted { .. })),
+        "a rest may be one of another request"
+    );
+    assert!(matches!(heard.try_recv(), Ok(Response::Rest { .. })));
+}
