@@ -5,11 +5,15 @@ Every operation of spec/openapi.json is then asked in two passes: with whatever 
 paths that lead to these things. Four checks: no answer is a server error; each has a status, a content type and a body that
 the document declares for it. `default` is taken out of the document first, because it would let every status pass.
 
+Models are those of a provider within this program, which answers every call and refuses none: what a provider refuses comes
+through `completeChat` with the provider's status, and would say nothing of the server.
+
 The two streams of events are left out: the one ends when its run does, the other never, and a reader of a whole body
 would wait for that. Tests of the binary read them (crates/cli/tests/it/serve/streams.rs).
 """
 
 import argparse
+import http.server
 import json
 import pathlib
 import re
@@ -17,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -45,6 +50,37 @@ COUNTER = re.compile(r'envoi_http_requests_total\{operation="(\w+)",status="(\d+
 LONG_S = 60
 
 
+class Provider(http.server.BaseHTTPRequestHandler):
+    """Whoever answers for the models."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        usage = {"prompt_tokens": 3, "completion_tokens": 2}
+        whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes."}}], "usage": usage}
+        if asked.get("stream"):
+            kind, body = "text/event-stream", f"data: {json.dumps(whole)}\n\ndata: [DONE]\n\n"
+        else:
+            kind, body = "application/json", json.dumps(whole)
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def provider():
+    """The provider at work, until the program ends; its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}/v1"
+
+
 class Server:
     """The binary at work in a folder of its own."""
 
@@ -52,7 +88,13 @@ class Server:
         store = folder / ".envoi"
         store.mkdir()
         # So many requests come from nobody else.
-        (store / "config.yaml").write_text("server: { limits: { starts: 1000000 } }\n")
+        (store / "config.yaml").write_text(
+            "server: { limits: { starts: 1000000 } }\n"
+            "models:\n"
+            "  default: small\n"
+            f'  providers: {{ own: {{ url: "{provider()}" }} }}\n'
+            "  offer: { small: { provider: own } }\n"
+        )
         command = [binary, "--json", "serve", "--listen", "127.0.0.1:0"]
         self.log = open(folder / "log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(

@@ -30,7 +30,12 @@ pub(crate) fn offered(configured: configured::Models, folder: &Path) -> Models {
         let configured::Offer { provider, name: own, price } = offer;
         (name, Offer { provider, name: own, price })
     });
-    Models { default, providers: providers.collect(), offer: offer.collect() }
+    let models = Models { default, providers: providers.collect(), offer: offer.collect() };
+    let unpriced = models.offer.iter().filter(|(_, offer)| offer.price.is_none());
+    for (name, _) in unpriced {
+        live::say(&format!("model `{name}` has no price: no `cost_usd` bounds its calls"));
+    }
+    models
 }
 
 fn key(source: &SecretSource, folder: &Path) -> Result<String, String> {

@@ -2,7 +2,7 @@
 
 use crate::{
     a2a::push::Board,
-    bridge::{Models, Seal, Upstream},
+    bridge::{self, Models, Seal, Upstream},
     metrics::Metrics,
     problem::Problem,
     starts::Starts,
@@ -24,7 +24,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// What the composition root decides.
 #[derive(Clone)]
@@ -107,6 +107,10 @@ pub(crate) struct App {
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) pushes: Arc<Board>,
     pub(crate) streams: Streams,
+    /// Calls of models under way, by one token or attempt.
+    pub(crate) calls: Streams,
+    /// Messages whose files may be read now.
+    pub(crate) readings: Semaphore,
     pub(crate) starts: Starts,
     pub(crate) metrics: Metrics,
     pub(crate) verified: Verified,
@@ -139,6 +143,8 @@ impl App {
             wakes,
             pushes: Arc::default(),
             streams,
+            calls: Streams::new(bridge::MAX_CALLS),
+            readings: Semaphore::new(bridge::MAX_READINGS),
             starts,
             metrics: Metrics::default(),
             verified: Verified::default(),

@@ -21,9 +21,11 @@ use crate::{
     admission,
     app::{App, blocking},
     call::{discard, in_time, piece},
+    context,
     operation::Operation,
     problem::Problem,
     reply,
+    streams::Permit,
 };
 use attached::Given;
 use axum::{
@@ -40,11 +42,11 @@ use envoi_kernel::event::CallOutcome;
 use futures_util::stream;
 use meter::{Denied, Meter};
 use models::Chosen;
-use pieces::Pieces;
+use pieces::{Piece, Pieces};
 use refusal::{Refusal, Shape};
 use serde_json::{Value, json};
-use std::{io, sync::Arc};
-use tokio::sync::watch;
+use std::{io, sync::Arc, time::Duration};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
 use turn::Turn;
 use upstream::{Answer, Failed};
 
@@ -57,6 +59,16 @@ const MAX_TURN: u64 = 1_000_000;
 
 /// Most bytes of a request of the OpenAI API, which carries whole conversations; what the reader of JSON takes.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
+
+/// Calls under way at once, by one token or attempt: as many as it may have streams, unless that is configured.
+pub(crate) const MAX_CALLS: usize = 32;
+
+/// Messages whose files are read at once: each may hold tens of megabytes.
+pub(crate) const MAX_READINGS: usize = 4;
+
+/// How long a streamed answer whose client is gone is still read for its use, and how many bytes of it.
+const DRAINING: Duration = Duration::from_secs(5);
+const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
 const COMPLETIONS: &str = "/chat/completions";
 
@@ -78,11 +90,14 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
     let Some(caller) = request.extensions_mut().remove::<Caller>() else { return forbidden() };
     let tenant = caller.tenant.clone();
     let (parts, mut body) = request.into_parts();
+    let permit = app.calls.open(&format!("{tenant}/{}", caller.name));
     let asked = Asked { app: Arc::clone(&app), caller, headers: parts.headers };
-    let (shape, done) = match operation.id {
-        "listModels" => (Shape::Chat, Ok(asked.list())),
-        "callModel" => (Shape::Bridge, asked.turn(&mut body).await),
-        _ => (Shape::Chat, asked.chat(&mut body).await),
+    let (shape, done) = match (operation.id, permit) {
+        ("listModels", _) => (Shape::Chat, Ok(asked.list())),
+        ("callModel", Some(permit)) => (Shape::Bridge, asked.turn(&mut body, permit).await),
+        ("callModel", None) => (Shape::Bridge, Err(Refusal::TooMany)),
+        (_, Some(permit)) => (Shape::Chat, asked.chat(&mut body, permit).await),
+        (_, None) => (Shape::Chat, Err(Refusal::TooMany)),
     };
     let response = match done {
         Ok(response) => response,
@@ -120,15 +135,22 @@ impl Asked {
     }
 
     /// `callModel`. The checks stand in the order of contract 5.
-    async fn turn(self, body: &mut Body) -> Result<Response, Refusal> {
+    async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let turn = Turn::read(&self.body(body, MAX_TURN).await?)?;
         let chosen = self.choose(turn.model.as_deref())?;
         let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
             .map_err(|refused| Refusal::Envelope(refused.reason))?;
         let account = self.account().await?;
-        let given = self.attached(&account, &turn, said.attachments).await?;
-        let request = message(&chosen.offer.name, &said.text, turn.system.as_deref(), given);
-        let mut meter = self.meter(account, chosen).await?;
+        // Files are read for those alone who may call.
+        let mut meter = self.meter(account.clone(), chosen, permit).await?;
+        let given = match self.attached(&account, &turn, said.attachments).await {
+            Ok(given) => given,
+            Err(refusal) => {
+                meter.end(CallOutcome::Failed).await;
+                return Err(refusal);
+            }
+        };
+        let request = message(&meter.chosen().offer.name, &said.text, turn.system.as_deref(), given);
         let mut answer = self.ask(&mut meter, request).await?;
         let whole = self.whole(&mut meter, &mut answer).await?;
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
@@ -152,17 +174,23 @@ impl Asked {
     }
 
     /// `completeChat`.
-    async fn chat(self, body: &mut Body) -> Result<Response, Refusal> {
+    async fn chat(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let chat = Chat::read(&self.body(body, MAX_CHAT).await?)?;
         let chosen = self.choose(chat.model.as_deref())?;
         let (streams, wants_usage) = (chat.streams, chat.wants_usage);
         let request = chat.for_provider(&chosen.offer.name);
-        let mut meter = self.meter(self.account().await?, chosen).await?;
+        let account = self.account().await?;
+        if account.astray {
+            // A client of this API would not see that nobody pays.
+            return Err(Refusal::one(context::HEADER, "names no run of this tenant, or several"));
+        }
+        let mut meter = self.meter(account, chosen, permit).await?;
         let mut answer = self.ask(&mut meter, request).await?;
         let kind = answer.kind.clone();
         let is_stream = kind.as_ref().is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let body = if streams && answer.status.is_success() && is_stream {
             let stopping = self.app.stopping.clone();
+            let status = answer.status;
             let passing = Passing {
                 answer,
                 meter,
@@ -171,12 +199,19 @@ impl Asked {
                 stopping,
                 state: State::Open,
             };
-            let (status, retry_after) = (passing.answer.status, None);
-            (status, retry_after, Body::from_stream(stream::unfold(passing, Passing::next)))
+            let passing = Held(Some(passing));
+            let events = stream::unfold(passing, async |mut passing| {
+                let next = passing.0.as_mut()?.next().await?;
+                Some((next, passing))
+            });
+            (status, None, Body::from_stream(events))
         } else {
-            let whole = self.whole(&mut meter, &mut answer).await?;
+            let mut whole = self.whole(&mut meter, &mut answer).await?;
             meter.used(usage::told(&serde_json::from_slice(&whole).unwrap_or_default()));
             let ok = answer.status.is_success();
+            if !ok {
+                whole = meter.chosen().provider.without_key(&whole);
+            }
             meter.end(if ok { CallOutcome::Ok } else { CallOutcome::Failed }).await;
             (answer.status, answer.retry_after.take(), Body::from(whole))
         };
@@ -231,14 +266,16 @@ impl Asked {
             Some(_) if account.contradicted || !agrees => Err("the request names two different runs"),
             Some(_) => Ok(self.caller.tenant.clone()),
         };
+        // Nobody closes it.
+        let _reading = self.app.readings.acquire().await;
         let app = Arc::clone(&self.app);
         let read = move || Ok(attached::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
         Ok(blocking(read).await?)
     }
 
     /// Counts the call.
-    async fn meter(&self, account: Account, chosen: Chosen) -> Result<Meter, Refusal> {
-        Meter::begin(&self.app, account, chosen).await.map_err(|denied| match denied {
+    async fn meter(&self, account: Account, chosen: Chosen, permit: Permit) -> Result<Meter, Refusal> {
+        Meter::begin(&self.app, account, chosen, permit).await.map_err(|denied| match denied {
             Denied::Exhausted(detail) => Refusal::Exhausted(detail),
             Denied::AttemptOver => Refusal::Forbidden,
             Denied::RunOver(detail) => Refusal::RunOver(detail),
@@ -302,6 +339,18 @@ fn message(model: &str, text: &str, system: Option<&str>, given: Given) -> Bytes
     json!({"model": model, "messages": messages}).to_string().into()
 }
 
+/// A streamed answer that is still read for a while if its client goes away: what was used is told at its end.
+struct Held(Option<Passing>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let passing = self.0.take().filter(|passing| passing.state == State::Open && passing.meter.is_open());
+        if let (Some(passing), Ok(runtime)) = (passing, Handle::try_current()) {
+            drop(runtime.spawn(passing.drain()));
+        }
+    }
+}
+
 /// A streamed answer on its way to the client. Whoever drops it breaks the call off.
 struct Passing {
     answer: Answer,
@@ -322,7 +371,7 @@ enum State {
 
 impl Passing {
     /// The next event for the client. The call is charged before the last one is passed on.
-    async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             let piece = match (self.state, self.pieces.next()) {
                 (State::Closed, _) => return None,
@@ -333,7 +382,7 @@ impl Passing {
                     let rest = self.pieces.rest();
                     self.meter.used(rest.as_ref().and_then(|rest| rest.usage));
                     self.meter.end(CallOutcome::Ok).await;
-                    return rest.map(|rest| (Ok(rest.bytes), self));
+                    return rest.map(|rest| Ok(rest.bytes));
                 }
                 (State::Open, Ok(None)) => {
                     let came = tokio::select! {
@@ -353,20 +402,53 @@ impl Passing {
                     continue;
                 }
             };
-            self.meter.used(piece.usage);
+            self.count(&piece);
             if piece.last {
                 self.meter.end(CallOutcome::Ok).await;
             }
             if !piece.only_usage || self.wants_usage {
-                return Some((Ok(piece.bytes), self));
+                return Some(Ok(piece.bytes));
             }
         }
     }
 
     /// The call is over before its answer is; the client sees that the answer is not whole.
-    async fn broken(mut self, outcome: CallOutcome, reason: &str) -> (io::Result<Bytes>, Self) {
+    async fn broken(&mut self, outcome: CallOutcome, reason: &str) -> io::Result<Bytes> {
         self.state = State::Closed;
         self.meter.end(outcome).await;
-        (Err(io::Error::other(reason.to_owned())), self)
+        Err(io::Error::other(reason.to_owned()))
+    }
+
+    fn count(&mut self, piece: &Piece) {
+        self.meter.used(piece.usage);
+        if piece.words {
+            self.meter.came();
+        }
+    }
+
+    /// The client is gone: reads on for what the call has used, then breaks it off.
+    async fn drain(mut self) {
+        let mut stopping = self.stopping.clone();
+        tokio::select! {
+            done = timeout(DRAINING, self.read_on()) => drop(done),
+            () = told_to_stop(&mut stopping) => {}
+        }
+        self.meter.end(CallOutcome::BrokenOff).await;
+    }
+
+    async fn read_on(&mut self) {
+        let mut left = MAX_DRAINED;
+        loop {
+            while let Ok(Some(piece)) = self.pieces.next() {
+                self.count(&piece);
+                if piece.last {
+                    return;
+                }
+            }
+            let Ok(Some(bytes)) = self.answer.piece().await else { return };
+            let Some(after) = left.checked_sub(bytes.len()) else { return };
+            left = after;
+            self.pieces.push(&bytes);
+        }
     }
 }

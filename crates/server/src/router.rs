@@ -121,7 +121,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
-            observe::asked_by(&bearer);
+            observe::asked_by(&bearer.tenant, &bearer.name);
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
             next.run(request).await
@@ -138,6 +138,7 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     let (parts, body) = request.into_parts();
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
         Ok(Some(caller)) => {
+            observe::asked_by(&caller.tenant, &caller.name);
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
             next.run(request).await

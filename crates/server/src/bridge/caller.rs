@@ -15,6 +15,8 @@ const MAX_TOKEN: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) tenant: String,
+    /// The name of the token; of an attempt's, the run and the attempt.
+    pub(crate) name: String,
     /// The live attempt whose token it is.
     pub(crate) attempt: Option<(RunId, AttemptId)>,
 }
@@ -26,6 +28,8 @@ pub(crate) struct Account {
     pub(crate) attempt: Option<AttemptId>,
     /// Whether the header names another run than the token, or one that the tenant does not have.
     pub(crate) contradicted: bool,
+    /// Whether there is a header that leads to no run.
+    pub(crate) astray: bool,
 }
 
 /// The token of a request.
@@ -47,7 +51,7 @@ pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
     }
     let bearer = app.read(|reader| token::bearer(reader, token, app.now()).map_err(Problem::from))?;
     let bearer = bearer.filter(|bearer| bearer.scopes.allow(&[Scope::Run]));
-    Ok(bearer.map(|bearer| Caller { tenant: bearer.tenant, attempt: None }))
+    Ok(bearer.map(|bearer| Caller { tenant: bearer.tenant, name: bearer.name, attempt: None }))
 }
 
 fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
@@ -58,26 +62,47 @@ fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
         return Ok(None);
     };
     let live = app.desk.is_live(&run, &attempt)?;
-    Ok(live.then_some(Caller { tenant, attempt: Some((run, attempt)) }))
+    let name = format!("{run}.{attempt}");
+    Ok(live.then_some(Caller { tenant, name, attempt: Some((run, attempt)) }))
 }
 
 impl Caller {
     /// The run that pays. That of an attempt is its own; else it is the one behind the context of the header, if the tenant
     /// has it. Nothing in a body selects one.
     pub(super) fn account(&self, app: &App, headers: &HeaderMap) -> Result<Account, Problem> {
-        let named = headers.get(context::HEADER).map(|value| value.to_str().unwrap_or_default());
+        let named = named(headers);
         let behind = match named {
-            Some(context) => context::run_of(app, &self.tenant, context)?,
-            None => None,
+            Named::One(context) => context::run_of(app, &self.tenant, context)?,
+            Named::None | Named::Several => None,
         };
+        let astray = named != Named::None && behind.is_none();
         Ok(match &self.attempt {
             Some((run, attempt)) => Account {
-                contradicted: named.is_some() && behind.as_ref() != Some(run),
+                contradicted: named != Named::None && behind.as_ref() != Some(run),
+                astray,
                 run: Some(run.clone()),
                 attempt: Some(attempt.clone()),
             },
-            None => Account { contradicted: false, run: behind, attempt: None },
+            None => Account { contradicted: astray, astray, run: behind, attempt: None },
         })
+    }
+}
+
+/// What the headers say of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named<'a> {
+    None,
+    One(&'a str),
+    /// Which one counts is nobody's to guess.
+    Several,
+}
+
+fn named(headers: &HeaderMap) -> Named<'_> {
+    let mut values = headers.get_all(context::HEADER).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Named::None,
+        (Some(value), None) => Named::One(value.to_str().unwrap_or_default()),
+        (Some(_), Some(_)) => Named::Several,
     }
 }
 
@@ -85,6 +110,23 @@ impl Caller {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+
+    #[test]
+    fn a_context_is_named_once_or_not_at_all() {
+        for (values, expected) in [
+            (&[][..], Named::None),
+            (&["a"][..], Named::One("a")),
+            (&[""], Named::One("")),
+            (&["a", "b"], Named::Several),
+            (&["a", "a"], Named::Several),
+        ] {
+            let mut map = HeaderMap::new();
+            for value in values {
+                map.append(context::HEADER, HeaderValue::from_static(value));
+            }
+            assert_eq!(named(&map), expected, "{values:?}");
+        }
+    }
 
     #[test]
     fn a_token_stands_in_one_place() {

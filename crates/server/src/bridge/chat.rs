@@ -6,6 +6,9 @@ use super::refusal::Refusal;
 use bytes::Bytes;
 use envoi_contract::json::{Object, Value};
 
+/// By these some providers take another model than the one that is named: it would be called at the price of this one.
+const ELSEWHERE: [&str; 2] = ["models", "route"];
+
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chat {
@@ -50,6 +53,9 @@ impl Chat {
     /// The body for the provider, who calls the model `name`. A streamed answer always says what it has used.
     pub(crate) fn for_provider(mut self, name: &str) -> Bytes {
         self.members.insert("model", Value::from(name));
+        for member in ELSEWHERE {
+            self.members.remove(member);
+        }
         if self.streams {
             let mut options = match self.members.get("stream_options") {
                 Some(Value::Object(options)) => options.clone(),
@@ -79,6 +85,7 @@ mod tests {
                 r#"{"temperature":0.10,"model":"small","x_new":{"b":1e400,"a":null},"stream":false}"#,
                 r#"{"temperature":0.10,"model":"lab-7","x_new":{"b":1e400,"a":null},"stream":false}"#,
             ),
+            (r#"{"models":["dear"],"n":2,"route":"fallback"}"#, r#"{"n":2,"model":"lab-7"}"#),
             (
                 r#"{"model":"small","stream":true}"#,
                 r#"{"model":"lab-7","stream":true,"stream_options":{"include_usage":true}}"#,

@@ -3,18 +3,24 @@
 //! A call that nobody says the end of, because the client went away or the server is stopping, is ended as broken off, with what
 //! is known by then. If not even that can be kept, the next engine ends it.
 
-use super::{caller::Account, models::Chosen, usage::Usage};
+use super::{
+    caller::Account,
+    models::{Chosen, Offer},
+    usage::Usage,
+};
 use crate::{
     app::{App, blocking},
     call::random_seed,
     problem::Problem,
     runs,
+    streams::Permit,
 };
 use envoi_engine::protocol::Refused;
 use envoi_kernel::{
     event::CallOutcome,
     ids::{CallId, RunId, uuid_v7_text},
     input::{ModelCall, ModelCalled},
+    ledger::Cost,
 };
 use std::{sync::Arc, time::Instant};
 use tokio::runtime::Handle;
@@ -27,6 +33,10 @@ pub(crate) struct Meter {
     open: Option<(RunId, CallId)>,
     began: Instant,
     usage: Option<Usage>,
+    /// Pieces of a streamed answer that hold words: of as many tokens it is at least.
+    pieces: u64,
+    /// One of the calls that may be under way at once.
+    _permit: Permit,
 }
 
 /// Why a call is not to be made.
@@ -44,9 +54,15 @@ pub(crate) enum Denied {
 
 impl Meter {
     /// Counts the call; it is durable when this returns.
-    pub(crate) async fn begin(app: &Arc<App>, account: Account, chosen: Chosen) -> Result<Self, Denied> {
+    pub(crate) async fn begin(
+        app: &Arc<App>,
+        account: Account,
+        chosen: Chosen,
+        permit: Permit,
+    ) -> Result<Self, Denied> {
         let (began, usage) = (Instant::now(), None);
-        let mut meter = Self { app: Arc::clone(app), chosen, open: None, began, usage };
+        let app_of = Arc::clone(app);
+        let mut meter = Self { app: app_of, chosen, open: None, began, usage, pieces: 0, _permit: permit };
         let Some(run) = account.run else { return Ok(meter) };
         let call = call_id(app).map_err(Denied::Failed)?;
         let of_attempt = account.attempt.is_some();
@@ -57,11 +73,15 @@ impl Meter {
             provider: meter.chosen.offer.provider.clone(),
         };
         let (shared, of) = (Arc::clone(app), run.clone());
-        let begun = move || Ok(shared.desk.model_call(&of, asked, || runs::caller(&shared, &of).ok()));
-        let begun = blocking(begun).await.map_err(Denied::Failed)?;
-        begun.map_err(|refused| denied(refused, of_attempt))?;
-        (meter.open, meter.began) = (Some((run, call)), Instant::now());
-        Ok(meter)
+        // The call is open from here on, even if nobody waits for it any more: then the meter is dropped where it was made.
+        let begin = move || {
+            Ok(shared.desk.model_call(&of, asked, || runs::caller(&shared, &of).ok()).map(|_| {
+                (meter.open, meter.began) = (Some((run, call)), Instant::now());
+                meter
+            }))
+        };
+        let begun = blocking(begin).await.map_err(Denied::Failed)?;
+        begun.map_err(|refused| denied(refused, of_attempt))
     }
 
     /// What the provider says of the call so far.
@@ -69,8 +89,18 @@ impl Meter {
         self.usage = usage.or(self.usage);
     }
 
+    /// A piece of a streamed answer has come, with at least a token.
+    pub(crate) fn came(&mut self) {
+        self.pieces = self.pieces.saturating_add(1);
+    }
+
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage
+    }
+
+    /// Whether a call stands in a journal whose end is not told.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     pub(crate) fn chosen(&self) -> &Chosen {
@@ -92,12 +122,13 @@ impl Meter {
 
     fn charge(&mut self, outcome: CallOutcome) -> Option<impl FnOnce() + Send + 'static> {
         let (run, call) = self.open.take()?;
+        let Charge { tokens_in, tokens_out, cost } = Charge::of(self.usage, self.pieces, &self.chosen.offer);
         let told = ModelCalled {
             call,
             outcome,
-            tokens_in: self.usage.map(|usage| usage.tokens_in),
-            tokens_out: self.usage.map(|usage| usage.tokens_out),
-            cost: self.usage.and_then(|usage| self.chosen.offer.cost(usage)),
+            tokens_in,
+            tokens_out,
+            cost,
             duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
         let app = Arc::clone(&self.app);
@@ -106,6 +137,28 @@ impl Meter {
                 (app.settings.log)(&format!("a model call of run {run} is not charged: {}", refused.message));
             }
         })
+    }
+}
+
+/// What a call is charged with.
+#[derive(Debug, PartialEq, Eq)]
+struct Charge {
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    cost: Option<Cost>,
+}
+
+impl Charge {
+    /// What the provider has told; else the least that its streamed answer was, a token for each piece. What was asked with
+    /// stays unknown then: bytes do not tell its tokens.
+    fn of(usage: Option<Usage>, pieces: u64, offer: &Offer) -> Self {
+        let least = (pieces > 0).then_some(Usage { tokens_in: 0, tokens_out: pieces });
+        let counted = usage.or(least);
+        Self {
+            tokens_in: usage.map(|usage| usage.tokens_in),
+            tokens_out: counted.map(|usage| usage.tokens_out),
+            cost: counted.and_then(|usage| offer.cost(usage)),
+        }
     }
 }
 
@@ -129,5 +182,28 @@ fn denied(refused: Refused, of_attempt: bool) -> Denied {
         "RUN_OVER" | "CANCELLING" if of_attempt => Denied::AttemptOver,
         "RUN_OVER" | "CANCELLING" => Denied::RunOver(refused.message),
         _ => Denied::Failed(refused.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_of_which_nobody_told_the_use_is_charged_with_the_least_it_was() {
+        let price = Some((Cost::parse("1").unwrap(), Cost::parse("2").unwrap()));
+        let offer = |price| Offer { provider: String::new(), name: String::new(), price };
+        let told = Some(Usage { tokens_in: 5, tokens_out: 10 });
+        for (usage, pieces, expected) in [
+            (told, 3, (Some(5), Some(10), Some("0.000025"))),
+            (None, 3, (None, Some(3), Some("0.000006"))),
+            (None, 0, (None, None, None)),
+        ] {
+            let (tokens_in, tokens_out, cost) = expected;
+            let cost = cost.map(|cost| Cost::parse(cost).unwrap());
+            let expected = Charge { tokens_in, tokens_out, cost };
+            assert_eq!(Charge::of(usage, pieces, &offer(price)), expected, "{usage:?} {pieces}");
+        }
+        assert_eq!(Charge::of(told, 3, &offer(None)).cost, None);
     }
 }

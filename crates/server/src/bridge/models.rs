@@ -1,6 +1,7 @@
 //! Which models there are, who offers them, and what they cost.
 
 use super::usage::Usage;
+use bytes::Bytes;
 use core::{fmt, time::Duration};
 use envoi_kernel::ledger::Cost;
 use std::collections::BTreeMap;
@@ -63,12 +64,39 @@ pub(crate) enum NoModel {
     Unknown,
     /// None is configured, or its provider has no key.
     NoProvider,
+    /// None is named, and there is no usual one.
+    NoDefault,
+}
+
+impl Provider {
+    /// A text of the provider's, without the key that it was asked with.
+    pub(crate) fn without_key(&self, text: &Bytes) -> Bytes {
+        let Some(key) = self.key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty()) else {
+            return text.clone();
+        };
+        let mut clean = Vec::with_capacity(text.len());
+        let mut left: &[u8] = text;
+        while let Some(first) = left.first() {
+            match left.strip_prefix(key) {
+                Some(after) => {
+                    clean.extend_from_slice(b"***");
+                    left = after;
+                }
+                None => {
+                    clean.push(*first);
+                    left = left.get(1..).unwrap_or_default();
+                }
+            }
+        }
+        clean.into()
+    }
 }
 
 impl Models {
     /// The model of this name, or the usual one.
     pub(crate) fn choose(&self, name: Option<&str>) -> Result<Chosen, NoModel> {
-        let model = name.or(self.default.as_deref()).ok_or(NoModel::NoProvider)?;
+        let none = if self.offer.is_empty() { NoModel::NoProvider } else { NoModel::NoDefault };
+        let model = name.or(self.default.as_deref()).ok_or(none)?;
         let offer = self.offer.get(model).ok_or(NoModel::Unknown)?.clone();
         let provider = self.providers.get(&offer.provider).ok_or(NoModel::NoProvider)?.clone();
         Ok(Chosen { model: model.to_owned(), offer, provider })
@@ -121,7 +149,29 @@ mod tests {
         assert_eq!(models.choose(Some("b")).unwrap_err(), NoModel::NoProvider);
         assert_eq!(models.choose(Some("c")).unwrap_err(), NoModel::Unknown);
         assert_eq!(Models::default().choose(None).unwrap_err(), NoModel::NoProvider);
+        let no_default = Models { default: None, ..models.clone() };
+        assert_eq!(no_default.choose(None).unwrap_err(), NoModel::NoDefault);
+        assert_eq!(no_default.choose(Some("a")).unwrap().model, "a");
         assert_eq!(Models::default().choose(Some("a")).unwrap_err(), NoModel::Unknown);
+    }
+
+    #[test]
+    fn a_key_is_taken_out_of_what_its_provider_says() {
+        let provider = |key: Option<&str>| Provider {
+            url: String::new(),
+            key: key.map(str::to_owned),
+            timeout: Duration::ZERO,
+        };
+        for (key, text, expected) in [
+            (Some("sk-7"), "no such key: sk-7", "no such key: ***"),
+            (Some("sk-7"), "sk-7sk-7 sk-sk-7", "****** sk-***"),
+            (Some("sk-7"), "sk-", "sk-"),
+            (Some(""), "words", "words"),
+            (None, "words", "words"),
+        ] {
+            let clean = provider(key).without_key(&Bytes::from_static(text.as_bytes()));
+            assert_eq!(clean, expected.as_bytes(), "{key:?} {text}");
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Piece {
     pub(crate) usage: Option<Usage>,
     /// Whether it tells of the use alone: who did not ask for that is not to see it.
     pub(crate) only_usage: bool,
+    /// Whether it brings something of the answer.
+    pub(crate) words: bool,
     /// Whether it says that there will be no more.
     pub(crate) last: bool,
 }
@@ -76,7 +78,8 @@ impl Piece {
         let usage = usage::told(&document);
         let choices = document.get("choices").and_then(Value::as_array);
         let only_usage = usage.is_some() && choices.is_some_and(Vec::is_empty);
-        Self { last: data.trim_ascii() == b"[DONE]", bytes, usage, only_usage }
+        let words = choices.is_some_and(|choices| !choices.is_empty());
+        Self { last: data.trim_ascii() == b"[DONE]", bytes, usage, only_usage, words }
     }
 }
 

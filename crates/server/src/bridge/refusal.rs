@@ -35,6 +35,8 @@ pub(crate) enum Refusal {
     Envelope(String),
     /// The run, or the attempt, may use no more.
     Exhausted(String),
+    /// Whoever asks has as many calls under way as it may.
+    TooMany,
     /// The run is over.
     RunOver(String),
     /// The provider did not answer, or not as it should.
@@ -79,7 +81,7 @@ impl Refusal {
             Shape::Chat => told.chat(),
         };
         let mut response = reply::json(told.status, body.to_string());
-        if told.status == 429 {
+        if !told.may_help_later() {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response
@@ -110,10 +112,21 @@ impl Refusal {
                 let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
                 Told { status: 503, kind: "api_error", ..bad }
             }
+            Self::NoModel(NoModel::NoDefault) => {
+                let message =
+                    "the request names no model, and none is configured as the usual one (`models.default`)";
+                let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
+                Told { status: 503, kind: "api_error", ..bad }
+            }
             Self::Envelope(reason) => bad("INVALID_USER_ENVELOPE", reason, "reason"),
             Self::Exhausted(detail) => {
                 let bad = bad("BUDGET_EXHAUSTED", detail, "detail");
                 Told { status: 429, kind: "insufficient_quota", ..bad }
+            }
+            Self::TooMany => {
+                let message = "as many calls as may be are under way with this token";
+                let bad = bad("TOO_MANY_CALLS", message.to_owned(), "detail");
+                Told { status: 429, kind: "rate_limit_error", ..bad }
             }
             Self::RunOver(detail) => Told { status: 409, ..bad("RUN_OVER", detail, "detail") },
             Self::Provider(detail) => {
@@ -128,6 +141,11 @@ impl Refusal {
 }
 
 impl Told {
+    /// Whether it may be otherwise when the same is asked again. Of other statuses clients know it.
+    fn may_help_later(&self) -> bool {
+        !matches!(self.code, "BUDGET_EXHAUSTED" | "RUN_OVER")
+    }
+
     fn bridge(&self) -> Value {
         let word = self.code.to_ascii_lowercase();
         json!({"error": word, "code": self.code, (self.detail): self.message})
@@ -147,4 +165,24 @@ fn invalid(issues: Vec<(String, String)>) -> Response {
     let issues: Vec<Value> =
         issues.into_iter().map(|(path, message)| json!({"path": path, "message": message})).collect();
     reply::json(400, json!({"error": "Invalid request body", "issues": issues}).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_not_to_ask_again_where_it_cannot_help() {
+        for (refusal, status, said) in [
+            (Refusal::Exhausted(String::new()), 429, Some("false")),
+            (Refusal::RunOver(String::new()), 409, Some("false")),
+            (Refusal::TooMany, 429, None),
+            (Refusal::NoModel(NoModel::NoProvider), 503, None),
+        ] {
+            let told = format!("{refusal:?}");
+            let response = refusal.into_response(Shape::Chat);
+            let header = response.headers().get(SHOULD_RETRY).map(|value| value.to_str().unwrap());
+            assert_eq!((response.status().as_u16(), header), (status, said), "{told}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
+    sync::{Arc, Barrier},
 };
 
 const TURN: &str = "/api/llm-bridge";
@@ -129,6 +130,12 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
     ] {
         let reply = admin.post(CHAT, body);
         assert_eq!((reply.status, error(&reply)["code"].as_str()), (status, Some(code)), "{body}");
+    }
+    // A context that leads nowhere, or to two places.
+    let nowhere = ("x-envoi-a2a-context-id", "run_00000000000000000000000000");
+    for headers in [&[nowhere][..], &[nowhere, nowhere]] {
+        let reply = admin.call("POST", CHAT, headers, b"{}");
+        assert_eq!((reply.status, error(&reply)["code"].as_str()), (400, Some("REQUEST_INVALID")));
     }
     // A run that may not call, and one that is over.
     let broke = admin.run("flow: broke\nlimits: { llm_calls: 0 }\nsteps:\n  - id: a\n    ask: 'Well?'\n");
@@ -407,6 +414,42 @@ fn a_client_that_goes_away_breaks_its_call_off() {
         assert_eq!((&ended["outcome"], &ended["tokens_in"]), (&json!("broken_off"), &Value::Null));
     }
     assert_eq!(stage.json(&["--json", "show", &run])["used"]["llm_calls"], 2);
+}
+
+#[test]
+fn a_client_that_goes_away_before_the_use_is_told_is_charged_with_it_all_the_same() {
+    let Land { stage, served, lab, admin } = land();
+    let run = admin.run(APPROVAL);
+    admin.question(&run);
+    let barrier = Arc::new(Barrier::new(2));
+    lab.will_say([Say::Halves(pieces()[..2].to_vec(), Arc::clone(&barrier), pieces()[2..].to_vec())]);
+    let mut client = TcpStream::connect(served.address()).unwrap();
+    let body = r#"{"stream": true}"#;
+    let request = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nx-envoi-a2a-context-id: {run}\r\ncontent-length: \
+         {}\r\n\r\n{body}",
+        served.address(),
+        served.first.as_deref().unwrap(),
+        body.len()
+    );
+    client.write_all(request.as_bytes()).unwrap();
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("two") {
+        let mut buffer = [0; 512];
+        let count = client.read(&mut buffer).unwrap();
+        assert!(count > 0, "{}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    drop(client);
+    // By then the server has most likely seen that the client is gone. If not, the call ends as it would have.
+    for _ in 0..20 {
+        assert_eq!(admin.get("/v1/health").status, 200);
+    }
+    barrier.wait();
+    let ended = wait_for("the end of the call", || {
+        stage.events(&run).into_iter().find(|event| event["type"] == "model_call_ended")
+    });
+    assert_eq!((&ended["tokens_in"], &ended["tokens_out"]), (&json!(100), &json!(10)), "{ended}");
 }
 
 #[test]

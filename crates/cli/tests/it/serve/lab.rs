@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{Arc, Barrier, Mutex},
     thread,
 };
 
@@ -44,6 +44,8 @@ pub(crate) enum Say {
     Whole(u16, String),
     /// These pieces, then the end.
     Pieces(Vec<String>),
+    /// These pieces, and once somebody else waits too, those and the end.
+    Halves(Vec<String>, Arc<Barrier>, Vec<String>),
     /// These pieces of an answer, then nothing until whoever asked is gone.
     Hang(Vec<String>),
 }
@@ -120,6 +122,12 @@ impl Lab {
                 stream_to(&mut to, &pieces);
                 to.write_all(b"0\r\n\r\n").unwrap_or_default();
             }
+            Say::Halves(first, barrier, second) => {
+                stream_to(&mut to, &first);
+                barrier.wait();
+                chunks_to(&mut to, &second);
+                to.write_all(b"0\r\n\r\n").unwrap_or_default();
+            }
             Say::Hang(pieces) => {
                 if !pieces.is_empty() {
                     stream_to(&mut to, &pieces);
@@ -136,6 +144,10 @@ impl Lab {
 fn stream_to(to: &mut TcpStream, pieces: &[String]) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     to.write_all(head.as_bytes()).unwrap_or_default();
+    chunks_to(to, pieces);
+}
+
+fn chunks_to(to: &mut TcpStream, pieces: &[String]) {
     for piece in pieces {
         to.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap_or_default();
     }
