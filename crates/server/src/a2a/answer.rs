@@ -69,7 +69,7 @@ pub(crate) fn read(question: &Question, message: &Message, words: Option<&str>) 
     decision(question, words).ok_or_else(|| misfit(question, "the text is no decision"))
 }
 
-/// A form: in a data part, or as JSON; or a no to it.
+/// A form: in a data part, or as JSON; or a decision about it, which never passes for a form.
 fn filled_in(
     question: &Question,
     form: &Value,
@@ -77,23 +77,47 @@ fn filled_in(
     words: Option<&str>,
 ) -> Result<Wanted, Fault> {
     let yes = yes(&question.choices).unwrap_or(Choice::Respond);
-    let fits = |data: &Value| envoi_flow::answers::check(form, data).is_ok();
-    let filled = |data: Value| Wanted { data: Some(data), ..Wanted::of(yes) };
     match (data, words) {
-        (Some(data), words) if fits(data) => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
-        (Some(data), words) => match exact(data) {
-            Some(members) => exactly(question, members, words),
-            // The engine says what does not fit.
-            None => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
-        },
+        (Some(data), words) => form_or_decision(question, (form, yes), data, words),
         (None, Some(words)) => match Value::parse_str(words) {
-            Ok(data @ Value::Object(_)) => Ok(filled(data)),
+            Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
             _ => decision(question, words)
                 .filter(|wanted| wanted.choice != yes)
                 .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
         },
         (None, None) => Err(misfit(question, "the message says nothing")),
     }
+}
+
+fn form_or_decision(
+    question: &Question,
+    (form, yes): (&Value, Choice),
+    data: &Value,
+    words: Option<&str>,
+) -> Result<Wanted, Fault> {
+    let fits = envoi_flow::answers::check(form, data).is_ok();
+    match exact(data) {
+        // A no that a lenient form would let through is not to become a yes.
+        Some(members) if fits && decides(question, members) && !members.contains_key("data") => {
+            let why = "that is a decision and fits the form as well; say it as `choice` and `data`";
+            Err(misfit(question, why))
+        }
+        Some(members) if !fits || decides(question, members) => exactly(question, members, words),
+        // What does not fit is passed on: the engine says what is wrong with it.
+        _ => {
+            let filled = Wanted { data: Some(data.clone()), ..Wanted::of(yes) };
+            Ok(filled.saying(words.unwrap_or_default()))
+        }
+    }
+}
+
+/// Whether members that may be those of a form are a decision of this question.
+fn decides(question: &Question, members: &Object) -> bool {
+    members.get("approved").is_some_and(|approved| approved.as_bool().is_some())
+        || members
+            .get("choice")
+            .and_then(Value::as_str)
+            .is_some_and(|word| choice(&question.choices, word).is_some())
 }
 
 /// The members of a `data` part that says an answer exactly, if it does.
