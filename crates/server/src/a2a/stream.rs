@@ -82,9 +82,8 @@ pub(crate) async fn of_message(
     app: &Arc<App>,
     asking: Asking,
     frame: Frame,
-    sent: Sent,
+    (sent, permit): (Sent, Permit),
 ) -> Result<Response, Fault> {
-    let permit = asking.permit(app)?;
     let wake = app.wakes.of_run(&sent.run);
     let reading = off(app, &sent.run.clone(), move |app, run| heard_until(app, run, &sent.from)).await?;
     let follower = Follower {
