@@ -8,12 +8,16 @@ use super::{
     push,
     request::Reply,
 };
-use crate::{app::App, call::random_seed, scope::Scope};
+use crate::{app::App, scope::Scope};
+use envoi_contract::digest::Digest;
 use envoi_journal::{PushRow, PushState, ReadError};
-use envoi_kernel::ids::{RunId, uuid_v7_text};
+use envoi_kernel::ids::RunId;
 
 /// Configurations of one task.
 const MAX_CONFIGS: usize = 16;
+
+/// Digits of the digest that an id is made of.
+const ID_DIGITS: usize = 26;
 
 /// Longest of its texts.
 const MAX_BYTES: usize = 4096;
@@ -50,6 +54,25 @@ pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply
     keep(app, asking, &run, push, false).map(Reply::Push)
 }
 
+/// Whether a run may have this configuration beside those that it has, or in the place of one.
+pub(crate) fn check_room(app: &App, asking: &Asking, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
+    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
+    let id = id_of(&asking.bearer.id, push);
+    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
+        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
+        return Err(Fault::new(Kind::InvalidParams).detail(detail));
+    }
+    Ok(())
+}
+
+/// The id of a configuration. A client that makes none, and sends its configuration with each message, has one a receiver.
+fn id_of(client: &str, push: &PushConfig) -> String {
+    push.id.clone().unwrap_or_else(|| {
+        let hex = Digest::of(format!("{client}\n{}", push.url).as_bytes()).hex();
+        format!("push_{}", hex.chars().take(ID_DIGITS).collect::<String>())
+    })
+}
+
 /// Keeps a configuration of a run; what happens from now on is told, or all from the beginning.
 pub(crate) fn keep(
     app: &App,
@@ -58,15 +81,8 @@ pub(crate) fn keep(
     push: &PushConfig,
     from_the_start: bool,
 ) -> Result<PushConfig, Fault> {
-    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
-    let id = match &push.id {
-        Some(id) => id.clone(),
-        None => format!("push_{}", uuid_v7_text(app.now(), &random_seed()?)),
-    };
-    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
-        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
-        return Err(Fault::new(Kind::InvalidParams).detail(detail));
-    }
+    check_room(app, asking, run, push)?;
+    let id = id_of(&asking.bearer.id, push);
     let next_seq = match from_the_start {
         true => 0,
         false => app.read(|reader| reader.next_seq(run)).map_err(|error: ReadError| broken(app, error))?,
@@ -141,5 +157,26 @@ fn shown(row: &PushRow) -> PushConfig {
         url: row.url.clone(),
         token: row.token.clone().map(Secret),
         authentication: row.scheme.clone().map(|scheme| Authentication { scheme, credentials }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_without_an_id_has_that_of_its_token_and_its_receiver() {
+        let push = |id: Option<&str>, url: &str, token: &str| PushConfig {
+            id: id.map(str::to_owned),
+            task_id: None,
+            url: url.to_owned(),
+            token: Some(Secret(token.to_owned())),
+            authentication: None,
+        };
+        let own = id_of("ann", &push(None, "https://there.example", "1"));
+        assert_eq!(own, id_of("ann", &push(None, "https://there.example", "2")));
+        assert_ne!(own, id_of("bob", &push(None, "https://there.example", "1")));
+        assert_ne!(own, id_of("ann", &push(None, "https://other.example", "1")));
+        assert_eq!(id_of("ann", &push(Some("mine"), "https://there.example", "1")), "mine");
     }
 }

@@ -55,7 +55,11 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
         asking.may(&[Scope::Run])?;
         pushes::check(app, push)?;
     }
-    let sent = match about(app, asking, message)? {
+    let about = about(app, asking, message)?;
+    if let (Some(push), About::Known(Sent { run, .. }) | About::Task(run)) = (push, &about) {
+        pushes::check_room(app, asking, run, push)?;
+    }
+    let sent = match about {
         About::Known(sent) => sent,
         About::Task(run) => further::answer(app, asking, message, &run)?,
         About::Nothing => first::begin(app, asking, message)?,
