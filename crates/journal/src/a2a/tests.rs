@@ -64,6 +64,14 @@ fn a_message_is_known_by_its_token_context_task_id_and_content() {
         assert_eq!(kept.run, other.run, "{id} {text}");
         assert_eq!(place.reader.task(&other.run).unwrap(), Some(other));
     }
+    let begun = |id: &str| {
+        let found = place.reader.first_message_in_context("ann", "c", id, &Digest::of(b"hello")).unwrap();
+        found.map(|row| row.run)
+    };
+    assert_eq!((begun("0"), begun("1"), begun("2")), (Some(run("a")), Some(run("f")), None));
+    for (token, context, expected) in [("ann", "c", true), ("bob", "c2", false), ("eve", "c", false)] {
+        assert_eq!(place.reader.has_task_in_context(token, context).unwrap(), expected, "{token} {context}");
+    }
     let answer = |run: &TaskRow, text: &str, request: &str| MessageRow {
         task: run.run.to_string(),
         request: request.to_owned(),

@@ -65,6 +65,31 @@ impl Reader {
         self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
     }
 
+    /// The message of a token that began a task in a conversation.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn first_message_in_context(
+        &self,
+        token: &str,
+        context: &str,
+        message_id: &str,
+        digest: &Digest,
+    ) -> Result<Option<MessageRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_messages WHERE token = ?1 AND context = ?2 AND task = '' AND message_id = ?3 \
+                   AND digest = ?4 ORDER BY message LIMIT 1";
+        self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
+    }
+
+    /// Whether a token has begun a task in a conversation, however it stands.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn has_task_in_context(&self, token: &str, context: &str) -> Result<bool, ReadError> {
+        let sql = "SELECT 1 FROM a2a_tasks WHERE token = ?1 AND context = ?2 LIMIT 1";
+        Ok(self.one(sql, [token, context], |row| row.get::<_, i64>(0))?.is_some())
+    }
+
     /// The messages about a run, in the order in which they came.
     ///
     /// # Errors

@@ -17,6 +17,19 @@ use envoi_kernel::{event::Choice, ledger::Ledger};
 const APPROVED: &str = "[Approved by operator]";
 const DENIED: &str = "[Denied by operator]";
 
+/// What a person may decide in a word.
+const DECISIONS: [Choice; 9] = [
+    Choice::Rerun,
+    Choice::Fail,
+    Choice::Proceed,
+    Choice::Again,
+    Choice::Stop,
+    Choice::Approve,
+    Choice::Deny,
+    Choice::Respond,
+    Choice::Raise,
+];
+
 /// Members of a `data` part that says an answer exactly.
 const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 
@@ -164,6 +177,21 @@ fn decision(question: &Question, words: &str) -> Option<Wanted> {
     }
     // By how much is not said in a word.
     choice(choices, &words.to_ascii_lowercase()).filter(|choice| *choice != Choice::Raise).map(Wanted::of)
+}
+
+/// Whether `message` is nothing but a decision, whatever is asked: a word for one, one of an operator, or one in JSON.
+pub(crate) fn is_decision(message: &Message) -> bool {
+    let texts: Vec<&str> = message
+        .parts
+        .iter()
+        .filter_map(|part| if let Content::Text(text) = &part.content { Some(text.as_str()) } else { None })
+        .collect();
+    let words = texts.join("\n");
+    let words = words.trim_ascii();
+    words.starts_with(APPROVED)
+        || words.starts_with(DENIED)
+        || choice(&DECISIONS, &words.to_ascii_lowercase()).is_some()
+        || Value::parse_str(words).is_ok_and(|data| exact(&data).is_some())
 }
 
 /// The decision that a word stands for.

@@ -76,7 +76,8 @@ pub(super) fn answer(app: &App, asking: &Asking, message: &Message, run: &RunId)
 
 /// The id under which the engine knows an answer: the same for the same message, wherever and whenever it comes.
 fn request_id(asking: &Asking, context: &str, run: &RunId, message: &Message) -> String {
-    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(message).to_string()].join("\n");
+    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(asking, message).to_string()]
+        .join("\n");
     format!("msg_{}", Digest::of(of.as_bytes()).hex())
 }
 

@@ -199,3 +199,35 @@ fn a_decision_never_passes_for_a_form_that_would_take_it() {
         assert_eq!(told(&asked, Some(said), None), "deny", "text {said}");
     }
 }
+
+#[test]
+fn a_decision_is_one_whatever_is_asked() {
+    let message = |words: &str| Message {
+        id: "m".to_owned(),
+        context_id: None,
+        task_id: None,
+        role: Role::User,
+        parts: vec![Part::text(words)],
+        metadata: Object::new(),
+        extensions: Vec::new(),
+        reference_task_ids: Vec::new(),
+    };
+    for words in [
+        "yes",
+        " No\n",
+        "approve",
+        "again",
+        "rerun",
+        "[Approved by operator]",
+        "[Denied by operator] not this",
+        r#"{"approved":true}"#,
+        r#"{"choice":"deny","text":"no"}"#,
+    ] {
+        assert!(is_decision(&message(words)), "{words}");
+    }
+    for words in
+        ["", "hello", "yes, but", "approve the budget", r#"{"count":7}"#, r#"{"choice":"deny","n":1}"#]
+    {
+        assert!(!is_decision(&message(words)), "{words}");
+    }
+}
