@@ -107,14 +107,14 @@ pub(crate) fn keep(
     };
     app.store.keep_push(&row).map_err(|error| broken(app, error))?;
     push::made(app, &row);
-    Ok(shown(&row))
+    Ok(shown(&row, &asking.bearer.id))
 }
 
 /// `GetTaskPushNotificationConfig`.
 pub(crate) fn get(app: &App, asking: &Asking, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
     let rows = of(app, asking, task)?;
     let found = rows.iter().find(|row| id.is_none_or(|id| row.id == id));
-    found.map(|row| Reply::Push(shown(row))).ok_or_else(Fault::task_not_found)
+    found.map(|row| Reply::Push(shown(row, &asking.bearer.id))).ok_or_else(Fault::task_not_found)
 }
 
 /// `ListTaskPushNotificationConfigs`.
@@ -131,7 +131,8 @@ pub(crate) fn list(
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
     let more = behind.count() > page.len();
     let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();
-    Ok(Reply::Pushes { configs: page.into_iter().map(shown).collect(), next_page_token })
+    let configs = page.into_iter().map(|row| shown(row, &asking.bearer.id)).collect();
+    Ok(Reply::Pushes { configs, next_page_token })
 }
 
 /// `DeleteTaskPushNotificationConfig`; that there is none is as good.
@@ -149,13 +150,15 @@ fn of(app: &App, asking: &Asking, task: &str) -> Result<Vec<PushRow>, Fault> {
     app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| broken(app, error))
 }
 
-fn shown(row: &PushRow) -> PushConfig {
-    let credentials = row.credentials.clone().map(Secret);
+/// A configuration as a client sees it: secrets only its own.
+fn shown(row: &PushRow, client: &str) -> PushConfig {
+    let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == client).map(Secret);
+    let credentials = own(&row.credentials);
     PushConfig {
         id: Some(row.id.clone()),
         task_id: Some(row.run.to_string()),
         url: row.url.clone(),
-        token: row.token.clone().map(Secret),
+        token: own(&row.token),
         authentication: row.scheme.clone().map(|scheme| Authentication { scheme, credentials }),
     }
 }
@@ -163,6 +166,36 @@ fn shown(row: &PushRow) -> PushConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_contract::time::Timestamp;
+
+    #[test]
+    fn secrets_are_shown_to_nobody_but_the_token_that_set_them() {
+        let row = PushRow {
+            run: RunId::new("run_1").unwrap(),
+            id: "p".to_owned(),
+            url: "https://there.example".to_owned(),
+            token: Some("t0ken".to_owned()),
+            scheme: Some("Bearer".to_owned()),
+            credentials: Some("s3cret".to_owned()),
+            client: "ann".to_owned(),
+            version: "1.0".to_owned(),
+            base: String::new(),
+            next_seq: 0,
+            tries: 0,
+            due_at: Timestamp::from_millis(0),
+            state: PushState::Active,
+            note: None,
+            at: Timestamp::from_millis(0),
+        };
+        let secrets = |client: &str| {
+            let push = shown(&row, client);
+            let authentication = push.authentication.unwrap();
+            assert_eq!((push.url, authentication.scheme), (row.url.clone(), "Bearer".to_owned()));
+            (push.token.map(|token| token.0), authentication.credentials.map(|secret| secret.0))
+        };
+        assert_eq!(secrets("ann"), (row.token.clone(), row.credentials.clone()));
+        assert_eq!(secrets("bob"), (None, None));
+    }
 
     #[test]
     fn a_configuration_without_an_id_has_that_of_its_token_and_its_receiver() {
