@@ -35,6 +35,7 @@ pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<Task
     let mut page = envoi_journal::TaskPage {
         tenant: asking.bearer.tenant.clone(),
         context: query.context_id.clone(),
+        flow: asking.flow.clone(),
         statuses: Vec::new(),
         // "Since then or later"; the journal's is "after".
         changed_after: query.status_after.map(|at| Timestamp::from_millis(at.as_millis().saturating_sub(1))),
