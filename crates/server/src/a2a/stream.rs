@@ -8,7 +8,7 @@ use super::{
     asking::Asking,
     fault::{Fault, Kind},
     fold::{Place, Told, What},
-    look::{self, Seen, Store},
+    look::{self, Room, Seen, Store},
     model::{StreamItem, TaskState},
     rpc::{self, Id},
     send::{From, Sent},
@@ -264,7 +264,7 @@ impl Reading {
         }
         let Some(told) = self.waiting.pop_front() else { return Ok(Next::Nothing) };
         let last = matches!(&told.what, What::Stands(standing) if ends(standing.state));
-        let shelf = Store { app, base: &asking.base };
+        let shelf = Store { app, base: &asking.base, room: &Room::default() };
         let item = Scribe { names: &self.seen.names, shelf: &shelf }.item(&told, last);
         self.after = told.place;
         Ok(Next::Thing(told.place, Box::new(item), last))
