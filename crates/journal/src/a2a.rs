@@ -122,6 +122,8 @@ pub struct TaskPage {
     pub tenant: String,
     /// Only of this conversation.
     pub context: Option<String>,
+    /// Only of the flow of this id or this digest.
+    pub flow: Option<String>,
     /// Only in one of these, words of [`crate::RunStatus`]; empty: all.
     pub statuses: Vec<String>,
     /// Only those that have changed after this moment.
@@ -187,14 +189,16 @@ impl Store {
         })
     }
 
-    /// Keeps a push configuration; one of the same id is replaced.
+    /// Keeps a push configuration; one of the same id is replaced, and what it had still to tell is told by this one.
     ///
     /// # Errors
     /// Whatever the database says.
     pub fn keep_push(&self, push: &PushRow) -> Result<(), CommitError> {
         let sql = "INSERT OR REPLACE INTO a2a_push (run, id, url, token, scheme, credentials, next_seq, tries, \
                    due_at_ms, state, note, at_ms, client, version, base) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
+                   min(?7, coalesce((SELECT next_seq FROM a2a_push WHERE run = ?1 AND id = ?2 AND state = 'active'), ?7)), \
+                   ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
         let values = params![
             push.run.as_str(),
             push.id,

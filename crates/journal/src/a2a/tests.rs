@@ -64,6 +64,14 @@ fn a_message_is_known_by_its_token_context_task_id_and_content() {
         assert_eq!(kept.run, other.run, "{id} {text}");
         assert_eq!(place.reader.task(&other.run).unwrap(), Some(other));
     }
+    let begun = |id: &str| {
+        let found = place.reader.first_message_in_context("ann", "c", id, &Digest::of(b"hello")).unwrap();
+        found.map(|row| row.run)
+    };
+    assert_eq!((begun("0"), begun("1"), begun("2")), (Some(run("a")), Some(run("f")), None));
+    for (token, context, expected) in [("ann", "c", true), ("bob", "c2", false), ("eve", "c", false)] {
+        assert_eq!(place.reader.has_task_in_context(token, context).unwrap(), expected, "{token} {context}");
+    }
     let answer = |run: &TaskRow, text: &str, request: &str| MessageRow {
         task: run.run.to_string(),
         request: request.to_owned(),
@@ -118,6 +126,11 @@ fn tasks_are_listed_by_tenant_context_status_and_time_last_changed_first() {
     assert_eq!(list(&context("run_a")), ("run_a".to_owned(), 1), "a run without one is its own");
     assert_eq!(list(&context("run_b")).1, 0);
     assert_eq!(list(&context("run_d")).1, 0, "another tenant's");
+    let flow = |flow: &str| TaskPage { flow: Some(flow.to_owned()), ..page.clone() };
+    let own = place.reader.run(&run("a")).unwrap();
+    assert_eq!(list(&flow(own.flow.as_str())).1, 3);
+    assert_eq!(list(&flow(&own.flow_digest.to_string())).1, 3);
+    assert_eq!(list(&flow("other")), (String::new(), 0));
     let statuses = |words: &[&str]| TaskPage {
         statuses: words.iter().map(|word| (*word).to_owned()).collect(),
         ..page.clone()
@@ -149,10 +162,8 @@ fn who_waits_in_a_conversation_is_found_by_token() {
     assert_eq!(place.reader.newest_of_context("south", "talk").unwrap(), None);
 }
 
-#[test]
-fn a_push_configuration_is_marked_only_while_it_is_the_same() {
-    let place = place();
-    let push = PushRow {
+fn push() -> PushRow {
+    PushRow {
         run: run("a"),
         id: "p".to_owned(),
         url: "https://there.example/hook".to_owned(),
@@ -168,7 +179,25 @@ fn a_push_configuration_is_marked_only_while_it_is_the_same() {
         state: PushState::Active,
         note: None,
         at: at(1),
+    }
+}
+
+#[test]
+fn what_is_replaced_leaves_what_it_had_to_tell_to_the_new_one() {
+    let place = place();
+    let kept = |next_seq: Seq| {
+        place.store.keep_push(&PushRow { next_seq, ..push() }).unwrap();
+        place.reader.push(&run("a"), "p").unwrap().unwrap().next_seq
     };
+    assert_eq!((kept(3), kept(7), kept(2)), (3, 3, 2));
+    place.store.mark_push(&PushRow { next_seq: 5, state: PushState::Failed, ..push() }).unwrap();
+    assert_eq!(kept(9), 9, "what was given up is not told after all");
+}
+
+#[test]
+fn a_push_configuration_is_marked_only_while_it_is_the_same() {
+    let place = place();
+    let push = push();
     place.store.keep_push(&push).unwrap();
     assert_eq!(place.reader.active_pushes().unwrap(), std::slice::from_ref(&push));
     let further = PushRow { next_seq: 3, ..push.clone() };

@@ -65,6 +65,31 @@ impl Reader {
         self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
     }
 
+    /// The message of a token that began a task in a conversation.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn first_message_in_context(
+        &self,
+        token: &str,
+        context: &str,
+        message_id: &str,
+        digest: &Digest,
+    ) -> Result<Option<MessageRow>, ReadError> {
+        let sql = "SELECT * FROM a2a_messages WHERE token = ?1 AND context = ?2 AND task = '' AND message_id = ?3 \
+                   AND digest = ?4 ORDER BY message LIMIT 1";
+        self.one(sql, params![token, context, message_id, digest.as_bytes()], message_row)
+    }
+
+    /// Whether a token has begun a task in a conversation, however it stands.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] or the machine's.
+    pub fn has_task_in_context(&self, token: &str, context: &str) -> Result<bool, ReadError> {
+        let sql = "SELECT 1 FROM a2a_tasks WHERE token = ?1 AND context = ?2 LIMIT 1";
+        Ok(self.one(sql, [token, context], |row| row.get::<_, i64>(0))?.is_some())
+    }
+
     /// The messages about a run, in the order in which they came.
     ///
     /// # Errors
@@ -82,6 +107,7 @@ impl Reader {
         let wanted = format!(
             "FROM runs LEFT JOIN a2a_tasks ON a2a_tasks.run = runs.id WHERE runs.tenant = ?1 \
              AND (?2 IS NULL OR coalesce(a2a_tasks.context, runs.id) = ?2) \
+             AND (?5 IS NULL OR runs.flow = ?5 OR runs.flow_digest = ?5) \
              AND (?3 = '' OR instr(?3, ' ' || {STATUS} || ' ') > 0) AND (?4 IS NULL OR updated_at_ms > ?4)"
         );
         let statuses = match page.statuses.is_empty() {
@@ -94,13 +120,14 @@ impl Reader {
             .as_ref()
             .map_or((None, None), |(at, run)| (Some(at.as_millis()), Some(run.as_str().to_owned())));
         let sql = format!(
-            "SELECT runs.* {wanted} AND (?5 IS NULL OR (updated_at_ms, runs.id) < (?5, ?6)) \
-             ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?7"
+            "SELECT runs.* {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
+             ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?8"
         );
-        let values = params![page.tenant, page.context, statuses, after, behind_at, behind_id, page.limit];
+        let (flow, limit) = (&page.flow, page.limit);
+        let values = params![page.tenant, page.context, statuses, after, flow, behind_at, behind_id, limit];
         let rows = self.rows(&sql, values, decode::run, "a run")?;
         let count = format!("SELECT count(*) {wanted}");
-        let values = params![page.tenant, page.context, statuses, after];
+        let values = params![page.tenant, page.context, statuses, after, flow];
         let all = self.one(&count, values, |row| row.get::<_, i64>(0))?;
         Ok((rows, all.map_or(0, unsigned)))
     }

@@ -17,6 +17,19 @@ use envoi_kernel::{event::Choice, ledger::Ledger};
 const APPROVED: &str = "[Approved by operator]";
 const DENIED: &str = "[Denied by operator]";
 
+/// What a person may decide in a word.
+const DECISIONS: [Choice; 9] = [
+    Choice::Rerun,
+    Choice::Fail,
+    Choice::Proceed,
+    Choice::Again,
+    Choice::Stop,
+    Choice::Approve,
+    Choice::Deny,
+    Choice::Respond,
+    Choice::Raise,
+];
+
 /// Members of a `data` part that says an answer exactly.
 const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 
@@ -69,7 +82,7 @@ pub(crate) fn read(question: &Question, message: &Message, words: Option<&str>) 
     decision(question, words).ok_or_else(|| misfit(question, "the text is no decision"))
 }
 
-/// A form: in a data part, or as JSON; or a no to it.
+/// A form: in a data part, or as JSON; or a decision about it, which never passes for a form.
 fn filled_in(
     question: &Question,
     form: &Value,
@@ -77,23 +90,47 @@ fn filled_in(
     words: Option<&str>,
 ) -> Result<Wanted, Fault> {
     let yes = yes(&question.choices).unwrap_or(Choice::Respond);
-    let fits = |data: &Value| envoi_flow::answers::check(form, data).is_ok();
-    let filled = |data: Value| Wanted { data: Some(data), ..Wanted::of(yes) };
     match (data, words) {
-        (Some(data), words) if fits(data) => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
-        (Some(data), words) => match exact(data) {
-            Some(members) => exactly(question, members, words),
-            // The engine says what does not fit.
-            None => Ok(filled(data.clone()).saying(words.unwrap_or_default())),
-        },
+        (Some(data), words) => form_or_decision(question, (form, yes), data, words),
         (None, Some(words)) => match Value::parse_str(words) {
-            Ok(data @ Value::Object(_)) => Ok(filled(data)),
+            Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
             _ => decision(question, words)
                 .filter(|wanted| wanted.choice != yes)
                 .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
         },
         (None, None) => Err(misfit(question, "the message says nothing")),
     }
+}
+
+fn form_or_decision(
+    question: &Question,
+    (form, yes): (&Value, Choice),
+    data: &Value,
+    words: Option<&str>,
+) -> Result<Wanted, Fault> {
+    let fits = envoi_flow::answers::check(form, data).is_ok();
+    match exact(data) {
+        // A no that a lenient form would let through is not to become a yes.
+        Some(members) if fits && decides(question, members) && !members.contains_key("data") => {
+            let why = "that is a decision and fits the form as well; say it as `choice` and `data`";
+            Err(misfit(question, why))
+        }
+        Some(members) if !fits || decides(question, members) => exactly(question, members, words),
+        // What does not fit is passed on: the engine says what is wrong with it.
+        _ => {
+            let filled = Wanted { data: Some(data.clone()), ..Wanted::of(yes) };
+            Ok(filled.saying(words.unwrap_or_default()))
+        }
+    }
+}
+
+/// Whether members that may be those of a form are a decision of this question.
+fn decides(question: &Question, members: &Object) -> bool {
+    members.get("approved").is_some_and(|approved| approved.as_bool().is_some())
+        || members
+            .get("choice")
+            .and_then(Value::as_str)
+            .is_some_and(|word| choice(&question.choices, word).is_some())
 }
 
 /// The members of a `data` part that says an answer exactly, if it does.
@@ -140,6 +177,21 @@ fn decision(question: &Question, words: &str) -> Option<Wanted> {
     }
     // By how much is not said in a word.
     choice(choices, &words.to_ascii_lowercase()).filter(|choice| *choice != Choice::Raise).map(Wanted::of)
+}
+
+/// Whether `message` is nothing but a decision, whatever is asked: a word for one, one of an operator, or one in JSON.
+pub(crate) fn is_decision(message: &Message) -> bool {
+    let texts: Vec<&str> = message
+        .parts
+        .iter()
+        .filter_map(|part| if let Content::Text(text) = &part.content { Some(text.as_str()) } else { None })
+        .collect();
+    let words = texts.join("\n");
+    let words = words.trim_ascii();
+    words.starts_with(APPROVED)
+        || words.starts_with(DENIED)
+        || choice(&DECISIONS, &words.to_ascii_lowercase()).is_some()
+        || Value::parse_str(words).is_ok_and(|data| exact(&data).is_some())
 }
 
 /// The decision that a word stands for.

@@ -266,9 +266,11 @@ async fn act(
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),
         Params::Stream(message) => {
             let (shared, client) = (Arc::clone(app), asking.clone());
+            // Before anything is done: what is refused has changed nothing.
+            let permit = asking.permit(app)?;
             let sent =
                 in_request_time(app, wait::aside(move || send::send(&shared, &client, &message))).await?;
-            stream::of_message(app, asking, frame, sent).await.map(Done::Stream)
+            stream::of_message(app, asking, frame, (sent, permit)).await.map(Done::Stream)
         }
         Params::Subscribe { id } => {
             asking.may(&[Scope::Read])?;
@@ -291,11 +293,14 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
 async fn send_and_wait(app: &Arc<App>, asking: Asking, request: SendRequest) -> Result<Reply, Fault> {
     let Configuration { history_length, return_immediately, .. } = request.configuration;
     let (shared, client) = (Arc::clone(app), asking.clone());
-    let sent = in_request_time(app, wait::aside(move || send::send(&shared, &client, &request))).await?;
     // What 0.3 leaves to the server: a client that does not say that it waits may not be able to.
-    let seen = match return_immediately.unwrap_or(true) {
-        true => wait::off(app, &sent.run, super::look::look).await?,
-        false => wait::until_rest(app, &asking, &sent.run).await?,
+    let waits = !return_immediately.unwrap_or(true);
+    // Before anything is done: what is refused has changed nothing.
+    let permit = waits.then(|| asking.permit(app)).transpose()?;
+    let sent = in_request_time(app, wait::aside(move || send::send(&shared, &client, &request))).await?;
+    let seen = match permit {
+        None => wait::off(app, &sent.run, super::look::look).await?,
+        Some(permit) => wait::until_rest(app, &sent.run, permit).await?,
     };
     let shared = Arc::clone(app);
     let mut task = wait::aside(move || Ok(seen.task(&shared, &asking.base, true))).await?;

@@ -5,7 +5,7 @@ use super::{
     fault::{Fault, Kind},
     inputs,
     model::Message,
-    send::{From, Sent, forgotten, kept_as},
+    send::{From, Sent, digest, forgotten, kept_as},
     task::FLOW,
 };
 use crate::{
@@ -28,6 +28,10 @@ const WORKSPACE: &str = "urn:envoi:a2a:workspace";
 /// Starts a run.
 pub(super) fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sent, Fault> {
     asking.may(&[Scope::Run])?;
+    // Whatever has become of the flow since.
+    if let Some(run) = known(app, asking, message)? {
+        return Ok(Sent { run, from: From::Now });
+    }
     let registered = flow(app, asking, message)?;
     let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
         .map_err(|report| broken(app, format!("a registered flow cannot be read: {report}")))?;
@@ -64,6 +68,18 @@ pub(super) fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sen
     }
 }
 
+/// The run that this very message has begun.
+fn known(app: &App, asking: &Asking, message: &Message) -> Result<Option<RunId>, Fault> {
+    let Some(context) = &message.context_id else { return Ok(None) };
+    let begun = app.read(|reader| {
+        let token = &asking.bearer.id;
+        let known = reader.first_message_in_context(token, context, &message.id, &digest(asking, message))?;
+        let Some(row) = known else { return Ok(None) };
+        Ok(reader.tenant_of(&row.run)?.map(|_| row.run))
+    });
+    begun.map_err(|error: ReadError| broken(app, error))
+}
+
 fn start(
     app: &App,
     asking: &Asking,
@@ -76,19 +92,21 @@ fn start(
     ask(app, Request::Start(Box::new(request))).map(drop)
 }
 
+/// The flow that a message names, in its metadata, else in its path or as `tenant`: an id or a digest.
+pub(super) fn named(asking: &Asking, message: &Message) -> Result<Option<String>, Fault> {
+    match message.metadata.get(FLOW) {
+        None => Ok(asking.flow.clone()),
+        Some(Value::String(name)) => Ok(Some(name.clone())),
+        Some(_) => Err(Fault::violation(format!("message.metadata[\"{FLOW}\"]"), "Must be a string.")),
+    }
+}
+
 /// The flow that a message starts: the one that it names, else that of the path or of `tenant`, else the configured one,
 /// else the only one.
 fn flow(app: &App, asking: &Asking, message: &Message) -> Result<RegisteredFlow, Fault> {
     let tenant = &asking.bearer.tenant;
-    let named = match message.metadata.get(FLOW) {
-        None => None,
-        Some(Value::String(name)) => Some(name.clone()),
-        Some(_) => {
-            return Err(Fault::violation(format!("message.metadata[\"{FLOW}\"]"), "Must be a string."));
-        }
-    };
     let usual = || app.settings.a2a.default_flow.clone();
-    if let Some(name) = named.or_else(|| asking.flow.clone()).or_else(usual) {
+    if let Some(name) = named(asking, message)?.or_else(usual) {
         let found = app.read(|reader| reader.registered_flow(tenant, &name));
         let none = || {
             Fault::new(Kind::InvalidParams)

@@ -52,8 +52,12 @@ pub(super) fn answer(app: &App, asking: &Asking, message: &Message, run: &RunId)
     let envelope = envelope::open(message, &asking.extensions, &references)?;
     let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
     let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
+    let mut attachments = envelope.attachments;
+    // What is not to be had refuses the message before anything that it carries is kept.
+    let carried = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
+    resolve(app, asking, &mut attachments, |reference| !carried(reference))?;
     keep_uploads(app, asking, &files)?;
-    let attachments = resolved(app, asking, envelope.attachments)?;
+    resolve(app, asking, &mut attachments, carried)?;
     let answer = Answer {
         text: wanted.text,
         data: wanted.data,
@@ -76,7 +80,8 @@ pub(super) fn answer(app: &App, asking: &Asking, message: &Message, run: &RunId)
 
 /// The id under which the engine knows an answer: the same for the same message, wherever and whenever it comes.
 fn request_id(asking: &Asking, context: &str, run: &RunId, message: &Message) -> String {
-    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(message).to_string()].join("\n");
+    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(asking, message).to_string()]
+        .join("\n");
     format!("msg_{}", Digest::of(of.as_bytes()).hex())
 }
 
@@ -176,13 +181,14 @@ fn keep_uploads(app: &App, asking: &Asking, files: &[Carried<'_>]) -> Result<(),
     Ok(())
 }
 
-/// References with the size and the type that the store knows, whatever the client says; all of them, or none.
-fn resolved(
+/// Gives those of the references that are `meant` the size and the type that the store knows, whatever the client says.
+fn resolve(
     app: &App,
     asking: &Asking,
-    mut references: Vec<AttachmentRef>,
-) -> Result<Vec<AttachmentRef>, Fault> {
-    for (place, reference) in references.iter_mut().enumerate() {
+    references: &mut [AttachmentRef],
+    meant: impl Fn(&AttachmentRef) -> bool,
+) -> Result<(), Fault> {
+    for (place, reference) in references.iter_mut().enumerate().filter(|(_, reference)| meant(reference)) {
         let resolved = attachments::resolve(app, &asking.bearer.tenant, reference).map_err(|unreadable| {
             let (place, id) = (place.saturating_add(1), &reference.artifact_id);
             let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
@@ -190,5 +196,5 @@ fn resolved(
         })?;
         (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
     }
-    Ok(references)
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::{app::App, problem::Problem};
 use envoi_contract::{digest::Digest, json::Value};
 use envoi_journal::{MessageRow, ReadError, Reader};
 use envoi_kernel::{Record, ids::RunId};
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 /// Records that are read at once, before a moment among them makes it more.
 const PAGE: u32 = 64;
@@ -29,7 +29,12 @@ pub(crate) struct Seen {
 impl Seen {
     /// The task as it stands.
     pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
-        let shelf = Store { app, base };
+        self.task_within(app, base, with_artifacts, &Room::default())
+    }
+
+    /// The task as it stands, as one of several in a reply.
+    pub(crate) fn task_within(&self, app: &App, base: &str, with_artifacts: bool, room: &Room) -> Task {
+        let shelf = Store { app, base, room };
         let task = Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts);
         #[cfg(feature = "tck")]
         let task = super::tck::dressed(task);
@@ -41,12 +46,40 @@ impl Seen {
 pub(crate) struct Store<'a> {
     pub(crate) app: &'a App,
     pub(crate) base: &'a str,
+    pub(crate) room: &'a Room,
+}
+
+/// How much content one reply may still carry; the rest is named by its address.
+pub(crate) struct Room(Cell<u64>);
+
+/// What a server has in memory for one reply, however many files there are.
+const MAX_REPLY_BYTES: u64 = 4 * 1024 * 1024;
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Cell::new(MAX_REPLY_BYTES))
+    }
+}
+
+impl Room {
+    /// Takes so much, if there is as much.
+    fn take(&self, bytes: u64) -> bool {
+        let left = self.0.get().checked_sub(bytes);
+        if let Some(left) = left {
+            self.0.set(left);
+        }
+        left.is_some()
+    }
 }
 
 impl Shelf for Store<'_> {
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>> {
         let read = self.app.read(|reader| reader.blob(digest).map_err(ReadError::Blob));
         read.map_err(|error| broken(self.app, error)).ok()
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.room.take(bytes)
     }
 
     fn url(&self, digest: &Digest) -> String {
@@ -139,6 +172,15 @@ fn read_message(body: &str) -> Option<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reply_carries_so_much_and_no_more() {
+        let room = Room::default();
+        assert!(room.take(MAX_REPLY_BYTES - 1));
+        assert!(!room.take(2), "what does not fit takes nothing");
+        assert!(room.take(1));
+        assert!(!room.take(1) && room.take(0));
+    }
     use envoi_contract::time::Timestamp;
     use envoi_kernel::{Event, event::TimerFired, ids::TimerId};
 

@@ -8,12 +8,16 @@ use super::{
     push,
     request::Reply,
 };
-use crate::{app::App, call::random_seed, scope::Scope};
+use crate::{app::App, scope::Scope};
+use envoi_contract::digest::Digest;
 use envoi_journal::{PushRow, PushState, ReadError};
-use envoi_kernel::ids::{RunId, uuid_v7_text};
+use envoi_kernel::ids::RunId;
 
 /// Configurations of one task.
 const MAX_CONFIGS: usize = 16;
+
+/// Digits of the digest that an id is made of.
+const ID_DIGITS: usize = 26;
 
 /// Longest of its texts.
 const MAX_BYTES: usize = 4096;
@@ -50,6 +54,25 @@ pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply
     keep(app, asking, &run, push, false).map(Reply::Push)
 }
 
+/// Whether a run may have this configuration beside those that it has, or in the place of one.
+pub(crate) fn check_room(app: &App, asking: &Asking, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
+    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
+    let id = id_of(&asking.bearer.id, push);
+    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
+        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
+        return Err(Fault::new(Kind::InvalidParams).detail(detail));
+    }
+    Ok(())
+}
+
+/// The id of a configuration. A client that makes none, and sends its configuration with each message, has one a receiver.
+fn id_of(client: &str, push: &PushConfig) -> String {
+    push.id.clone().unwrap_or_else(|| {
+        let hex = Digest::of(format!("{client}\n{}", push.url).as_bytes()).hex();
+        format!("push_{}", hex.chars().take(ID_DIGITS).collect::<String>())
+    })
+}
+
 /// Keeps a configuration of a run; what happens from now on is told, or all from the beginning.
 pub(crate) fn keep(
     app: &App,
@@ -58,15 +81,8 @@ pub(crate) fn keep(
     push: &PushConfig,
     from_the_start: bool,
 ) -> Result<PushConfig, Fault> {
-    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
-    let id = match &push.id {
-        Some(id) => id.clone(),
-        None => format!("push_{}", uuid_v7_text(app.now(), &random_seed()?)),
-    };
-    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
-        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
-        return Err(Fault::new(Kind::InvalidParams).detail(detail));
-    }
+    check_room(app, asking, run, push)?;
+    let id = id_of(&asking.bearer.id, push);
     let next_seq = match from_the_start {
         true => 0,
         false => app.read(|reader| reader.next_seq(run)).map_err(|error: ReadError| broken(app, error))?,
@@ -91,14 +107,14 @@ pub(crate) fn keep(
     };
     app.store.keep_push(&row).map_err(|error| broken(app, error))?;
     push::made(app, &row);
-    Ok(shown(&row))
+    Ok(shown(&row, &asking.bearer.id))
 }
 
 /// `GetTaskPushNotificationConfig`.
 pub(crate) fn get(app: &App, asking: &Asking, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
     let rows = of(app, asking, task)?;
     let found = rows.iter().find(|row| id.is_none_or(|id| row.id == id));
-    found.map(|row| Reply::Push(shown(row))).ok_or_else(Fault::task_not_found)
+    found.map(|row| Reply::Push(shown(row, &asking.bearer.id))).ok_or_else(Fault::task_not_found)
 }
 
 /// `ListTaskPushNotificationConfigs`.
@@ -115,7 +131,8 @@ pub(crate) fn list(
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
     let more = behind.count() > page.len();
     let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();
-    Ok(Reply::Pushes { configs: page.into_iter().map(shown).collect(), next_page_token })
+    let configs = page.into_iter().map(|row| shown(row, &asking.bearer.id)).collect();
+    Ok(Reply::Pushes { configs, next_page_token })
 }
 
 /// `DeleteTaskPushNotificationConfig`; that there is none is as good.
@@ -133,13 +150,66 @@ fn of(app: &App, asking: &Asking, task: &str) -> Result<Vec<PushRow>, Fault> {
     app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| broken(app, error))
 }
 
-fn shown(row: &PushRow) -> PushConfig {
-    let credentials = row.credentials.clone().map(Secret);
+/// A configuration as a client sees it: secrets only its own.
+fn shown(row: &PushRow, client: &str) -> PushConfig {
+    let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == client).map(Secret);
+    let credentials = own(&row.credentials);
     PushConfig {
         id: Some(row.id.clone()),
         task_id: Some(row.run.to_string()),
         url: row.url.clone(),
-        token: row.token.clone().map(Secret),
+        token: own(&row.token),
         authentication: row.scheme.clone().map(|scheme| Authentication { scheme, credentials }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::time::Timestamp;
+
+    #[test]
+    fn secrets_are_shown_to_nobody_but_the_token_that_set_them() {
+        let row = PushRow {
+            run: RunId::new("run_1").unwrap(),
+            id: "p".to_owned(),
+            url: "https://there.example".to_owned(),
+            token: Some("t0ken".to_owned()),
+            scheme: Some("Bearer".to_owned()),
+            credentials: Some("s3cret".to_owned()),
+            client: "ann".to_owned(),
+            version: "1.0".to_owned(),
+            base: String::new(),
+            next_seq: 0,
+            tries: 0,
+            due_at: Timestamp::from_millis(0),
+            state: PushState::Active,
+            note: None,
+            at: Timestamp::from_millis(0),
+        };
+        let secrets = |client: &str| {
+            let push = shown(&row, client);
+            let authentication = push.authentication.unwrap();
+            assert_eq!((push.url, authentication.scheme), (row.url.clone(), "Bearer".to_owned()));
+            (push.token.map(|token| token.0), authentication.credentials.map(|secret| secret.0))
+        };
+        assert_eq!(secrets("ann"), (row.token.clone(), row.credentials.clone()));
+        assert_eq!(secrets("bob"), (None, None));
+    }
+
+    #[test]
+    fn a_configuration_without_an_id_has_that_of_its_token_and_its_receiver() {
+        let push = |id: Option<&str>, url: &str, token: &str| PushConfig {
+            id: id.map(str::to_owned),
+            task_id: None,
+            url: url.to_owned(),
+            token: Some(Secret(token.to_owned())),
+            authentication: None,
+        };
+        let own = id_of("ann", &push(None, "https://there.example", "1"));
+        assert_eq!(own, id_of("ann", &push(None, "https://there.example", "2")));
+        assert_ne!(own, id_of("bob", &push(None, "https://there.example", "1")));
+        assert_ne!(own, id_of("ann", &push(None, "https://other.example", "1")));
+        assert_eq!(id_of("ann", &push(Some("mine"), "https://there.example", "1")), "mine");
     }
 }

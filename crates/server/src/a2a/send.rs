@@ -6,6 +6,7 @@
 //! answers [`super::further`]'s.
 
 use super::{
+    answer,
     asking::{Asking, broken},
     card,
     fault::{Fault, Kind},
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{app::App, problem::Problem, scope::Scope};
 use envoi_contract::digest::Digest;
-use envoi_journal::{MessageRow, ReadError};
+use envoi_journal::{MessageRow, ReadError, RunRow};
 use envoi_kernel::ids::RunId;
 
 /// Longest id that a client may make.
@@ -55,7 +56,11 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
         asking.may(&[Scope::Run])?;
         pushes::check(app, push)?;
     }
-    let sent = match about(app, asking, message)? {
+    let about = about(app, asking, message)?;
+    if let (Some(push), About::Known(Sent { run, .. }) | About::Task(run)) = (push, &about) {
+        pushes::check_room(app, asking, run, push)?;
+    }
+    let sent = match about {
         About::Known(sent) => sent,
         About::Task(run) => further::answer(app, asking, message, &run)?,
         About::Nothing => first::begin(app, asking, message)?,
@@ -126,17 +131,25 @@ fn about(app: &App, asking: &Asking, message: &Message) -> Result<About, Fault> 
 
 fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -> Result<About, Fault> {
     let token = &asking.bearer.id;
-    let (known, waiting) = app
+    let flow = first::named(asking, message)?;
+    let (known, mut waiting, begun) = app
         .read(|reader| {
-            let known = reader.message_in_context(token, context, &message.id, &digest(message))?;
-            Ok((known, reader.waiting_in_context(token, context)?))
+            let known = reader.message_in_context(token, context, &message.id, &digest(asking, message))?;
+            let waiting = reader.waiting_in_context(token, context)?;
+            Ok((known, waiting, reader.has_task_in_context(token, context)?))
         })
         .map_err(|error: ReadError| broken(app, error))?;
+    // Who names a flow means no other one's question.
+    waiting.retain(|row| flow.as_ref().is_none_or(|flow| is_of(row, flow)));
     match (known, waiting.as_slice()) {
         // It began a task, or answered one: the same again.
         (Some(row), _) if row.task.is_empty() => Ok(About::Nothing),
         (Some(row), _) if was_done(app, &row)? => Ok(About::Known(Sent { run: row.run, from: From::Now })),
         (Some(row), _) => Ok(About::Task(row.run)),
+        (None, []) if begun && answer::is_decision(message) => {
+            let detail = "that is a decision, and no task of this context waits for one";
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("QUESTION_CLOSED"))
+        }
         (None, []) => Ok(About::Nothing),
         (None, [one]) => Ok(About::Task(one.run.clone())),
         (None, several) => {
@@ -148,10 +161,24 @@ fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -
     }
 }
 
-/// Of what a message says; not of where it is said.
-pub(super) fn digest(message: &Message) -> Digest {
+/// Whether a run is one of the flow of this id or this digest.
+fn is_of(row: &RunRow, flow: &str) -> bool {
+    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
+}
+
+/// Of what a message says; not of where it is said, but for the flow that it is said to.
+pub(super) fn digest(asking: &Asking, message: &Message) -> Digest {
+    digest_for(asking.flow.as_deref(), message)
+}
+
+fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     let content = Message { context_id: None, task_id: None, ..message.clone() };
-    Digest::of(written(&content).as_bytes())
+    // What has a task is said to that, by whatever path.
+    let said = match flow.filter(|_| message.task_id.is_none()) {
+        Some(flow) => format!("{}\n{flow}", written(&content)),
+        None => written(&content),
+    };
+    Digest::of(said.as_bytes())
 }
 
 /// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`look`] reads it.
@@ -186,9 +213,35 @@ pub(super) fn kept_as(
         context: context.to_owned(),
         task: task.to_owned(),
         message_id: message.id.clone(),
-        digest: digest(message),
+        digest: digest(asking, message),
         request,
         body: written(message),
         at: app.now(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::json::Object;
+
+    #[test]
+    fn the_same_words_to_another_flow_are_another_message() {
+        let message = |task: Option<&str>| Message {
+            id: "m".to_owned(),
+            context_id: Some("c".to_owned()),
+            task_id: task.map(str::to_owned),
+            role: Role::User,
+            parts: vec![Part::text("hello")],
+            metadata: Object::new(),
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        };
+        let first = message(None);
+        assert_eq!(digest_for(Some("one"), &first), digest_for(Some("one"), &first));
+        assert_ne!(digest_for(Some("one"), &first), digest_for(Some("two"), &first));
+        assert_ne!(digest_for(Some("one"), &first), digest_for(None, &first));
+        let answer = message(Some("run_1"));
+        assert_eq!(digest_for(Some("one"), &answer), digest_for(None, &answer));
     }
 }

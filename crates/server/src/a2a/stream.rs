@@ -8,7 +8,7 @@ use super::{
     asking::Asking,
     fault::{Fault, Kind},
     fold::{Place, Told, What},
-    look::{self, Seen, Store},
+    look::{self, Room, Seen, Store},
     model::{StreamItem, TaskState},
     rpc::{self, Id},
     send::{From, Sent},
@@ -82,9 +82,8 @@ pub(crate) async fn of_message(
     app: &Arc<App>,
     asking: Asking,
     frame: Frame,
-    sent: Sent,
+    (sent, permit): (Sent, Permit),
 ) -> Result<Response, Fault> {
-    let permit = asking.permit(app)?;
     let wake = app.wakes.of_run(&sent.run);
     let reading = off(app, &sent.run.clone(), move |app, run| heard_until(app, run, &sent.from)).await?;
     let follower = Follower {
@@ -265,7 +264,7 @@ impl Reading {
         }
         let Some(told) = self.waiting.pop_front() else { return Ok(Next::Nothing) };
         let last = matches!(&told.what, What::Stands(standing) if ends(standing.state));
-        let shelf = Store { app, base: &asking.base };
+        let shelf = Store { app, base: &asking.base, room: &Room::default() };
         let item = Scribe { names: &self.seen.names, shelf: &shelf }.item(&told, last);
         self.after = told.place;
         Ok(Next::Thing(told.place, Box::new(item), last))

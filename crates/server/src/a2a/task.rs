@@ -47,6 +47,10 @@ const MAX_EVIDENCE_BYTES: usize = 16 * 1024;
 pub(crate) trait Shelf {
     /// The bytes of this digest; `None` if they cannot be had.
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>>;
+    /// Takes so much of what may still be carried; `false` if that is too little.
+    fn has_room(&self, _bytes: u64) -> bool {
+        true
+    }
     /// An address at which a client can get them.
     fn url(&self, digest: &Digest) -> String;
 }
@@ -204,7 +208,7 @@ impl Scribe<'_> {
         let (content, metadata) = match &made.blob {
             None => (Content::Text(String::new()), Object::from([(DELETED, Value::from(true))])),
             Some(blob) => {
-                let small = blob.size <= MAX_CARRIED_BYTES;
+                let small = blob.size <= MAX_CARRIED_BYTES && self.shelf.has_room(blob.size);
                 let bytes = if small { self.shelf.bytes(&blob.digest) } else { None };
                 let content = match bytes.map(String::from_utf8) {
                     None => Content::Url(self.shelf.url(&blob.digest)),

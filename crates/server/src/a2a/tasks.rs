@@ -3,7 +3,7 @@
 use super::{
     asking::{Asking, broken},
     fault::{Fault, Kind},
-    look::{self, Seen},
+    look::{self, Room, Seen},
     model::{Task, TaskState},
     request::{ListQuery, TaskPage, TaskQuery},
     state,
@@ -35,6 +35,7 @@ pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<Task
     let mut page = envoi_journal::TaskPage {
         tenant: asking.bearer.tenant.clone(),
         context: query.context_id.clone(),
+        flow: asking.flow.clone(),
         statuses: Vec::new(),
         // "Since then or later"; the journal's is "after".
         changed_after: query.status_after.map(|at| Timestamp::from_millis(at.as_millis().saturating_sub(1))),
@@ -53,12 +54,19 @@ pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<Task
         app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| broken(app, error))?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == query.page_size);
     let next_page_token = rows.last().filter(|_| full).map(token).unwrap_or_default();
-    let tasks = rows.iter().map(|row| listed(app, asking, query, row)).collect::<Result<_, _>>()?;
+    let room = Room::default();
+    let tasks = rows.iter().map(|row| listed(app, asking, query, (row, &room))).collect::<Result<_, _>>()?;
     Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size })
 }
 
-fn listed(app: &App, asking: &Asking, query: &ListQuery, row: &RunRow) -> Result<Task, Fault> {
-    let mut task = look::look(app, &row.run)?.task(app, &asking.base, query.include_artifacts);
+fn listed(
+    app: &App,
+    asking: &Asking,
+    query: &ListQuery,
+    (row, room): (&RunRow, &Room),
+) -> Result<Task, Fault> {
+    let seen = look::look(app, &row.run)?;
+    let mut task = seen.task_within(app, &asking.base, query.include_artifacts, room);
     task.limit_history(query.history_length);
     // By the row it was chosen: it stands as the list says, even if it has gone on in between.
     if query.state.is_some_and(|state| state != task.status.state) {

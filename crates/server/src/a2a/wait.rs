@@ -4,7 +4,7 @@
 //! the end of the server: then the task is told as it stands.
 
 use super::{
-    asking::{Asking, broken},
+    asking::broken,
     fault::Fault,
     look::{self, Seen},
     model::TaskState,
@@ -12,14 +12,14 @@ use super::{
 use crate::{
     app::{App, blocking},
     problem::Problem,
+    streams::Permit,
 };
 use envoi_journal::{ReadError, RunStatus};
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
-/// The task once it is neither submitted nor at work.
-pub(crate) async fn until_rest(app: &Arc<App>, asking: &Asking, run: &RunId) -> Result<Seen, Fault> {
-    let _permit = asking.permit(app)?;
+/// The task once it is neither submitted nor at work. The permit counts until then.
+pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<Seen, Fault> {
     let mut wake = app.wakes.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {

@@ -222,6 +222,13 @@ fn what_waits_counts_as_a_stream_of_the_token() {
     let id = text(&begun.data["result"]["task"]["id"]);
     let other = peer.call("SubscribeToTask", json!({"id": id}), &[]);
     assert_eq!(other.json()["error"]["data"][0]["metadata"]["code"], "TOO_MANY_STREAMS", "{}", other.text());
+    // What is refused has begun nothing.
+    let refused = peer.send(peer.message("n", &[peer.text("x")], &Value::Null), &[]).unwrap_err();
+    assert!(refused.text.contains("TOO_MANY_STREAMS"), "{}", refused.text);
+    let params = json!({"message": peer.message("o", &[peer.text("x")], &Value::Null)});
+    let refused = peer.call("SendStreamingMessage", params, &[]).text();
+    assert!(refused.contains("TOO_MANY_STREAMS"), "{refused}");
+    assert_eq!(client.json("/v1/runs")["runs"].as_array().unwrap().len(), 1);
     // What does not wait may be asked for all the same.
     assert!(peer.get(&id).is_ok());
     drop(stream);

@@ -174,3 +174,60 @@ fn a_form_is_what_fits_it() {
         assert_eq!(told(&asked, words, data), expected, "{words:?} {data:?}");
     }
 }
+
+#[test]
+fn a_decision_never_passes_for_a_form_that_would_take_it() {
+    let asked = question(&[Choice::Respond, Choice::Deny], Some(r#"{"type":"object"}"#));
+    for (said, expected) in [
+        (r#"{"choice":"deny"}"#, "refused"),
+        (r#"{"choice":"no"}"#, "refused"),
+        (r#"{"approved":false}"#, "refused"),
+        (r#"{"approved":true}"#, "refused"),
+        (r#"{"approved":false,"choice":"deny"}"#, "refused"),
+        (r#"{"choice":"deny","data":null}"#, "deny"),
+        (r#"{"choice":"respond","data":{"approved":false}}"#, r#"respond {"approved":false}"#),
+        (r#"{"choice":"red"}"#, r#"respond {"choice":"red"}"#),
+        (r#"{"colour":"red"}"#, r#"respond {"colour":"red"}"#),
+    ] {
+        assert_eq!(told(&asked, None, Some(said)), expected, "data {said}");
+        assert_eq!(told(&asked, Some(said), None), expected, "text {said}");
+    }
+    let strict = r#"{"type":"object","required":["colour"],"properties":{"colour":{"type":"string"}}}"#;
+    let asked = question(&[Choice::Respond, Choice::Deny], Some(strict));
+    for said in [r#"{"choice":"deny"}"#, r#"{"approved":false}"#] {
+        assert_eq!(told(&asked, None, Some(said)), "deny", "data {said}");
+        assert_eq!(told(&asked, Some(said), None), "deny", "text {said}");
+    }
+}
+
+#[test]
+fn a_decision_is_one_whatever_is_asked() {
+    let message = |words: &str| Message {
+        id: "m".to_owned(),
+        context_id: None,
+        task_id: None,
+        role: Role::User,
+        parts: vec![Part::text(words)],
+        metadata: Object::new(),
+        extensions: Vec::new(),
+        reference_task_ids: Vec::new(),
+    };
+    for words in [
+        "yes",
+        " No\n",
+        "approve",
+        "again",
+        "rerun",
+        "[Approved by operator]",
+        "[Denied by operator] not this",
+        r#"{"approved":true}"#,
+        r#"{"choice":"deny","text":"no"}"#,
+    ] {
+        assert!(is_decision(&message(words)), "{words}");
+    }
+    for words in
+        ["", "hello", "yes, but", "approve the budget", r#"{"count":7}"#, r#"{"choice":"deny","n":1}"#]
+    {
+        assert!(!is_decision(&message(words)), "{words}");
+    }
+}

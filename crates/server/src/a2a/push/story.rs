@@ -6,7 +6,7 @@
 use super::{
     super::{
         fold::{Told, What},
-        look::{self, Seen, Store},
+        look::{self, Room, Seen, Store},
         model::{StreamItem, Task},
         task::Scribe,
         version::Version,
@@ -108,13 +108,13 @@ impl Story {
         let messages = self.app.read(|reader| reader.messages(&self.seen.run));
         let said: Vec<_> =
             messages.map_err(|error: ReadError| error.to_string())?.iter().filter_map(look::said).collect();
-        let shelf = Store { app: &self.app, base: &self.base };
+        let shelf = Store { app: &self.app, base: &self.base, room: &Room::default() };
         Ok(Scribe { names: &self.seen.names, shelf: &shelf }.task(&self.seen.fold, &said, true))
     }
 
     fn item(&self, told: &Told) -> StreamItem {
         let last = matches!(&told.what, What::Stands(standing) if standing.state.is_terminal());
-        let shelf = Store { app: &self.app, base: &self.base };
+        let shelf = Store { app: &self.app, base: &self.base, room: &Room::default() };
         Scribe { names: &self.seen.names, shelf: &shelf }.item(told, last)
     }
 }
