@@ -1,7 +1,7 @@
 //! What an agent is asked, over JSON-RPC in its version of the protocol.
 
 use crate::{
-    USER_ENVELOPE,
+    QUESTION, USER_ENVELOPE,
     http::{Http, NoAnswer},
     record::{Endpoint, Version},
     task::{Said, Task},
@@ -54,6 +54,8 @@ pub(crate) struct Message {
     pub(crate) data: Option<Value>,
     /// Whether the text is contract 5.
     pub(crate) envelope: bool,
+    /// Which question it answers, in the words of an agent that is an Envoi.
+    pub(crate) question: Option<Value>,
 }
 
 impl Client {
@@ -223,10 +225,17 @@ impl Message {
         }
         members.insert("role", Value::from(role));
         members.insert("parts", Value::from(parts));
+        let mut metadata = Object::default();
         if self.envelope {
             let says = Value::Object(Object::from([("user_envelope", Value::from(true))]));
-            members.insert("metadata", Value::Object(Object::from([(USER_ENVELOPE, says)])));
+            metadata.insert(USER_ENVELOPE, says);
             members.insert("extensions", Value::from(vec![USER_ENVELOPE]));
+        }
+        if let Some(question) = &self.question {
+            metadata.insert(QUESTION, question.clone());
+        }
+        if !metadata.is_empty() {
+            members.insert("metadata", Value::Object(metadata));
         }
         Value::Object(members)
     }

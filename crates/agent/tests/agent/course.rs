@@ -105,6 +105,50 @@ fn the_same_question_once_more_is_a_question() {
 }
 
 #[test]
+fn an_answer_goes_to_the_question_that_it_answers_and_to_no_later_one() {
+    for version in VERSIONS {
+        let agent = Agent::new(ways(version), &[(Asks("which?"), Good), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        agent.goes_on(0, Asks("delete all?"));
+        visit.said("yes");
+        for _ in 0..2 {
+            let left = visit.attempt();
+            assert_eq!((left.agent("said"), left.agent("question")), ("asks", "delete all?"));
+            assert_eq!(agent.sent().len(), 1, "the answer is void, also for an attempt that does it again");
+        }
+        assert_eq!((visit.said("no").attempt().code(), agent.sent().len()), ("ok", 2));
+        assert!(agent.sent()[1].part(0).contains(r#""text":"no""#));
+    }
+    for act in [Completes("done elsewhere"), Fails("no")] {
+        let agent = Agent::new(ways("1.0"), &[(Asks("which?"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        agent.goes_on(0, act);
+        assert_ne!(visit.said("yes").attempt().agent("said"), "asks");
+        assert_eq!(agent.sent().len(), 1);
+    }
+}
+
+#[test]
+fn an_envoi_is_told_which_question_is_answered() {
+    let metadata = r#"{"urn:envoi:a2a:question":{"id":"int_1","kind":"words","subject":"sha256:0"}}"#;
+    let of = |version| Ways { metadata: Some(metadata), ..ways(version) };
+    for version in VERSIONS {
+        let agent = Agent::new(of(version), &[(Asks("which?"), Good), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        visit.said("left").attempt();
+        let sent = agent.sent();
+        assert!(sent[0].message().get("metadata").is_none());
+        assert_eq!(
+            sent[1].message().get("metadata").map(Value::compact).as_deref(),
+            Some(r#"{"urn:envoi:a2a:question":{"id":"int_1","subject":"sha256:0"}}"#)
+        );
+    }
+}
+
+#[test]
 fn an_agent_that_has_not_looked_at_the_answer_yet_does_not_ask_again() {
     let agent = Agent::new(ways("1.0"), &[(Asks("which?"), Good), (Dawdles("that one"), Good)]);
     let mut visit = Visit::with(&agent);
