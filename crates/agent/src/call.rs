@@ -30,6 +30,9 @@ pub(crate) enum CallError {
     /// It was heard, and not taken.
     #[error("{0}")]
     Refused(String),
+    /// It was heard, and what it says was found wrong.
+    #[error("{0}")]
+    Wrong(String),
     /// The agent knows no such task.
     #[error("the agent knows no such task")]
     NoTask,
@@ -190,6 +193,7 @@ fn failure(error: &Value) -> CallError {
     let code = error.get("code").and_then(Value::as_number).map_or("", |code| code.as_str());
     let told = format!("{message} ({code})");
     match code {
+        "-32602" => CallError::Wrong(told),
         "-32001" => CallError::NoTask,
         "-32601" | "-32004" => CallError::Unsupported(told),
         // Something broke there, and nobody knows when.

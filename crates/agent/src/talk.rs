@@ -162,8 +162,30 @@ impl<'o> Talk<'o> {
             (Err(CallError::NoTask), Ok(())) => Err(End::Lost(message.task.unwrap_or_default())),
             // The task that asked is over by now, whatever ended it.
             (Err(CallError::Unsupported(_)), Ok(())) if turn > 0 => self.follow(None),
+            (Err(CallError::Wrong(why)), Ok(())) if turn > 0 => self.ask_again(&why),
             (Err(error), Ok(())) => Err(end_of(error)),
         }
+    }
+
+    /// The agent has found the answer wrong. A task that waits all the same wants another one, and whoever answers hears why.
+    fn ask_again(&mut self, why: &str) -> Result<End, End> {
+        let id = self.record.task.clone().unwrap_or_default();
+        let task = match self.client.get(&self.endpoint, &id) {
+            Ok(task) => task,
+            Err(CallError::NoTask) => return Err(End::Lost(id)),
+            Err(error) => return Err(end_of(error)),
+        };
+        self.record.taken = Some(self.order.turn);
+        if !task.state.waits() {
+            self.save()?;
+            return self.follow(Some(Box::new(task)));
+        }
+        leave::say(&format!("the answer was not taken: {why}"));
+        self.asks(&task)?;
+        Ok(End::Told(
+            Box::new(task.with_preface(&format!("The agent did not take the answer: {why}"))),
+            self.endpoint.clone(),
+        ))
     }
 
     /// Whether the agent has the message that may have been sent.

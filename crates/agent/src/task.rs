@@ -138,6 +138,14 @@ impl Task {
         Some(words(&self.status)).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| self.spoken())
     }
 
+    /// Asks the same, with these words before it.
+    pub(crate) fn with_preface(mut self, words: &str) -> Self {
+        let asked = self.question();
+        self.status.retain(|part| !matches!(part, Part::Text(..)));
+        self.status.insert(0, Part::Text(format!("{words}\n\n{asked}"), None));
+        self
+    }
+
     fn spoken(&self) -> String {
         let last = self.history.iter().rev().find(|said| said.by_agent);
         last.map(|said| words(&said.parts)).unwrap_or_default()

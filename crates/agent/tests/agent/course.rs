@@ -131,6 +131,20 @@ fn an_answer_goes_to_the_question_that_it_answers_and_to_no_later_one() {
 }
 
 #[test]
+fn an_answer_that_the_agent_finds_wrong_is_asked_for_again_with_its_words() {
+    let wrong = Errs(r#"{"code":-32602,"message":"say yes or no"}"#);
+    let agent = Agent::new(ways("1.0"), &[(Asks("may I?"), Good), (wrong, Good), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.attempt();
+    let left = visit.said("perhaps").attempt();
+    let question = "The agent did not take the answer: say yes or no (-32602)\n\nmay I?";
+    assert_eq!((left.code(), left.agent("said"), left.agent("question")), ("ok", "asks", question));
+    assert_eq!(visit.attempt().agent("question"), "may I?", "the same attempt once more sends nothing");
+    assert_eq!(agent.sent().len(), 2);
+    assert_eq!((visit.said("yes").attempt().code(), agent.sent().len()), ("ok", 3));
+}
+
+#[test]
 fn an_envoi_is_told_which_question_is_answered() {
     let metadata = r#"{"urn:envoi:a2a:question":{"id":"int_1","kind":"words","subject":"sha256:0"}}"#;
     let of = |version| Ways { metadata: Some(metadata), ..ways(version) };
