@@ -293,8 +293,17 @@ fn what_is_no_agent_is_told_so() {
     visit.token = Some("right".to_owned());
     assert_eq!((visit.attempt().code(), agent.sent().len()), ("ok", 1));
 
-    let below = Visit::of(&format!("{}/deep/down", agent.url));
-    assert_eq!(below.attempt().code(), "AGENT_REFUSED", "the card is at the host, and the token is missing");
+    let mut below = Visit::of(&format!("{}/deep/down", agent.url));
+    below.token = Some("right".to_owned());
+    let left = below.attempt();
+    assert!(left.code() == "AGENT_REFUSED" && left.message().contains("no card below"), "{}", left.message());
+    let mut itself = Visit::of(&format!("{}/rpc", agent.url));
+    itself.token = Some("right".to_owned());
+    assert_eq!(
+        (itself.attempt().code(), agent.sent().len()),
+        ("ok", 2),
+        "the card is at the host, and names it"
+    );
 }
 
 #[test]
