@@ -256,6 +256,27 @@ fn what_is_handed_over_becomes_data_text_and_files() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_loses_neither_the_task_nor_the_other_files() {
+    let long = "語".repeat(400);
+    let artifacts = format!(
+        r#"{{"artifactId":"a","name":"{long}","parts":[{{"text":"Fine."}},{{"data":{{"n":1}}}}]}},
+        {{"artifactId":"b","parts":[{{"raw":"aGk=","filename":"in-the-way"}},{{"raw":"aGk=","filename":"x.bin"}}]}}"#
+    );
+    let agent = Agent::new(ways("1.0"), &[(HandsOver(artifacts.leak()), Good)]);
+    let mut visit = Visit::with(&agent);
+    let folder = visit.folder.path().join("a2a-files");
+    fs::create_dir_all(folder.join("in-the-way/full")).unwrap();
+    visit.order.files = Some(folder.clone());
+    let left = visit.attempt();
+    assert_eq!((left.code(), left.text.as_str()), ("ok", "Fine."));
+    assert!(left.report.compact().contains(r#""left_out":["in-the-way"]"#), "{}", left.report.compact());
+    assert_eq!(fs::read_to_string(folder.join("x.bin")).unwrap(), "hi");
+    let short = "語".repeat(66);
+    assert_eq!(fs::read_to_string(folder.join(format!("{short}.txt"))).unwrap(), "Fine.");
+    assert!(folder.join(format!("{short}.json")).exists());
+}
+
+#[test]
 fn an_answer_without_a_task_is_the_end() {
     for version in VERSIONS {
         let agent = Agent::new(ways(version), &[(Answers("just so"), Good)]);
