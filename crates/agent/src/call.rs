@@ -7,7 +7,7 @@ use crate::{
     task::{Said, Task},
 };
 use envoi_contract::json::{Object, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many messages of a task are looked at.
 const HISTORY: u64 = 50;
@@ -66,9 +66,9 @@ impl Client {
         Self { token, http: Http::new(Duration::from_millis(timeout_ms)) }
     }
 
-    /// The same, less patient.
-    pub(crate) fn hurried(token: Option<&str>, timeout: Duration) -> Self {
-        Self { token: token.map(str::to_owned), http: Http::new(timeout) }
+    /// The same, with one deadline for all that it asks.
+    pub(crate) fn hurried(token: Option<&str>, until: Instant) -> Self {
+        Self { token: token.map(str::to_owned), http: Http::until(until) }
     }
 
     /// Whether a token goes along.
