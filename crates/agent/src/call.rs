@@ -1,13 +1,13 @@
 //! What an agent is asked, over JSON-RPC in its version of the protocol.
 
 use crate::{
-    USER_ENVELOPE,
+    QUESTION, USER_ENVELOPE,
     http::{Http, NoAnswer},
     record::{Endpoint, Version},
     task::{Said, Task},
 };
 use envoi_contract::json::{Object, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many messages of a task are looked at.
 const HISTORY: u64 = 50;
@@ -30,6 +30,9 @@ pub(crate) enum CallError {
     /// It was heard, and not taken.
     #[error("{0}")]
     Refused(String),
+    /// It was heard, and what it says was found wrong.
+    #[error("{0}")]
+    Wrong(String),
     /// The agent knows no such task.
     #[error("the agent knows no such task")]
     NoTask,
@@ -54,6 +57,8 @@ pub(crate) struct Message {
     pub(crate) data: Option<Value>,
     /// Whether the text is contract 5.
     pub(crate) envelope: bool,
+    /// Which question it answers, in the words of an agent that is an Envoi.
+    pub(crate) question: Option<Value>,
 }
 
 impl Client {
@@ -61,9 +66,9 @@ impl Client {
         Self { token, http: Http::new(Duration::from_millis(timeout_ms)) }
     }
 
-    /// The same, less patient.
-    pub(crate) fn hurried(token: Option<&str>, timeout: Duration) -> Self {
-        Self { token: token.map(str::to_owned), http: Http::new(timeout) }
+    /// The same, with one deadline for all that it asks.
+    pub(crate) fn hurried(token: Option<&str>, until: Instant) -> Self {
+        Self { token: token.map(str::to_owned), http: Http::until(until) }
     }
 
     /// Whether a token goes along.
@@ -161,13 +166,22 @@ impl Client {
     }
 }
 
+/// What an answer says. What comes from before the agent (too busy, broken) says so by its status, whatever its body is.
 fn result(status: u16, body: &[u8]) -> Result<Value, CallError> {
     let read = Value::parse(body);
-    let told = format!("the agent answered {status}");
-    match &read {
-        Ok(answer) if answer.get("error").is_some_and(|error| !error.is_null()) => {
-            Err(failure(answer.get("error").unwrap_or(&Value::Null)))
+    let mut told = format!("the agent answered {status}");
+    if let Ok(answer) = &read
+        && let Some(error) = answer.get("error").filter(|error| !error.is_null())
+    {
+        let known = failure(error);
+        // A code of the agent's own says as little as none, and the status has to.
+        let is_sure = !matches!(known, CallError::Unknown(_)) && status < 500 && !matches!(status, 425 | 429);
+        if is_sure || (200..300).contains(&status) {
+            return Err(known);
         }
+        told = format!("{told}: {known}");
+    }
+    match &read {
         Ok(answer) if (200..300).contains(&status) => answer
             .get("result")
             .cloned()
@@ -188,11 +202,12 @@ fn failure(error: &Value) -> CallError {
     let code = error.get("code").and_then(Value::as_number).map_or("", |code| code.as_str());
     let told = format!("{message} ({code})");
     match code {
+        "-32602" => CallError::Wrong(told),
         "-32001" => CallError::NoTask,
         "-32601" | "-32004" => CallError::Unsupported(told),
-        // Something broke there, and nobody knows when.
-        "-32603" => CallError::Unknown(told),
-        _ => CallError::Refused(told),
+        "-32700" | "-32600" | "-32005" | "-32007" | "-32008" | "-32009" => CallError::Refused(told),
+        // Something broke there, and nobody knows when; or the code is one of its own.
+        _ => CallError::Unknown(told),
     }
 }
 
@@ -223,10 +238,17 @@ impl Message {
         }
         members.insert("role", Value::from(role));
         members.insert("parts", Value::from(parts));
+        let mut metadata = Object::default();
         if self.envelope {
             let says = Value::Object(Object::from([("user_envelope", Value::from(true))]));
-            members.insert("metadata", Value::Object(Object::from([(USER_ENVELOPE, says)])));
+            metadata.insert(USER_ENVELOPE, says);
             members.insert("extensions", Value::from(vec![USER_ENVELOPE]));
+        }
+        if let Some(question) = &self.question {
+            metadata.insert(QUESTION, question.clone());
+        }
+        if !metadata.is_empty() {
+            members.insert("metadata", Value::Object(metadata));
         }
         Value::Object(members)
     }
@@ -235,4 +257,61 @@ impl Message {
 /// The text of an answer without a task.
 pub(crate) fn said(message: &Value) -> Said {
     Said::read(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_certainly_was_not_taken_counts_as_refused() {
+        let error =
+            |code: i32| format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"no"}}}}"#);
+        let result_of = |status: u16, body: &str| match result(status, body.as_bytes()) {
+            Ok(_) => "taken",
+            Err(CallError::NotSent(_)) => "not sent",
+            Err(CallError::Unknown(_)) => "unknown",
+            Err(CallError::Refused(_)) => "refused",
+            Err(CallError::Wrong(_)) => "wrong",
+            Err(CallError::NoTask) => "no task",
+            Err(CallError::Unsupported(_)) => "unsupported",
+        };
+        for (status, code, expected) in [
+            (200, -32700, "refused"),
+            (200, -32600, "refused"),
+            (200, -32601, "unsupported"),
+            (400, -32602, "wrong"),
+            (404, -32001, "no task"),
+            (200, -32004, "unsupported"),
+            (200, -32005, "refused"),
+            (200, -32007, "refused"),
+            (200, -32008, "refused"),
+            (200, -32009, "refused"),
+            (200, -32603, "unknown"),
+            (200, -32000, "unknown"),
+            (200, -32006, "unknown"),
+            (200, 500, "unknown"),
+            (401, -32000, "refused"),
+            (403, -32000, "refused"),
+            (429, -32000, "not sent"),
+            (429, -32600, "not sent"),
+            (425, -32602, "not sent"),
+            (408, -32000, "unknown"),
+            (503, -32000, "unknown"),
+            (500, -32600, "unknown"),
+            (502, -32602, "unknown"),
+        ] {
+            assert_eq!(result_of(status, &error(code)), expected, "{status} {code}");
+        }
+        for (status, body, expected) in [
+            (200, r#"{"result":{}}"#, "taken"),
+            (200, r#"{"result":{},"error":null}"#, "taken"),
+            (200, "{}", "unknown"),
+            (500, r#"{"result":{}}"#, "unknown"),
+            (413, "", "refused"),
+            (302, "", "refused"),
+        ] {
+            assert_eq!(result_of(status, body), expected, "{status} {body}");
+        }
+    }
 }

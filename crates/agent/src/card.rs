@@ -1,7 +1,8 @@
 //! Where an agent is spoken to, and how: what its card says.
 //!
 //! The card is looked for below the address first, then at its host. The interface is the one of that very address if there is
-//! one, else the first of version 1.0, else the first of 0.3.
+//! one, else the first of version 1.0, else the first of 0.3. From the card of a host only what lies at or below the address
+//! will do: another path there may be another agent.
 
 use crate::{
     USER_ENVELOPE,
@@ -35,7 +36,8 @@ pub(crate) fn find(url: &str, guarded: bool, http: &Http) -> Result<Endpoint, Ca
                 let card = card.map_err(|error| {
                     CallError::Refused(format!("the card at {place} cannot be read: {error}"))
                 })?;
-                let endpoint = choose(&card, url).map_err(CallError::Refused)?;
+                let within = Some(base).filter(|base| !place.starts_with(base));
+                let endpoint = choose(&card, url, within).map_err(CallError::Refused)?;
                 return safe(endpoint, origin, guarded);
             }
             500..=599 => return Err(CallError::NotSent(format!("{place} answered {}", answer.status))),
@@ -86,7 +88,8 @@ fn keeps_secrets(origin: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn choose(card: &Value, url: &str) -> Result<Endpoint, String> {
+/// `within` is the path that is meant, where the card is that of its host.
+fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, String> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let list = |name: &str| card.get(name).and_then(Value::as_array).unwrap_or_default();
     let extensions = card.get("capabilities").and_then(|can| can.get("extensions"));
@@ -116,6 +119,18 @@ fn choose(card: &Value, url: &str) -> Result<Endpoint, String> {
         let first = some.iter().find(|one| one.version == Version::V1).or(some.first());
         first.map(|one| Endpoint::clone(one))
     };
+    if let (Some(base), false) = (within, all.is_empty()) {
+        let below = |url: &str| {
+            url.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        };
+        all.retain(|one| below(&one.url));
+        if all.is_empty() {
+            return Err(format!(
+                "there is no card below `{base}`, and the card of its host names no JSON-RPC interface there; name in \
+                 `url` the host, or the interface that is meant"
+            ));
+        }
+    }
     newest(all.iter().filter(same).collect())
         .or_else(|| newest(all.iter().collect()))
         .ok_or_else(|| "its card names no JSON-RPC interface of A2A 1.0 or 0.3".to_owned())
@@ -134,7 +149,11 @@ mod tests {
     use super::*;
 
     fn chosen(card: &str, url: &str) -> Result<(String, &'static str), String> {
-        let endpoint = choose(&Value::parse_str(card).unwrap(), url)?;
+        chosen_from(card, url, None)
+    }
+
+    fn chosen_from(card: &str, url: &str, within: Option<&str>) -> Result<(String, &'static str), String> {
+        let endpoint = choose(&Value::parse_str(card).unwrap(), url, within)?;
         Ok((endpoint.url, endpoint.version.word()))
     }
 
@@ -165,6 +184,31 @@ mod tests {
         ] {
             assert!(chosen(none, "https://a").is_err(), "{none}");
         }
+    }
+
+    #[test]
+    fn the_card_of_a_host_speaks_for_a_path_only_if_it_names_it() {
+        let card = r#"{"supportedInterfaces":[
+            {"url":"https://a/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+            {"url":"https://a/a2a/fix/old","protocolBinding":"JSONRPC","protocolVersion":"0.3"}]}"#;
+        for (url, expected) in [
+            ("https://a/a2a", Ok("https://a/a2a")),
+            ("https://a/a2a/", Ok("https://a/a2a")),
+            ("https://a/a2a/fix", Ok("https://a/a2a/fix/old")),
+            ("https://a/a2a/review", Err(())),
+            ("https://a/a2", Err(())),
+        ] {
+            let found = chosen_from(card, url, Some(url.trim_end_matches('/')));
+            assert_eq!(found.as_ref().map(|(url, _)| url.as_str()).map_err(|_| ()), expected, "{url}");
+        }
+        assert!(
+            chosen_from(card, "https://a/a2a/review", Some("https://a/a2a/review"))
+                .unwrap_err()
+                .contains("no card below")
+        );
+        assert!(
+            chosen_from("{}", "https://a/x", Some("https://a/x")).unwrap_err().contains("names no JSON-RPC")
+        );
     }
 
     #[test]

@@ -3,7 +3,10 @@
 //! Follows no redirect (a token goes where the flow says, or nowhere) and uses no proxy of the environment. Each request has a
 //! connection of its own: one that the agent closes meanwhile would leave open whether it was heard.
 
-use std::{io::ErrorKind, time::Duration};
+use std::{
+    io::ErrorKind,
+    time::{Duration, Instant},
+};
 use ureq::{
     Agent, Error, Timeout,
     tls::{RootCerts, TlsConfig},
@@ -31,6 +34,8 @@ pub(crate) enum NoAnswer {
 pub(crate) struct Http {
     agent: Agent,
     timeout: Duration,
+    /// When nothing is asked any more.
+    until: Option<Instant>,
 }
 
 impl Http {
@@ -47,28 +52,48 @@ impl Http {
             .user_agent("envoi")
             .build()
             .new_agent();
-        Self { agent, timeout }
+        Self { agent, timeout, until: None }
+    }
+
+    /// With one deadline for all requests together.
+    pub(crate) fn until(until: Instant) -> Self {
+        let left = until.saturating_duration_since(Instant::now());
+        Self { until: Some(until), ..Self::new(left) }
+    }
+
+    /// For the next request.
+    fn patience(&self) -> Result<Duration, NoAnswer> {
+        let Some(until) = self.until else { return Ok(self.timeout) };
+        let left = until.saturating_duration_since(Instant::now()).min(self.timeout);
+        if left.is_zero() { Err(NoAnswer::NotSent("no time is left".to_owned())) } else { Ok(left) }
     }
 
     pub(crate) fn get(&self, url: &str) -> Result<Answer, NoAnswer> {
-        self.answer(self.agent.get(url).header("accept", "application/json").call())
+        let patience = self.patience()?;
+        let request = self.agent.get(url).config().timeout_global(Some(patience)).build();
+        answer(request.header("accept", "application/json").call(), patience)
     }
 
     pub(crate) fn post(&self, url: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer, NoAnswer> {
-        let mut request = self.agent.post(url).header("content-type", "application/json");
+        let patience = self.patience()?;
+        let request = self.agent.post(url).config().timeout_global(Some(patience)).build();
+        let mut request = request.header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        self.answer(request.send(body))
+        answer(request.send(body), patience)
     }
+}
 
-    fn answer(&self, got: Result<ureq::http::Response<ureq::Body>, Error>) -> Result<Answer, NoAnswer> {
-        let mut response = got.map_err(|error| no_answer(&error, self.timeout))?;
-        let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
-        let body = body.map_err(|error| NoAnswer::Unknown(format!("its answer cannot be read: {error}")))?;
-        Ok(Answer { status, body })
-    }
+fn answer(
+    got: Result<ureq::http::Response<ureq::Body>, Error>,
+    patience: Duration,
+) -> Result<Answer, NoAnswer> {
+    let mut response = got.map_err(|error| no_answer(&error, patience))?;
+    let status = response.status().as_u16();
+    let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
+    let body = body.map_err(|error| NoAnswer::Unknown(format!("its answer cannot be read: {error}")))?;
+    Ok(Answer { status, body })
 }
 
 fn no_answer(error: &Error, timeout: Duration) -> NoAnswer {

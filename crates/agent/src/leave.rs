@@ -29,8 +29,8 @@ const MAX_QUESTION_CHARS: usize = 15_000;
 /// Largest data part that is shown with a question.
 const MAX_SHOWN_BYTES: usize = 16 * 1024;
 
-/// Longest name of a file.
-const MAX_NAME_CHARS: usize = 100;
+/// Longest name of a file, before its end and a number. File systems take 255 bytes, and for a while it is `.NAME.tmp`.
+const MAX_NAME_BYTES: usize = 200;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(crate) fn leave(order: &Order, end: &End) -> io::Result<ExitCode> {
                 }
                 State::Completed => {
                     data = task.data().cloned();
-                    hand_over(order, task, &mut agent)?;
+                    hand_over(order, task, &mut agent);
                     None
                 }
                 over => {
@@ -170,7 +170,7 @@ fn asks(agent: &mut Object, task: &Task, endpoint: &Endpoint) {
 
 /// Writes what the agent hands over into the folder of the order, if it is wanted. Content that lies elsewhere is named, and
 /// not fetched.
-fn hand_over(order: &Order, task: &Task, agent: &mut Object) -> io::Result<()> {
+fn hand_over(order: &Order, task: &Task, agent: &mut Object) {
     let all = || task.artifacts.iter().flat_map(|one| one.parts.iter().map(|part| (one.name.as_str(), part)));
     let links = all().filter_map(|(_, part)| match part {
         Part::Link(url, _) => Some(Value::from(url.as_str())),
@@ -180,8 +180,8 @@ fn hand_over(order: &Order, task: &Task, agent: &mut Object) -> io::Result<()> {
     if !links.is_empty() {
         agent.insert("links", Value::from(links));
     }
-    let Some(folder) = &order.files else { return Ok(()) };
-    let mut taken = BTreeSet::new();
+    let Some(folder) = &order.files else { return };
+    let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
     for (artifact, part) in all() {
         let (content, named, end) = match part {
             Part::Text(text, name) => (text.clone().into_bytes(), name, "txt"),
@@ -193,24 +193,41 @@ fn hand_over(order: &Order, task: &Task, agent: &mut Object) -> io::Result<()> {
             &named.as_deref().map_or_else(|| plain(artifact, Some(end)), |name| plain(name, None)),
             &mut taken,
         );
-        put(folder, &name, &content)?;
-        say(&format!("handed over: {name}"));
+        // The task is over, and its text is worth more than one file.
+        match put(folder, &name, &content) {
+            Ok(()) => say(&format!("handed over: {name}")),
+            Err(error) => {
+                say(&format!("warning: {name} of the agent cannot be written, and is left out: {error}"));
+                left_out.push(Value::from(name));
+            }
+        }
     }
-    Ok(())
+    if !left_out.is_empty() {
+        agent.insert("left_out", Value::from(left_out));
+    }
 }
 
 fn put(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let temp = folder.join(format!(".{name}.tmp"));
-    fs::write(&temp, content)?;
-    fs::rename(&temp, folder.join(name))
+    let written = fs::write(&temp, content).and_then(|()| fs::rename(&temp, folder.join(name)));
+    if written.is_err() {
+        // Half a file is nobody's; that there is none is told already.
+        drop(fs::remove_file(&temp));
+    }
+    written
 }
 
 /// A name that is one name: what an agent calls a file is a stranger's text.
 fn plain(name: &str, end: Option<&str>) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let kept = |c: char| if c.is_alphanumeric() || "._- ".contains(c) { c } else { '_' };
-    let text: String = last.chars().map(kept).take(MAX_NAME_CHARS).collect();
+    let mut bytes = 0_usize;
+    let fits = |c: &char| {
+        bytes = bytes.saturating_add(c.len_utf8());
+        bytes <= MAX_NAME_BYTES
+    };
+    let text: String = last.chars().map(kept).take_while(fits).collect();
     let text = text.trim_matches(|c: char| c == '.' || c == ' ');
     let text = if text.is_empty() { "file" } else { text };
     match end {
@@ -248,7 +265,10 @@ mod tests {
         ] {
             assert_eq!(plain(name, end), expected, "{name:?}");
         }
-        assert_eq!(plain(&"x".repeat(300), None).len(), MAX_NAME_CHARS);
+        // What is no letter becomes one byte.
+        for (one, bytes) in [("x", 200), ("é", 200), ("語", 198), ("𠀋", 200), ("🜂", 200)] {
+            assert_eq!(plain(&one.repeat(300), None).len(), bytes, "{one}");
+        }
         let mut taken = BTreeSet::new();
         let names = ["a.txt", "A.txt", "a.txt", "b"].map(|name| free(name, &mut taken));
         assert_eq!(names, ["a.txt", "A-2.txt", "a-3.txt", "b"]);

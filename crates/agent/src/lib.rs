@@ -11,6 +11,7 @@ mod card;
 mod http;
 mod leave;
 mod order;
+mod question;
 mod record;
 mod stop;
 mod talk;
@@ -33,6 +34,9 @@ use stop::Stop;
 
 /// The extension by which an agent says that it takes contract 5.
 const USER_ENVELOPE: &str = "urn:envoi:a2a:user-envelope:v1";
+
+/// Where an agent that is an Envoi says which question its task asks, and reads which one is answered.
+const QUESTION: &str = "urn:envoi:a2a:question";
 
 /// The whole of the attempt's process. What went wrong stands in the report; the exit code says whether it may be tried again
 /// with another outcome.

@@ -3,6 +3,7 @@
 //! One file for all attempts of the visit that are about one task. It is why nothing is sent twice: durable when
 //! [`Record::save`] returns.
 
+use crate::question::Question;
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -26,6 +27,9 @@ pub(crate) struct Record {
     pub(crate) taken: Option<u32>,
     /// How the task stood when it asked last.
     pub(crate) asked: Option<String>,
+    /// What it asked then.
+    #[serde(default)]
+    pub(crate) question: Option<Question>,
     /// An answer without a task: the whole of it.
     #[serde(default)]
     pub(crate) reply: Option<Value>,

@@ -20,8 +20,8 @@ use std::{
 /// How long a message that is on its way may take before the task that it begins is given up for lost.
 const SENDING: Duration = Duration::from_secs(2);
 
-/// How long the agent may take to cancel. Together with [`SENDING`] it is less than the grace.
-const CANCELLING: Duration = Duration::from_secs(2);
+/// How long everything may take, from the signal on: less than the grace, with a rest for the report.
+const ENDING: Duration = Duration::from_secs(4);
 
 /// See the module.
 #[derive(Clone, Default)]
@@ -56,6 +56,7 @@ impl Stop {
     }
 
     fn end(&self, order: &Order, token: Option<&str>) {
+        let last = Instant::now() + ENDING;
         let mut known = self.known();
         if known.over {
             return;
@@ -70,7 +71,7 @@ impl Stop {
         drop(known);
         let end = match place {
             None => End::Unreached("told to end before the agent had a task".to_owned()),
-            Some((endpoint, task)) => cancelled(&Client::hurried(token, CANCELLING), &endpoint, &task),
+            Some((endpoint, task)) => cancelled(&Client::hurried(token, last), &endpoint, &task),
         };
         // Whoever reads the report sees how far it came; that it was cancelled is known without it.
         drop(leave::leave(order, &end));
@@ -151,5 +152,27 @@ pub(crate) fn cancelled(client: &Client, endpoint: &Endpoint, task: &str) -> End
             }
             _ => End::Unreached(format!("task {task} cannot be cancelled: {error}")),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Version;
+    use std::net::TcpListener;
+
+    #[test]
+    fn one_deadline_is_for_all_that_is_asked_at_the_end() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/rpc", silent.local_addr().unwrap());
+        let endpoint = Endpoint { url, version: Version::V1, tenant: None, envelope: false };
+        let client = Client::hurried(None, Instant::now() + Duration::from_millis(200));
+        assert!(matches!(cancelled(&client, &endpoint, "task-1"), End::Unreached(_)));
+        silent.set_nonblocking(true).unwrap();
+        let asked = std::iter::from_fn(|| silent.accept().ok()).count();
+        assert!(
+            asked <= 1,
+            "the time is over with the first request, and a second one is not begun: {asked}"
+        );
     }
 }

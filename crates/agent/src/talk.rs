@@ -4,6 +4,7 @@
 //! |---|---|
 //! | nothing of this message | its intent is recorded, then it is sent |
 //! | the agent has answered it | its task is followed |
+//! | an answer that was never sent | its task is looked at: it is sent if that asks what was answered, else it is void |
 //! | intent, and no task | the task is looked for by its context: there, it is followed; not there, it is sent |
 //! | intent, and the task of the messages before | a task that has moved on has taken it; one that has not is sent it |
 //!
@@ -86,7 +87,11 @@ impl<'o> Talk<'o> {
         if turn > 0 && self.record.task.is_none() {
             return Err(End::Machine("the task that asked is not known any more".to_owned()));
         }
-        let looked = if self.record.intent == Some(turn) { self.look()? } else { Sent::No };
+        let looked = match self.record.intent == Some(turn) {
+            true => self.look()?,
+            false if turn > 0 => self.look_what_it_asks()?,
+            false => Sent::No,
+        };
         match looked {
             Sent::Taken(task) => self.follow(task),
             Sent::No => self.send(),
@@ -107,6 +112,12 @@ impl<'o> Talk<'o> {
             text: first.then(|| self.order.message.clone()),
             data: self.order.data.clone().filter(|_| first),
             envelope: false,
+            question: self
+                .record
+                .question
+                .as_ref()
+                .and_then(|question| question.named.clone())
+                .filter(|_| !first),
         };
         match &self.order.answer {
             Some(path) if !first => answer::fill(self.order, path, self.endpoint.envelope, &mut message)
@@ -151,8 +162,30 @@ impl<'o> Talk<'o> {
             (Err(CallError::NoTask), Ok(())) => Err(End::Lost(message.task.unwrap_or_default())),
             // The task that asked is over by now, whatever ended it.
             (Err(CallError::Unsupported(_)), Ok(())) if turn > 0 => self.follow(None),
+            (Err(CallError::Wrong(why)), Ok(())) if turn > 0 => self.ask_again(&why),
             (Err(error), Ok(())) => Err(end_of(error)),
         }
+    }
+
+    /// The agent has found the answer wrong. A task that waits all the same wants another one, and whoever answers hears why.
+    fn ask_again(&mut self, why: &str) -> Result<End, End> {
+        let id = self.record.task.clone().unwrap_or_default();
+        let task = match self.client.get(&self.endpoint, &id) {
+            Ok(task) => task,
+            Err(CallError::NoTask) => return Err(End::Lost(id)),
+            Err(error) => return Err(end_of(error)),
+        };
+        self.record.taken = Some(self.order.turn);
+        if !task.state.waits() {
+            self.save()?;
+            return self.follow(Some(Box::new(task)));
+        }
+        leave::say(&format!("the answer was not taken: {why}"));
+        self.asks(&task)?;
+        Ok(End::Told(
+            Box::new(task.with_preface(&format!("The agent did not take the answer: {why}"))),
+            self.endpoint.clone(),
+        ))
     }
 
     /// Whether the agent has the message that may have been sent.
@@ -209,6 +242,40 @@ impl<'o> Talk<'o> {
         Err(CallError::Unsupported("it does not say when its task has changed".to_owned()))
     }
 
+    /// An answer goes to the question that it answers, or nowhere: what somebody else has answered meanwhile, or what the
+    /// agent asks instead, is not what a person has seen.
+    fn look_what_it_asks(&mut self) -> Result<Sent, End> {
+        let id = self.record.task.clone().unwrap_or_default();
+        let task = match self.client.get(&self.endpoint, &id) {
+            Ok(task) => task,
+            Err(CallError::NoTask) => return Err(End::Lost(id)),
+            Err(CallError::Unsupported(_)) => return Ok(Sent::No),
+            Err(error) => return Err(end_of(error)),
+        };
+        let same = match &self.record.question {
+            Some(asked) => asked.is(&task.question),
+            None => self.record.asked.as_ref() == Some(&task.stamp),
+        };
+        if task.state.waits() && same {
+            return Ok(Sent::No);
+        }
+        leave::say(&format!("task {id} does not ask any more what was answered; the answer is not sent"));
+        self.record.taken = Some(self.order.turn);
+        if task.state.waits() {
+            self.asks(&task)?;
+            return Err(End::Told(Box::new(task), self.endpoint.clone()));
+        }
+        self.save()?;
+        Ok(Sent::Taken(Some(Box::new(task))))
+    }
+
+    /// Notes what it asks, before anybody is told.
+    fn asks(&mut self, task: &Task) -> Result<(), End> {
+        self.record.asked = Some(task.stamp.clone());
+        self.record.question = Some(task.question.clone());
+        self.save()
+    }
+
     fn taken(&mut self) -> Result<(), CallError> {
         self.record.taken = Some(self.order.turn);
         let saved = self.record.save(&self.order.record);
@@ -234,8 +301,7 @@ impl<'o> Talk<'o> {
                 let old = self.order.turn > 0 && self.record.asked.as_ref() == Some(&task.stamp);
                 let waits = task.state.waits() && !(old && Instant::now() < settled);
                 if waits {
-                    self.record.asked = Some(task.stamp.clone());
-                    self.save()?;
+                    self.asks(&task)?;
                 }
                 if waits || !(task.state.waits() || task.state == State::Going) {
                     return Ok(End::Told(task, self.endpoint.clone()));

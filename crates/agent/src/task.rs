@@ -2,6 +2,7 @@
 //!
 //! Reads what is there and refuses little: an agent that says more, or leaves out what nobody needs, is understood.
 
+use crate::question::Question;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use envoi_contract::{digest::Digest, json::Value};
 
@@ -17,6 +18,8 @@ pub(crate) struct Task {
     pub(crate) stamp: String,
     /// Whether it tells when that was.
     pub(crate) is_dated: bool,
+    /// What it asks, if it waits.
+    pub(crate) question: Question,
     pub(crate) history: Vec<Said>,
     pub(crate) artifacts: Vec<Artifact>,
 }
@@ -113,6 +116,7 @@ impl Task {
             state: State::of(&text(status, "state")?),
             status: status.get("message").map(parts).unwrap_or_default(),
             stamp: Digest::of(status.compact().as_bytes()).hex(),
+            question: Question::read(status),
             is_dated: status.get("timestamp").is_some_and(|at| !at.is_null()),
             history: list(value, "history").iter().map(Said::read).collect(),
             artifacts: artifacts.collect(),
@@ -132,6 +136,14 @@ impl Task {
     /// What it asks: with its state, else the last of its messages.
     pub(crate) fn question(&self) -> String {
         Some(words(&self.status)).filter(|text| !text.trim().is_empty()).unwrap_or_else(|| self.spoken())
+    }
+
+    /// Asks the same, with these words before it.
+    pub(crate) fn with_preface(mut self, words: &str) -> Self {
+        let asked = self.question();
+        self.status.retain(|part| !matches!(part, Part::Text(..)));
+        self.status.insert(0, Part::Text(format!("{words}\n\n{asked}"), None));
+        self
     }
 
     fn spoken(&self) -> String {
@@ -212,7 +224,8 @@ mod tests {
             "history":[{"messageId":"u","role":"user","parts":[{"kind":"text","text":"do"}]}],
             "artifacts":[{"artifactId":"a","name":"out","parts":[{"kind":"data","data":{"n":1}},{"kind":"file","file":{"bytes":"aGk=","name":"hi.txt"}},{"kind":"file","file":{"uri":"https://x","name":"y"}}]}]}"#,
         );
-        assert_eq!(Task { stamp: String::new(), ..new.clone() }, Task { stamp: String::new(), ..old });
+        let plain = |task: Task| Task { stamp: String::new(), question: Question::default(), ..task };
+        assert_eq!(plain(new.clone()), plain(old));
         assert_eq!((new.last_words().as_str(), new.state), ("done", State::Completed));
         assert_eq!(new.data().map(Value::compact).as_deref(), Some(r#"{"n":1}"#));
     }

@@ -105,6 +105,64 @@ fn the_same_question_once_more_is_a_question() {
 }
 
 #[test]
+fn an_answer_goes_to_the_question_that_it_answers_and_to_no_later_one() {
+    for version in VERSIONS {
+        let agent = Agent::new(ways(version), &[(Asks("which?"), Good), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        agent.goes_on(0, Asks("delete all?"));
+        visit.said("yes");
+        for _ in 0..2 {
+            let left = visit.attempt();
+            assert_eq!((left.agent("said"), left.agent("question")), ("asks", "delete all?"));
+            assert_eq!(agent.sent().len(), 1, "the answer is void, also for an attempt that does it again");
+        }
+        assert_eq!((visit.said("no").attempt().code(), agent.sent().len()), ("ok", 2));
+        assert!(agent.sent()[1].part(0).contains(r#""text":"no""#));
+    }
+    for act in [Completes("done elsewhere"), Fails("no")] {
+        let agent = Agent::new(ways("1.0"), &[(Asks("which?"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        agent.goes_on(0, act);
+        assert_ne!(visit.said("yes").attempt().agent("said"), "asks");
+        assert_eq!(agent.sent().len(), 1);
+    }
+}
+
+#[test]
+fn an_answer_that_the_agent_finds_wrong_is_asked_for_again_with_its_words() {
+    let wrong = Errs(r#"{"code":-32602,"message":"say yes or no"}"#);
+    let agent = Agent::new(ways("1.0"), &[(Asks("may I?"), Good), (wrong, Good), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.attempt();
+    let left = visit.said("perhaps").attempt();
+    let question = "The agent did not take the answer: say yes or no (-32602)\n\nmay I?";
+    assert_eq!((left.code(), left.agent("said"), left.agent("question")), ("ok", "asks", question));
+    assert_eq!(visit.attempt().agent("question"), "may I?", "the same attempt once more sends nothing");
+    assert_eq!(agent.sent().len(), 2);
+    assert_eq!((visit.said("yes").attempt().code(), agent.sent().len()), ("ok", 3));
+}
+
+#[test]
+fn an_envoi_is_told_which_question_is_answered() {
+    let metadata = r#"{"urn:envoi:a2a:question":{"id":"int_1","kind":"words","subject":"sha256:0"}}"#;
+    let of = |version| Ways { metadata: Some(metadata), ..ways(version) };
+    for version in VERSIONS {
+        let agent = Agent::new(of(version), &[(Asks("which?"), Good), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        visit.said("left").attempt();
+        let sent = agent.sent();
+        assert!(sent[0].message().get("metadata").is_none());
+        assert_eq!(
+            sent[1].message().get("metadata").map(Value::compact).as_deref(),
+            Some(r#"{"urn:envoi:a2a:question":{"id":"int_1","subject":"sha256:0"}}"#)
+        );
+    }
+}
+
+#[test]
 fn an_agent_that_has_not_looked_at_the_answer_yet_does_not_ask_again() {
     let agent = Agent::new(ways("1.0"), &[(Asks("which?"), Good), (Dawdles("that one"), Good)]);
     let mut visit = Visit::with(&agent);
@@ -198,6 +256,27 @@ fn what_is_handed_over_becomes_data_text_and_files() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_loses_neither_the_task_nor_the_other_files() {
+    let long = "語".repeat(400);
+    let artifacts = format!(
+        r#"{{"artifactId":"a","name":"{long}","parts":[{{"text":"Fine."}},{{"data":{{"n":1}}}}]}},
+        {{"artifactId":"b","parts":[{{"raw":"aGk=","filename":"in-the-way"}},{{"raw":"aGk=","filename":"x.bin"}}]}}"#
+    );
+    let agent = Agent::new(ways("1.0"), &[(HandsOver(artifacts.leak()), Good)]);
+    let mut visit = Visit::with(&agent);
+    let folder = visit.folder.path().join("a2a-files");
+    fs::create_dir_all(folder.join("in-the-way/full")).unwrap();
+    visit.order.files = Some(folder.clone());
+    let left = visit.attempt();
+    assert_eq!((left.code(), left.text.as_str()), ("ok", "Fine."));
+    assert!(left.report.compact().contains(r#""left_out":["in-the-way"]"#), "{}", left.report.compact());
+    assert_eq!(fs::read_to_string(folder.join("x.bin")).unwrap(), "hi");
+    let short = "語".repeat(66);
+    assert_eq!(fs::read_to_string(folder.join(format!("{short}.txt"))).unwrap(), "Fine.");
+    assert!(folder.join(format!("{short}.json")).exists());
+}
+
+#[test]
 fn an_answer_without_a_task_is_the_end() {
     for version in VERSIONS {
         let agent = Agent::new(ways(version), &[(Answers("just so"), Good)]);
@@ -235,8 +314,17 @@ fn what_is_no_agent_is_told_so() {
     visit.token = Some("right".to_owned());
     assert_eq!((visit.attempt().code(), agent.sent().len()), ("ok", 1));
 
-    let below = Visit::of(&format!("{}/deep/down", agent.url));
-    assert_eq!(below.attempt().code(), "AGENT_REFUSED", "the card is at the host, and the token is missing");
+    let mut below = Visit::of(&format!("{}/deep/down", agent.url));
+    below.token = Some("right".to_owned());
+    let left = below.attempt();
+    assert!(left.code() == "AGENT_REFUSED" && left.message().contains("no card below"), "{}", left.message());
+    let mut itself = Visit::of(&format!("{}/rpc", agent.url));
+    itself.token = Some("right".to_owned());
+    assert_eq!(
+        (itself.attempt().code(), agent.sent().len()),
+        ("ok", 2),
+        "the card is at the host, and names it"
+    );
 }
 
 #[test]

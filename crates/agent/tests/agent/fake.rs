@@ -54,11 +54,14 @@ pub(crate) struct Ways {
     pub(crate) token: Option<&'static str>,
     /// Whether it keeps what it is told in the history of its tasks.
     pub(crate) remembers: bool,
+    /// The metadata of its questions.
+    pub(crate) metadata: Option<&'static str>,
 }
 
 impl Default for Ways {
     fn default() -> Self {
-        Self { version: "1.0", lists: true, dates: true, extension: None, token: None, remembers: true }
+        let (version, lists, dates, remembers) = ("1.0", true, true, true);
+        Self { version, lists, dates, extension: None, token: None, remembers, metadata: None }
     }
 }
 
@@ -350,7 +353,11 @@ impl Known {
                 ("role", Value::from(role("agent"))),
                 ("parts", Value::from(vec![part])),
             ];
-            status.insert("message", Value::Object(Object::from(members)));
+            let mut message = Object::from(members);
+            if let Some(metadata) = ways.metadata {
+                message.insert("metadata", Value::parse_str(metadata).unwrap());
+            }
+            status.insert("message", Value::Object(message));
         }
         if ways.dates {
             status.insert("timestamp", Value::from(format!("2026-11-22T00:00:{:02}Z", self.at)));
