@@ -74,7 +74,7 @@ pub(crate) async fn run(app: &Arc<App>, call: Call) -> Result<Response, Problem>
     let (call, run, over) = blocking(move || {
         let run = call.run(&shared)?;
         let row = shared.read(|reader| reader.run(&run).map_err(Problem::from))?;
-        let over = row.ended.is_some() && next >= row.next_seq;
+        let over = is_over(next, row.next_seq, row.ended.is_some())?;
         Ok((call, run, over))
     })
     .await?;
@@ -97,6 +97,12 @@ pub(crate) async fn questions(app: &Arc<App>, call: Call) -> Result<Response, Pr
     let next = last.saturating_add(1);
     let what = What::Questions(call.bearer.tenant.clone());
     begin(app, &call, what, next, wake)
+}
+
+/// Whether nothing follows for whoever wants the events from `next` on. An event that is not there yet nobody has seen: what
+/// comes before it would never be told.
+fn is_over(next: u64, next_seq: u64, ended: bool) -> Result<bool, Problem> {
+    if next > next_seq { Err(bad_id()) } else { Ok(ended && next == next_seq) }
 }
 
 fn bad_id() -> Problem {
@@ -241,4 +247,20 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
 fn frame(text: &mut String, id: &str, event: &str, data: &str) {
     // A String takes everything that is written to it.
     write!(text, "id: {id}\nevent: {event}\ndata: {data}\n\n").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_goes_on_after_an_event_that_is_there() {
+        let over = |next, ended| is_over(next, 5, ended).map_err(|problem| problem.code);
+        assert_eq!(
+            [over(4, false), over(5, false), over(4, true), over(5, true)].map(Result::ok),
+            [Some(false), Some(false), Some(false), Some(true)]
+        );
+        assert!(over(6, false).is_err_and(|code| code == "REQUEST_INVALID"));
+        assert!(over(6, true).is_err_and(|code| code == "REQUEST_INVALID"));
+    }
 }

@@ -54,9 +54,17 @@ impl Desk {
         let ask = Ask::Answer(Box::new(answer.clone()));
         let wanted = |_: &Run| Ok(vec![ask.clone()]);
         let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
-        self.adopt(&id, &caller, purpose, wanted).map_err(|refused| {
-            if refused.code == "QUESTION_CLOSED" { self.closed(&id, &answer.interrupt) } else { refused }
-        })?;
+        match self.adopt(&id, &caller, purpose, wanted) {
+            Ok(_) => {}
+            // The same request was under way, and is done by now.
+            Err(_) if self.was_done(&id, answer.request.as_deref())? => {
+                return self.follow_up(id, follow, answer, caller, client);
+            }
+            Err(refused) if refused.code == "QUESTION_CLOSED" => {
+                return Err(self.closed(&id, &answer.interrupt));
+            }
+            Err(refused) => return Err(refused),
+        }
         tell(client, Response::Accepted { run: id.clone() });
         match follow {
             // A client that has gone away leaves the run to itself.

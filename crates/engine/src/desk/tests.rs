@@ -1,14 +1,24 @@
 //! The desk alone: the loop is played by the test, which also writes to the journal what others have done meanwhile.
 
 use super::*;
-use crate::{message::Adopt, protocol::ResumeRequest};
+use crate::{
+    message::Adopt,
+    protocol::{AnswerRequest, ResumeRequest},
+};
 use envoi_journal::{Commit, PinnedFlow, Writer};
-use envoi_kernel::{Input, family::Share, input::Start, ledger::Ledger};
+use envoi_kernel::{
+    Input,
+    event::Choice,
+    family::Share,
+    input::{Answer, Start},
+    ledger::Ledger,
+};
 use std::{
     sync::mpsc::Receiver,
     thread::{self, JoinHandle},
 };
 
+const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
 const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
 /// A run in a journal, and the desk in front of it.
@@ -127,4 +137,21 @@ fn whoever_cancels_what_is_cancelled_hears_that_it_was_taken() {
         "a rest may be one of another request"
     );
     assert!(matches!(heard.try_recv(), Ok(Response::Rest { .. })));
+}
+
+#[test]
+fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
+    let place = place(ASKS);
+    let run = place.desk.load(&place.id).unwrap();
+    let interrupt = run.interrupts().next().unwrap().interrupt.clone();
+    let request = Some("req_1".to_owned());
+    let answer = Answer { request, ..Answer::new(interrupt.clone(), Choice::Approve, by()) };
+    let (run, caller) = (place.id.clone(), CallerWire::default());
+    let asked = AnswerRequest { run, answer: answer.clone(), follow: false, caller };
+    let (heard, served) = place.serves(Request::Answer(Box::new(asked)));
+    let adopted = place.adopted();
+    place.decides(Input::Answer { answer: Box::new(answer), slot: None });
+    (adopted.reply)(Err(EngineError::Refused(envoi_kernel::Refusal::NotOpen { interrupt })));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
 }
