@@ -111,9 +111,13 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(middleware::from_fn(observe::observed))
 }
 
-/// Nothing is looked at, not even whether there is such a path, before it is known who asks.
+/// Nothing is looked at, not even whether there is such a path, before it is known who asks. The card below the path of a flow
+/// needs no token either; it says nothing of that flow, not even whether it is there.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
+    if *request.method() == axum::http::Method::GET && a2a::door::flow_of_card(path).is_some() {
+        return a2a::door::card(app, request).await;
+    }
     if operation::ALL.iter().any(|operation| operation.gate == Gate::Bridge && operation.path == path) {
         return admitted_to_bridge(app, request, next).await;
     }

@@ -4,6 +4,7 @@ use super::{
     asking::{Asking, broken},
     card::{self, About, Served, Skill},
     fault::Fault,
+    path,
     version::{VERSION, Version},
 };
 use crate::{app::App, problem::Problem, reply};
@@ -15,7 +16,7 @@ use envoi_contract::json::Value;
 use envoi_journal::{ReadError, RegisteredFlow};
 use std::collections::BTreeSet;
 
-/// The path of the card for everybody.
+/// The path of the card for everybody; also below the path of a flow.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
 
 /// The scheme, the name and the port by which clients find the server: as configured, else as this request has.
@@ -37,10 +38,14 @@ fn reader(parts: &Parts) -> Version {
     Version::negotiate(said, None).unwrap_or(Version::V03)
 }
 
-/// The card that needs no token; under which name it is asked for was looked at before.
+/// The card that needs no token; under which name it is asked for was looked at before. Below the path of a flow it names the
+/// interfaces there, whether or not there is such a flow: who has no token does not learn that.
 pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
+    let mut url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
+    if let Some(flow) = path::flow_of_card(parts.uri.path()) {
+        url = format!("{url}/{flow}");
+    }
     let served = Served::new(&card::public(about(&url), reader(parts)), app.since);
     let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
     let mut response = match known {

@@ -45,6 +45,9 @@ pub(crate) const OURS: [&str; 1] = [EXTENSION_URI];
 /// The path of the card that needs no token.
 pub(crate) use cards::PATH as CARD;
 
+/// Whose card is asked for at a path below `/a2a`.
+pub(crate) use path::flow_of_card;
+
 /// Everything below `/a2a`.
 pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response {
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {

@@ -63,6 +63,12 @@ pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Target, Lost> {
     }
 }
 
+/// The flow whose card is asked for at `path`, be there such a flow or not.
+pub(crate) fn flow_of_card(path: &str) -> Option<String> {
+    let flow = decoded(path.strip_prefix("/a2a/")?.strip_suffix(super::cards::PATH)?)?;
+    is_flow(&flow).then_some(flow)
+}
+
 /// An id or a digest. What HTTP+JSON calls its own is no flow's.
 fn is_flow(segment: &str) -> bool {
     segment != "tasks" && (is_key(segment) || Digest::parse(segment).is_some())
@@ -142,6 +148,27 @@ mod tests {
                 };
                 flow.map_or(what.clone(), |flow| format!("{flow}: {what}"))
             }
+        }
+    }
+
+    #[test]
+    fn every_well_formed_flow_has_a_card_below_its_path() {
+        let digest = Digest::of(b"flow").to_string();
+        let well = |flow: &str| format!("/a2a/{flow}/.well-known/agent-card.json");
+        for (path, expected) in [
+            (well("fix"), Some("fix")),
+            (well(&digest), Some(digest.as_str())),
+            (well(&digest.replace(':', "%3A")), Some(digest.as_str())),
+            (well("Fix"), None),
+            (well("tasks"), None),
+            (well("fix/tasks"), None),
+            (well("fix%2Ftasks"), None),
+            (well(""), None),
+            (format!("{}/", well("fix")), None),
+            ("/a2a/.well-known/agent-card.json".to_owned(), None),
+            ("/v1/fix/.well-known/agent-card.json".to_owned(), None),
+        ] {
+            assert_eq!(flow_of_card(&path).as_deref(), expected, "{path}");
         }
     }
 

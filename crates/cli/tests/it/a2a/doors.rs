@@ -266,6 +266,15 @@ fn the_card_needs_no_token_and_names_no_flow_and_the_extended_one_names_the_call
         assert_eq!(reply.header("vary"), "host, a2a-version");
     }
     assert_eq!(nobody.call("GET", CARD, &[("host", "evil.example")], &[]).status, 421);
+    for flow in ["review", "there-is-none"] {
+        let place = format!("/a2a/{flow}{CARD}");
+        let reply = nobody.get(&place);
+        assert_eq!(reply.status, 200, "{place}");
+        let expected = card.to_string().replace(&url, &format!("{url}/{flow}"));
+        assert_eq!(reply.json().to_string(), expected);
+        assert_eq!(nobody.call("GET", &place, &[("host", "evil.example")], &[]).status, 421);
+        assert_eq!(nobody.call("POST", &place, &[], b"{}").status, 401);
+    }
     assert_eq!(nobody.call("POST", CARD, &[], b"{}").status, 405);
 
     let skills = |client: &Client| {
