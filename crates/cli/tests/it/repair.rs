@@ -61,6 +61,20 @@ fn damaged_files_and_rows_are_rebuilt_from_the_events() {
 }
 
 #[test]
+fn a_run_that_is_over_has_its_files_when_one_asks_for_it_again() {
+    let stage = Stage::with_flow(FLOW);
+    stage.write("go", "");
+    stage.expect(0, &["run", "flow.yaml"]);
+    let whole = handoffs(&stage);
+    // As an engine leaves it that is killed between its last commit and what that shows.
+    for path in whole.keys() {
+        fs::remove_file(path).unwrap();
+    }
+    stage.expect(0, &["resume", &stage.run_id()]);
+    assert_eq!(handoffs(&stage), whole);
+}
+
+#[test]
 fn a_damaged_event_is_found_and_named_and_not_invented() {
     let stage = Stage::with_flow(FLOW);
     stage.write("go", "");

@@ -41,6 +41,8 @@ impl Desk {
         let asked = !wanted(&run)?.is_empty();
         if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
         {
+            // An engine that was killed after its last commit has not shown what that says.
+            self.make_good(&request.run)?;
             tell(client, Response::Accepted { run: request.run.clone() });
             tell(client, Response::Rest { standing });
             return Ok(());
@@ -89,6 +91,13 @@ impl Desk {
         load_run(&reader, id)
     }
 
+    /// Writes the files of a run that are missing or are not what the journal says.
+    fn make_good(&self, id: &RunId) -> Result<(), Refused> {
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
+        Ok(())
+    }
+
     /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. What is `wanted` of it
     /// is decided before anything of it is started, and is durable when this returns. A run that went on while it was loaded
     /// is loaded again.
@@ -99,8 +108,8 @@ impl Desk {
         purpose: Purpose,
         wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
     ) -> Result<Run, Refused> {
+        self.make_good(id)?;
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
         loop {
             let (run, tail_bytes) = load_with_weight(&reader, id)?;
             self.callers.learn(id, run.flow(), caller);
