@@ -424,6 +424,7 @@ pub const ALL: &[Operation] = &[
                 NO_RUN,
                 problem(409, "That cannot be decided now"),
                 TOO_LARGE,
+                problem(422, "The key came with another body"),
             ],
         )
     },
@@ -442,6 +443,7 @@ pub const ALL: &[Operation] = &[
                 NO_RUN,
                 problem(409, "The flow has no such bound, or another run of the family goes on"),
                 TOO_LARGE,
+                problem(422, "The key came with another body"),
             ],
         )
     },

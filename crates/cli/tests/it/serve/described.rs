@@ -322,6 +322,10 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("resumeRun", &[&live], body(r#"{"choice": "later"}"#));
     ask("resumeRun", &[NO_RUN], plain());
     ask("resumeRun", &[&live], body(&large));
+    for (choice, status) in [(r#"{"choice": "rerun"}"#, 409), (r#"{"choice": "fail"}"#, 422)] {
+        let once = How { headers: &[("idempotency-key", "r")], ..body(choice) };
+        assert_eq!(ask("resumeRun", &[&live], once).status, status);
+    }
     stage.write("go", "");
     assert_eq!(ask("resumeRun", &[&live], body(r#"{"why": "it was too early"}"#)).status, 202);
     admin.wait_until_run_is(&live, "succeeded");
@@ -330,7 +334,10 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let bounded = "flow: bounded\nlimits: { agent_hops: 9 }\nsteps:\n  - id: a\n    run: 'false'\n";
     let failed = admin.run(bounded);
     admin.wait_until_run_is(&failed, "failed");
-    assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"agent_hops": 1}}"#)).status, 202);
+    for (more, status) in [(r#"{"more": {"agent_hops": 1}}"#, 202), (r#"{"more": {"agent_hops": 2}}"#, 422)] {
+        let once = How { headers: &[("idempotency-key", "r")], ..body(more) };
+        assert_eq!(ask("raiseRun", &[&failed], once).status, status);
+    }
     assert_eq!(ask("raiseRun", &[&failed], body(r#"{"more": {"llm_calls": 1}}"#)).status, 409);
     ask("raiseRun", &[&failed], body("{}"));
     ask("raiseRun", &[NO_RUN], body(r#"{"more": {"agent_hops": 1}}"#));
