@@ -11,7 +11,7 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::ids::{RunId, Seq};
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
 
 /// A run as a task: which conversation it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl Store {
     /// Whatever the database says.
     pub fn keep_task(&self, task: &TaskRow, message: &MessageRow) -> Result<MessageRow, CommitError> {
         self.with_conn(|conn| {
-            let transaction = conn.unchecked_transaction()?;
+            let transaction = at_once(conn)?;
             if let Some(known) = known(&transaction, message)? {
                 return Ok(known);
             }
@@ -164,7 +164,7 @@ impl Store {
     /// Whatever the database says.
     pub fn keep_message(&self, message: &MessageRow) -> Result<MessageRow, CommitError> {
         self.with_conn(|conn| {
-            let transaction = conn.unchecked_transaction()?;
+            let transaction = at_once(conn)?;
             if let Some(known) = known(&transaction, message)? {
                 return Ok(known);
             }
@@ -248,6 +248,12 @@ impl Store {
         let sql = "DELETE FROM a2a_push WHERE run = ?1 AND id = ?2";
         self.with_conn(|conn| conn.execute(sql, [run.as_str(), id])).map(|rows| rows > 0)
     }
+}
+
+/// A transaction that is to write from its first look on: one that has only read before would be refused when another
+/// connection has written meanwhile, without being waited for.
+fn at_once(conn: &rusqlite::Connection) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
 }
 
 /// The message as it was kept before, if it was.

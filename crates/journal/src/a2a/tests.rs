@@ -86,6 +86,31 @@ fn a_message_is_known_by_its_token_context_task_id_and_content() {
 }
 
 #[test]
+fn messages_are_kept_while_others_write() {
+    let place = place();
+    let engine = Store::open(place.store.layout().clone()).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut written = 0_u32;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                written += 1;
+                engine.keep_push(&PushRow { id: written.to_string(), ..push() }).unwrap();
+            }
+        });
+        let failed = (0..300).filter(|n| {
+            let kept = task(&format!("n{n}"), "ann", "c");
+            let message = message(&kept, &n.to_string(), "hello");
+            let answer = MessageRow { task: "t".to_owned(), request: format!("r{n}"), ..message.clone() };
+            place.store.keep_task(&kept, &message).is_err() || place.store.keep_message(&answer).is_err()
+        });
+        let failed = failed.count();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(failed, 0);
+    });
+}
+
+#[test]
 fn a_message_that_was_refused_leaves_nothing() {
     let place = place();
     let kept = task("a", "ann", "c");
