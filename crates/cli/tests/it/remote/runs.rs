@@ -87,7 +87,7 @@ fn an_answer_may_only_be_recorded_and_the_run_resumed_later() {
 fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
     let flow = "flow: one\nsteps:\n  - id: a\n    run: echo a >> did.txt; test -e go && while [ ! -e stop ]; do sleep 0.02; done\n";
     let stage = Stage::with_flow(flow);
-    let (_served, afar) = served(&stage);
+    let (served, afar) = served(&stage);
     afar.expect(1, &["run", "flow.yaml"]);
     let run = stage.run_id();
     stage.write("go", "");
@@ -95,6 +95,11 @@ fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
     assert_eq!(resumed.out, format!("{run}\n"));
     wait_until("the second attempt", || stage.lines("did.txt").len() == 2);
     let follower = afar.start(&["resume", &run]);
+    // Heard after the cancellation, it would open the run again.
+    let server = served.client(served.first.as_deref().unwrap());
+    wait_until("the follower's request", || {
+        server.get("/v1/metrics").text().contains("{operation=\"resumeRun\",status=\"202\"} 2\n")
+    });
     // Not `expect`: what the follower has brought here is there as long as it is.
     let cancelled = afar.start(&["cancel", &run[run.len() - 6..]]).done();
     assert_eq!((cancelled.code, cancelled.out), (Some(0), format!("{run} cancelled\n")));
