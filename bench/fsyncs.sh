@@ -11,7 +11,7 @@ if ! command -v strace >/dev/null 2>&1; then
     exit 0
 fi
 place=$(mktemp -d)
-trap 'rm -rf -- "$place"' EXIT
+trap 'rm -rf -- "$place" || true' EXIT
 cd "$place"
 if ! strace -o /dev/null true 2>/dev/null; then
     echo "fsyncs: skipped: strace may not trace here" >&2

@@ -7,7 +7,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 ENVOI=${ENVOI:-${CARGO_TARGET_DIR:-$here/../../target}/debug/envoi}
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT INT TERM
+# A step that outlives what started it may still write: what cannot be removed is no fault of the check.
+trap 'rm -rf "$scratch" || true' EXIT INT TERM
 mkdir -p "$scratch/examples" "$scratch/sdk/typescript"
 cp -R "$here" "$scratch/examples/node-skill"
 cp -R "$here/../../sdk/typescript/dist" "$here/../../sdk/typescript/package.json" "$scratch/sdk/typescript/"

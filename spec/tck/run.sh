@@ -29,7 +29,7 @@ REPORTS=${REPORTS:-$scratch}
 mkdir -p "$REPORTS"
 REPORTS=$(CDPATH='' cd -- "$REPORTS" && pwd)
 server=$here/../../tests/a2a-clients/server.sh
-trap '"$server" stop; rm -rf "$scratch"' EXIT
+trap '"$server" stop; rm -rf "$scratch" || true' EXIT
 trap 'exit 1' INT TERM
 
 mkdir -p "$STAGE/.envoi"

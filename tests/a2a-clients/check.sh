@@ -13,7 +13,7 @@ export ENVOI
 scratch=$(mktemp -d)
 STAGE=$scratch/stage
 export STAGE
-trap '"$here/server.sh" stop; rm -rf "$scratch"' EXIT
+trap '"$here/server.sh" stop; rm -rf "$scratch" || true' EXIT
 trap 'exit 1' INT TERM
 
 # Exactly what requirements.txt says, in an environment that is made anew when that changes.

@@ -71,7 +71,12 @@ export class Served {
 
   async end(): Promise<void> {
     await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    try {
+      rmSync(this.folder, { recursive: true, force: true });
+    } catch (error) {
+      // A step outlives the server that was killed, and may still write.
+      if ((error as { code?: unknown }).code !== "ENOTEMPTY") throw error;
+    }
   }
 
   /** A new token, as `envoi token create` makes it. */
