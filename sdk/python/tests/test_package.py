@@ -1,5 +1,6 @@
 """The wheel: built without the network, installed from the file, and the README's examples run with it."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import tempfile
 import unittest
 import venv
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import Mapping
 
@@ -22,6 +24,16 @@ def examples(*, served: bool) -> str:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     fence = r"```python(?: server)?\n(.*?)```" if served else r"```python\n(.*?)```"
     return "\n".join(re.findall(fence, readme, re.DOTALL))
+
+
+class TheNames(unittest.TestCase):
+    def test_what_a_package_takes_from_its_modules_it_exports(self) -> None:
+        # Strict type checkers refuse the import of anything else.
+        for file in (ROOT / "src").rglob("__init__.py"):
+            imports = [each for each in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(each, ast.ImportFrom)]
+            taken = {each.asname or each.name for one in imports if one.level for each in one.names}
+            package = import_module(".".join(file.parent.relative_to(ROOT / "src").parts))
+            self.assertEqual(taken - set(package.__all__ if taken else ()), set(), package.__name__)
 
 
 class TheWheel(unittest.TestCase):
