@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Mapping
 
+import envoi
 from tests.served import ENVOI, Served
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,6 +83,20 @@ class TheWheel(unittest.TestCase):
         archive = self.folder / made.stdout.strip()
         self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, archive])
         self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_it_can_be_installed_to_be_worked_on(self) -> None:
+        copy = Path(shutil.copytree(ROOT, self.folder / "a copy é", ignore=shutil.ignore_patterns("tests", "__pycache__")))
+        for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
+            shutil.copy(ROOT.parent.parent / licence, copy)
+        venv.create(self.folder / "editable", with_pip=False)
+        python = self.folder / "editable" / self.python.relative_to(self.folder / "venv")
+        self.run_command([*PIP, "--python", python, "install", "--no-deps", "--no-index", "-e", copy])
+        (copy / "src" / "envoi" / "added.py").write_text("", encoding="utf-8")
+        show = "import envoi.added, importlib.metadata as m; print(envoi.__file__, m.version('envoi'))"
+        run = self.run_command([python, "-X", "utf8", "-c", show])
+        self.assertEqual(run.stdout.strip(), f"{copy / 'src' / 'envoi' / '__init__.py'} {envoi.__version__}")
+        self.run_command([*PIP, "--python", python, "uninstall", "--yes", "envoi"])
+        self.assertEqual(list((self.folder / "editable").rglob("*envoi*")), [])
 
     def test_the_examples_of_the_readme_run_as_installed(self) -> None:
         self.run_examples(served=False)
