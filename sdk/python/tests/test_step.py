@@ -1,6 +1,7 @@
 """The step helper: what a command is given, what it leaves, however it ends."""
 
 import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -140,18 +141,33 @@ class AStep(unittest.TestCase):
             self.assertEqual(step.report, self.left())
 
     def test_an_exception_comes_before_what_json_cannot_say(self) -> None:
-        with self.assertRaises(RuntimeError) as caught, envoi.step(environ=self.environ) as step:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(RuntimeError), envoi.step(environ=self.environ) as step:
             step.metrics["llm_calls"] = 7
             step.data = {"x": {1, 2}}
             raise RuntimeError("the first of two")
+        refusal = "at `/data/x`: expected a value that JSON can say, found a Python `set`"
+        self.assertEqual(said.getvalue(), f"not in the report: {refusal}\n")
         self.assertEqual((self.left().data, self.left().metrics), (None, {"llm_calls": 7}))
         self.assertEqual(self.left().error, {"code": "SKILL_EXCEPTION", "message": "RuntimeError: the first of two"})
-        if sys.version_info >= (3, 11):
-            self.assertIn("not in the report: at `/data/x`", "".join(caught.exception.__notes__))
         with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
             step.data = {1, 2}
             step.fail("no rates today", code="THROTTLED")
         self.assertEqual(self.left().error, {"code": "THROTTLED", "message": "no rates today"})
+
+    def test_a_text_that_cannot_be_left_leaves_a_report_all_the_same(self) -> None:
+        self.output.mkdir(parents=True)
+        with self.assertRaises(OSError), envoi.step(environ=self.environ) as step:
+            step.text("words")
+            step.metrics["llm_calls"] = 7
+        self.assertEqual((self.left().metrics, self.left().error["code"]), ({"llm_calls": 7}, "SKILL_EXCEPTION"))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(ZeroDivisionError), envoi.step(environ=self.environ) as step:
+            step.text("words")
+            step.metrics["llm_calls"] = 8
+            1 / 0  # noqa: B018
+        self.assertEqual((self.left().metrics, self.left().error["message"]), ({"llm_calls": 8}, "ZeroDivisionError: division by zero"))
+        self.assertIn("not in the report: ", said.getvalue())
 
     def test_words_without_bytes_leave_a_report_all_the_same(self) -> None:
         name = b"caf\xe9.txt".decode("utf-8", "surrogateescape")  # as os.fsdecode has it

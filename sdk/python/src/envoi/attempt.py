@@ -124,16 +124,23 @@ class Step:
     ) -> None:
         failure = None if error is None else explained(error)
         self.error = failure or self.error
-        self._leave_text()
-        refusal = self._leave_report()
-        if refusal is None:
-            return
-        if failure is None:
-            raise refusal
-        # The exception goes on its way; from Python 3.11 on it can carry a note.
-        note = getattr(error, "add_note", None)
-        if note is not None:
-            note(f"not in the report: {refusal}")
+        try:
+            self._leave()
+        except Exception as refusal:
+            if failure is None:
+                raise
+            # What is on its way says more than that not all could be left.
+            print(f"not in the report: {words(refusal)}", file=sys.stderr)
+
+    def _leave(self) -> None:
+        try:
+            self._leave_text()
+        except Exception as lost:
+            self.error = self.error or explained(lost)
+            raise
+        finally:
+            # What was used is told even where the text could not be left.
+            self._leave_report()
 
     def _leave_text(self) -> None:
         """The text goes as a whole to where the engine looks for it; without one, to stdout."""
@@ -146,11 +153,11 @@ class Step:
         else:
             write_whole(path, text.encode("utf-8", errors="replace"))
 
-    def _leave_report(self) -> Optional[ValueError]:
-        """Writes the report with all of it that can be said; why that is not all, if it is not."""
+    def _leave_report(self) -> None:
+        """Writes the report with all of it that can be said. Raises JsonError or ContractError, after that, if it is not all."""
         path = self._path("ENVOI_REPORT")
         if path is None:
-            return None
+            return
         refusal: Optional[ValueError] = None
         for data, metrics in self._payloads():
             try:
@@ -162,11 +169,12 @@ class Step:
                     error=None if self.error is None else sayable(self.error).to_dict(),
                     quiet=True,
                 )
-                return refusal
+                break
             except (json.JsonError, ContractError) as unsayable:
                 refusal = refusal or unsayable
                 self.error = self.error or SkillError("SKILL_REPORT_INVALID", f"data or metrics: {unsayable}")
-        return refusal
+        if refusal is not None:
+            raise refusal
 
     def _payloads(self) -> Iterator[Tuple[Any, Any]]:
         """Data and metrics as they are, then less and less of them. Limits are held by the metrics: they go last."""
