@@ -243,6 +243,10 @@ class AskingAgain(WithAnswers):
                         call()
                     self.assertEqual(str(refused.exception), f"a file is bytes, a path or an open binary file, not {told}")
 
+    def test_a_flow_that_is_open_as_text_is_refused_too(self) -> None:
+        with self.assertRaises(TypeError):
+            Client("http://127.0.0.1:1", "t", patience=0).register_flow(io.StringIO("flow: f\n"))
+
     def test_one_file_is_no_list_of_files(self) -> None:
         client = Client("http://127.0.0.1:1", "t", patience=0)
         for wrong in ("x.txt", b"words", Path("x.txt"), io.BytesIO(b"a\nb"), File(b"words")):
