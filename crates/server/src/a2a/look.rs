@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{app::App, problem::Problem};
 use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{MessageRow, ReadError, Reader};
+use envoi_journal::{MessageRow, ReadError, Reader, RunRow};
 use envoi_kernel::{Record, ids::RunId};
 use std::{cell::Cell, sync::Arc};
 
@@ -87,14 +87,21 @@ impl Shelf for Store<'_> {
     }
 }
 
-/// The run of this id, if it is the tenant's. That there is none, and that it is another's, are the same.
+/// The run of this id, if it is the tenant's, and of the flow that the path names. That there is none, and that it is
+/// another's, are the same.
 pub(crate) fn run_of(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
-    let tenant = app.read(|reader| reader.tenant_of(&run)).map_err(|error| broken(app, error))?;
-    match tenant {
-        Some(tenant) if tenant == asking.bearer.tenant => Ok(run),
-        _ => Err(Fault::task_not_found()),
-    }
+    let found = match app.read(|reader| reader.run(&run)) {
+        Ok(row) => row.tenant == asking.bearer.tenant && asking.flow.iter().all(|flow| is_of(&row, flow)),
+        Err(ReadError::Missing { .. }) => false,
+        Err(error) => return Err(broken(app, error)),
+    };
+    if found { Ok(run) } else { Err(Fault::task_not_found()) }
+}
+
+/// Whether a run is one of the flow of this id or this digest.
+pub(crate) fn is_of(row: &RunRow, flow: &str) -> bool {
+    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
 }
 
 /// The conversation of a run.

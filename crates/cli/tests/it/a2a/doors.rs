@@ -21,6 +21,11 @@ struct Asked {
 
 /// Every operation in every way, about one task.
 fn operations(task: &str) -> Vec<Asked> {
+    operations_by(task, Peer::new)
+}
+
+/// The same, by peers that are made so.
+fn operations_by(task: &str, peer: impl Fn(&Client, Way) -> Peer + Clone + 'static) -> Vec<Asked> {
     let mut all = Vec::new();
     let message = |way: Way, task: Option<&str>| {
         let parts =
@@ -57,7 +62,8 @@ fn operations(task: &str) -> Vec<Asked> {
         (Way::Old, "tasks/pushNotificationConfig/list", "read", id),
         (Way::Old, "tasks/pushNotificationConfig/delete", "run", old_named),
     ] {
-        let call = move |client: &Client| Peer::new(client, way).call(method, params.clone(), &[]);
+        let peer = peer.clone();
+        let call = move |client: &Client| peer(client, way).call(method, params.clone(), &[]);
         all.push(Asked { name: method, scope, way, call: Box::new(call) });
     }
     let configs = format!("/tasks/{task}/pushNotificationConfigs");
@@ -73,7 +79,8 @@ fn operations(task: &str) -> Vec<Asked> {
         ("GET", format!("{configs}/p"), "read", Value::Null),
         ("DELETE", format!("{configs}/p"), "run", Value::Null),
     ] {
-        let call = move |client: &Client| Peer::new(client, Way::Rest).ask(verb, &path, &body, &[]);
+        let peer = peer.clone();
+        let call = move |client: &Client| peer(client, Way::Rest).ask(verb, &path, &body, &[]);
         all.push(Asked { name: "rest", scope, way: Way::Rest, call: Box::new(call) });
     }
     all
@@ -138,6 +145,38 @@ fn a_task_of_another_tenant_is_as_if_there_were_none() {
     let message = |peer: &Peer| peer.message("m", &[peer.text("yes")], &json!({"contextId": context}));
     let old = Peer::new(&south, Way::Old);
     assert_ne!(old.send(message(&old), &[]).unwrap()["id"], task.as_str());
+}
+
+#[test]
+fn a_task_of_another_flow_is_as_if_there_were_none_below_a_flow_s_path() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let task = text(&Peer::new(&client, Way::Rpc).start("x")["id"]);
+    let other = "flow: other\nsteps:\n  - id: a\n    run: echo a\n";
+    assert_eq!(client.post("/v1/flows", other).status, 201);
+    let before = Peer::new(&client, Way::Rest).get(&task).unwrap();
+    let below = |task: &str, flow: &'static str| {
+        operations_by(task, move |client: &Client, way: Way| Peer::of_flow(client, way, flow))
+    };
+    let never = "run_00000000000000000000000000";
+    for (there, nowhere) in below(&task, "other").iter().zip(&below(never, "other")) {
+        let (there, nowhere) = ((there.call)(&client), (nowhere.call)(&client));
+        assert_eq!((there.status, there.text()), (nowhere.status, nowhere.text()));
+        let told = there.json();
+        assert!(told["error"]["code"] == -32001 || told["error"]["code"] == 404, "{told}");
+    }
+    // `tenant` is the same as the path.
+    let rpc = Peer::new(&client, Way::Rpc);
+    let get = |tenant: &str| rpc.call("GetTask", json!({"tenant": tenant, "id": task}), &[]).json();
+    assert_eq!(get("other")["error"]["code"], -32001);
+    assert_eq!(get("review")["result"], before);
+    assert_eq!(Peer::new(&client, Way::Rest).get(&task).unwrap(), before);
+    let digest = text(&client.json(&format!("/v1/runs/{task}"))["flow_digest"]);
+    for flow in ["review", digest.as_str()] {
+        assert_eq!(Peer::of_flow(&client, Way::Rest, flow).get(&task).unwrap(), before, "{flow}");
+    }
+    let own = Peer::of_flow(&client, Way::Old, "review");
+    own.assert_state(&own.say(&task, "m", "yes").unwrap(), "COMPLETED");
 }
 
 #[test]
