@@ -273,7 +273,8 @@ async fn act(
     #[cfg(feature = "tck")]
     let params = match super::tck::meant(params) {
         Ok(params) => params,
-        Err(said) => return Ok(Done::Reply(Reply::SentMessage(*said))),
+        Err(super::tck::Instead::Said(said)) => return Ok(Done::Reply(Reply::SentMessage(*said))),
+        Err(super::tck::Instead::Refused(fault)) => return Err(fault),
     };
     match params {
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),
