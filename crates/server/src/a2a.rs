@@ -18,7 +18,7 @@
 //! ([`refusal`]); [`send`] starts a run
 //! ([`first`], [`inputs`]) or answers a question ([`further`], [`answer`]); [`tasks`] and [`pushes`] look things up and change
 //! them; [`wait`] and [`stream`] follow, and [`push`] tells receivers that clients have named. What a client is told of a run is
-//! what [`fold`] makes of its events and [`task`] writes down; both are pure too.
+//! what [`fold`] makes of its events, or [`glance`] of its state, and [`task`] writes down; they are pure too.
 
 mod answer;
 mod asking;
@@ -31,6 +31,7 @@ pub(crate) mod fault;
 mod first;
 mod fold;
 mod further;
+mod glance;
 mod inputs;
 mod look;
 pub(crate) mod model;
