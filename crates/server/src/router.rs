@@ -132,7 +132,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         }
         Err(problem) => {
             app.note(&problem);
-            refused(problem, body).await
+            with_body_gone(a2a::refusal::of(&parts, problem), body).await
         }
     }
 }

@@ -9,6 +9,7 @@ mod older;
 mod page;
 mod peer;
 mod push;
+mod reopened;
 
 use crate::{
     serve::client::{Client, Served},

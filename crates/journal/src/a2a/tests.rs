@@ -168,6 +168,28 @@ fn tasks_are_listed_by_tenant_context_status_and_time_last_changed_first() {
 }
 
 #[test]
+fn events_of_some_kinds_are_read_backwards() {
+    let place = place();
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    let asks = |name| raised(name, About::Review);
+    writer.commit(commit(&run("a"), 0, [started(&run("a")), asks("one"), asks("two")])).unwrap();
+    writer.commit(commit(&run("b"), 0, [started(&run("b"))])).unwrap();
+    let all = place.reader.records(&run("a"), 0, None).unwrap();
+    let seqs = |kinds: &[&'static str], before, limit| {
+        let found = place.reader.records_before(&run("a"), kinds, before, limit).unwrap();
+        assert!(found.iter().all(|record| all.contains(record) && kinds.contains(&record.event.name())));
+        found.iter().map(|record| record.seq).collect::<Vec<_>>()
+    };
+    let both = ["run_started", "interrupt_raised"];
+    assert_eq!(seqs(&both, 9, None), [2, 1, 0]);
+    assert_eq!(seqs(&both, 2, None), [1, 0], "before the place");
+    assert_eq!(seqs(&both, 9, Some(2)), [2, 1], "the newest");
+    assert_eq!(seqs(&["run_started"], 9, None), [0]);
+    let other = ["run_start", "interrupt", "run_started_late", "run_ended"];
+    assert_eq!(seqs(&other, 9, None), [0_u64; 0], "whole words");
+}
+
+#[test]
 fn who_waits_in_a_conversation_is_found_by_token() {
     let place = place();
     for (name, token, context) in
