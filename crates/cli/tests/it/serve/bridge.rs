@@ -322,6 +322,42 @@ fn a_live_attempt_s_token_pays_from_its_budget_and_opens_nothing_else() {
 }
 
 #[test]
+fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    stage.write("ask.py", ASK);
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    let script = "print(os.environ['ENVOI_BRIDGE_URL'])";
+    for (server, bridge, host, card) in [
+        (
+            "public_url: 'https://envoi.example'",
+            "https://envoi.example",
+            "envoi.example",
+            "https://envoi.example",
+        ),
+        ("public_url: 'https://inside:443'", "https://inside:443", "inside", "https://inside:443"),
+        (
+            "public_url: 'http://inside:7', a2a: { url: 'https://outside.example' }",
+            "http://inside:7",
+            "inside:7",
+            "https://outside.example",
+        ),
+    ] {
+        stage.write(".envoi/config.yaml", format!("server: {{ {server} }}\n{}", lab.config()));
+        let served = Served::start(&stage);
+        let admin = served.client(&admin);
+        let run = admin.run(&step("", script));
+        admin.wait_until_run_is(&run, "succeeded");
+        let log = stage.expect(0, &["logs", &run]);
+        assert!(log.out.contains(&format!("{bridge}/api/llm-bridge\n")), "{}", log.out);
+        let asked = |host| admin.call("GET", "/api/llm-bridge/models", &[("host", host)], &[]).status;
+        assert_eq!((asked(host), asked("elsewhere.example")), (200, 421), "{server}");
+        let card_there = admin.get("/.well-known/agent-card.json").text();
+        assert!(card_there.contains(&format!("{card}/a2a")), "{server}: {card_there}");
+    }
+}
+
+#[test]
 fn what_a_provider_streams_comes_through_as_it_is_but_for_a_use_that_nobody_asked_for() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let with_usage = r#"{"stream": true, "stream_options": {"include_usage": true}, "x": 1.50}"#;
