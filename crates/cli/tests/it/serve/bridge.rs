@@ -5,7 +5,10 @@ use super::{
     client::{Client, Reply, Served, token},
     lab::{Lab, Say, answer, pieces},
 };
-use crate::stage::{Stage, text, wait_for, wait_until};
+use crate::{
+    stage::{Stage, text, wait_for, wait_until},
+    veil::{BELIEFS, Veil},
+};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -355,6 +358,28 @@ fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() 
         let card_there = admin.get("/.well-known/agent-card.json").text();
         assert!(card_there.contains(&format!("{card}/a2a")), "{server}: {card_there}");
     }
+}
+
+#[test]
+fn a_provider_s_certificate_is_checked_against_the_authorities_that_are_named() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    let veil = Veil::before(&lab.url());
+    stage.write(".envoi/config.yaml", lab.config().replace(&lab.url(), &veil.url));
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    for (authorities, is_believed) in BELIEFS {
+        let served = Served::believing(&stage, authorities);
+        let reply = served.client(&admin).post(TURN, r#"{"user": "a"}"#);
+        match is_believed {
+            true => assert_eq!((reply.status, &reply.json()["text"]), (200, &json!("words"))),
+            false => assert_eq!((reply.status, reply.text().contains("cannot be reached")), (500, true)),
+        }
+        served.process.kill();
+    }
+    assert_eq!(lab.asked().len(), 1, "neither a key nor a word is sent to the others");
+    let head = lab.last().head.to_lowercase();
+    assert!(head.contains("authorization: bearer sk-lab-7\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {}\r\n", &veil.url["https://".len()..])), "{head}");
 }
 
 #[test]
