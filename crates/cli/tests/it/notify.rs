@@ -17,7 +17,9 @@ const CUT_SHORT: &str = "the command was cut short when the engine closed";
 
 /// One step, and these targets.
 fn flow(notify: &str) -> String {
-    format!("flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n")
+    format!(
+        "flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger; echo $TRACEPARENT > trace\n"
+    )
 }
 
 /// A loop that is never content: it ends in a question.
@@ -173,7 +175,10 @@ fn over_https_a_target_s_certificate_is_checked_against_the_authorities_that_are
         assert_eq!(done.code, Some(0), "{done:?}");
         let notices = notices(&stage, &stage.run_id());
         if is_believed {
-            assert_eq!(receiver.next().header("authorization"), Some("Bearer s3cret"));
+            let request = receiver.next();
+            assert_eq!(request.header("authorization"), Some("Bearer s3cret"));
+            let (own, told) = (stage.read("trace"), request.header("traceparent").unwrap_or_default());
+            assert_eq!((told.len(), &told[..35]), (own.trim().len(), &own[..35]), "the run's trace");
             assert!(notices.is_empty(), "{notices:?}");
         } else {
             veil.wait_until_refused();

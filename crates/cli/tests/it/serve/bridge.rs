@@ -3,7 +3,7 @@
 use super::{
     APPROVAL,
     client::{Client, Reply, Served, token},
-    lab::{Lab, Say, answer, pieces},
+    lab::{Asked, Lab, Say, answer, pieces},
 };
 use crate::{
     stage::{Stage, text, wait_for, wait_until},
@@ -358,6 +358,30 @@ fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() 
         let card_there = admin.get("/.well-known/agent-card.json").text();
         assert!(card_there.contains(&format!("{card}/a2a")), "{server}: {card_there}");
     }
+}
+
+#[test]
+fn a_provider_is_told_of_the_trace_of_the_run_that_pays_and_of_each_call_in_it() {
+    let Land { stage, served: _served, lab, admin } = land();
+    let script = "ask({'messages': []})\nask({'user': 'a'}, '')\nopen('trace.txt', 'w').write(os.environ['TRACEPARENT'])";
+    let run = admin.run(&step("", script));
+    admin.wait_until_run_is(&run, "succeeded");
+    // Nobody pays for this one, and what a client says of itself is not passed on.
+    let own = stage.read("trace.txt");
+    let alone = admin.call("POST", CHAT, &[("traceparent", &own)], b"{}");
+    assert_eq!(alone.status, 200, "{}", alone.text());
+    let told = |asked: &Asked| {
+        let head = asked.head.to_lowercase();
+        head.lines().find_map(|line| Some(line.strip_prefix("traceparent: ")?.trim().to_owned()))
+    };
+    let told: Vec<Option<String>> = lab.asked().iter().map(told).collect();
+    assert_eq!((told.len(), &told[2]), (3, &None));
+    let parts = |trace: &str| trace.split('-').map(str::to_owned).collect::<Vec<_>>();
+    let (own, first, second) =
+        (parts(&own), parts(told[0].as_ref().unwrap()), parts(told[1].as_ref().unwrap()));
+    assert_eq!((&first[..2], &first[3]), (&own[..2], &own[3]));
+    assert_eq!((&second[..2], &second[3]), (&own[..2], &own[3]));
+    assert!(first[2] != own[2] && second[2] != own[2] && first[2] != second[2], "{told:?}");
 }
 
 #[test]
