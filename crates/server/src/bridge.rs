@@ -286,7 +286,7 @@ impl Asked {
     /// Asks the provider, and waits for the head of its answer.
     async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<Answer, Refusal> {
         let provider = meter.chosen().provider.clone();
-        let answer = self.app.upstream.post(&provider, COMPLETIONS, request);
+        let answer = self.app.upstream.post(&provider, COMPLETIONS, meter.trace(), request);
         self.unless_stopping(meter, answer).await
     }
 

@@ -16,10 +16,14 @@ pub(crate) use courier::{Courier, Means};
 pub(crate) use story::Stories;
 
 use crate::app::App;
-use envoi_journal::PushRow;
+use envoi_journal::{PushRow, ReadError};
 
 /// From now on this configuration, which was just kept, is told.
-pub(crate) fn made(app: &App, row: &PushRow) {
-    let receiver = courier::receiver(&app.settings.a2a.push, &row.url);
-    app.pushes.add((row.run.clone(), row.id.clone()), &receiver, row.due_at);
+///
+/// # Errors
+/// The machine's: then it is told from the next start of the server on.
+pub(crate) fn made(app: &App, row: &PushRow) -> Result<(), ReadError> {
+    let whose = app.read(|reader| Ok::<_, ReadError>(courier::whose(reader, &app.settings.a2a.push, row)))?;
+    app.pushes.add((row.run.clone(), row.id.clone()), whose, row.due_at);
+    Ok(())
 }

@@ -106,7 +106,7 @@ pub(crate) fn keep(
         at: app.now(),
     };
     app.store.keep_push(&row).map_err(|error| broken(app, error))?;
-    push::made(app, &row);
+    push::made(app, &row).map_err(|error| broken(app, error))?;
     Ok(shown(&row, &asking.bearer.id))
 }
 

@@ -3,9 +3,12 @@
 use super::{
     APPROVAL,
     client::{Client, Reply, Served, token},
-    lab::{Lab, Say, answer, pieces},
+    lab::{Asked, Lab, Say, answer, pieces},
 };
-use crate::stage::{Stage, text, wait_for, wait_until};
+use crate::{
+    stage::{Stage, text, wait_for, wait_until},
+    veil::{BELIEFS, Veil},
+};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -319,6 +322,88 @@ fn a_live_attempt_s_token_pays_from_its_budget_and_opens_nothing_else() {
     let log = stage.expect(0, &["logs", &run]);
     assert!(log.out.contains(&format!("{}/api/llm-bridge", served.url)), "{}", log.out);
     assert_eq!(stage.json(&["--json", "show", &run])["used"]["llm_calls"], 1);
+}
+
+#[test]
+fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    stage.write("ask.py", ASK);
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    let script = "print(os.environ['ENVOI_BRIDGE_URL'])";
+    for (server, bridge, host, card) in [
+        (
+            "public_url: 'https://envoi.example'",
+            "https://envoi.example",
+            "envoi.example",
+            "https://envoi.example",
+        ),
+        ("public_url: 'https://inside:443'", "https://inside:443", "inside", "https://inside:443"),
+        (
+            "public_url: 'http://inside:7', a2a: { url: 'https://outside.example' }",
+            "http://inside:7",
+            "inside:7",
+            "https://outside.example",
+        ),
+    ] {
+        stage.write(".envoi/config.yaml", format!("server: {{ {server} }}\n{}", lab.config()));
+        let served = Served::start(&stage);
+        let admin = served.client(&admin);
+        let run = admin.run(&step("", script));
+        admin.wait_until_run_is(&run, "succeeded");
+        let log = stage.expect(0, &["logs", &run]);
+        assert!(log.out.contains(&format!("{bridge}/api/llm-bridge\n")), "{}", log.out);
+        let asked = |host| admin.call("GET", "/api/llm-bridge/models", &[("host", host)], &[]).status;
+        assert_eq!((asked(host), asked("elsewhere.example")), (200, 421), "{server}");
+        let card_there = admin.get("/.well-known/agent-card.json").text();
+        assert!(card_there.contains(&format!("{card}/a2a")), "{server}: {card_there}");
+    }
+}
+
+#[test]
+fn a_provider_is_told_of_the_trace_of_the_run_that_pays_and_of_each_call_in_it() {
+    let Land { stage, served: _served, lab, admin } = land();
+    let script = "ask({'messages': []})\nask({'user': 'a'}, '')\nopen('trace.txt', 'w').write(os.environ['TRACEPARENT'])";
+    let run = admin.run(&step("", script));
+    admin.wait_until_run_is(&run, "succeeded");
+    // Nobody pays for this one, and what a client says of itself is not passed on.
+    let own = stage.read("trace.txt");
+    let alone = admin.call("POST", CHAT, &[("traceparent", &own)], b"{}");
+    assert_eq!(alone.status, 200, "{}", alone.text());
+    let told = |asked: &Asked| {
+        let head = asked.head.to_lowercase();
+        head.lines().find_map(|line| Some(line.strip_prefix("traceparent: ")?.trim().to_owned()))
+    };
+    let told: Vec<Option<String>> = lab.asked().iter().map(told).collect();
+    assert_eq!((told.len(), &told[2]), (3, &None));
+    let parts = |trace: &str| trace.split('-').map(str::to_owned).collect::<Vec<_>>();
+    let (own, first, second) =
+        (parts(&own), parts(told[0].as_ref().unwrap()), parts(told[1].as_ref().unwrap()));
+    assert_eq!((&first[..2], &first[3]), (&own[..2], &own[3]));
+    assert_eq!((&second[..2], &second[3]), (&own[..2], &own[3]));
+    assert!(first[2] != own[2] && second[2] != own[2] && first[2] != second[2], "{told:?}");
+}
+
+#[test]
+fn a_provider_s_certificate_is_checked_against_the_authorities_that_are_named() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    let veil = Veil::before(&lab.url());
+    stage.write(".envoi/config.yaml", lab.config().replace(&lab.url(), &veil.url));
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    for (authorities, is_believed) in BELIEFS {
+        let served = Served::believing(&stage, authorities);
+        let reply = served.client(&admin).post(TURN, r#"{"user": "a"}"#);
+        match is_believed {
+            true => assert_eq!((reply.status, &reply.json()["text"]), (200, &json!("words"))),
+            false => assert_eq!((reply.status, reply.text().contains("cannot be reached")), (500, true)),
+        }
+        served.process.kill();
+    }
+    assert_eq!(lab.asked().len(), 1, "neither a key nor a word is sent to the others");
+    let head = lab.last().head.to_lowercase();
+    assert!(head.contains("authorization: bearer sk-lab-7\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {}\r\n", &veil.url["https://".len()..])), "{head}");
 }
 
 #[test]

@@ -86,6 +86,11 @@ impl Lab {
         )
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// The next answers, in order.
     pub(crate) fn will_say(&self, says: impl IntoIterator<Item = Say>) {
         self.says.lock().unwrap().extend(says);
