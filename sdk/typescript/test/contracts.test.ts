@@ -172,6 +172,23 @@ test("given ids and a moment, creating reads no clock", () => {
   assert.deepEqual([received_at, created_at, max_iterations, max_stages], ["2026-01-02T03:04:05.006Z", "2026-01-02T03:04:05.006Z", 3, 5]);
 });
 
+test("ids are drawn as the other languages draw them, also where a page has no TLS", () => {
+  const own = Object.getOwnPropertyDescriptor(globalThis, "crypto") ?? assert.fail("no crypto");
+  const getRandomValues = (into: Uint8Array): Uint8Array => into.fill(0xff);
+  Object.defineProperty(globalThis, "crypto", { value: { getRandomValues }, configurable: true });
+  try {
+    const uuid4 = "ffffffffffff4fffbfffffffffffffff";
+    const { envelope_id, request_id } = createEnvelope({ raw_input: "i", user_id: "u", session_id: "s" });
+    assert.deepEqual([envelope_id, request_id], [`env_${uuid4}`, `req_${uuid4}`]);
+    assert.equal(createInterrupt({ kind: "timeout" }).id, `int_${uuid4}`);
+  } finally {
+    Object.defineProperty(globalThis, "crypto", own);
+  }
+  const one = createEnvelope({ raw_input: "i", user_id: "u", session_id: "s" });
+  assert.equal(/^env_[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}$/.test(one.envelope_id), true, one.envelope_id);
+  assert.notEqual(one.envelope_id.slice(4), one.request_id.slice(4));
+});
+
 test("an interrupt made here expires by its kind", () => {
   for (const kind of INTERRUPT_KINDS) {
     const { status, data, created_at, expires_at } = createInterrupt({ kind, id: "i", now_ms: 0 });
@@ -326,6 +343,32 @@ test("a report is written whole, in the order of the contract, and nothing is le
     assert.equal(readFileSync(path, "utf8").endsWith("\n}\n"), true);
     assert.deepEqual(readdirSync(join(folder, "deep", "er")), ["report.json"]);
     assert.deepEqual(judge({ exit: 0, report: readFileSync(path) }).error, { code: "HALF", message: "m" });
+  });
+});
+
+test("no error is no error, however it is said, and a report that would be none is not written", () => {
+  inFolder((folder) => {
+    const path = join(folder, "report.json");
+    for (const none of [{ error: null }, { error: undefined }, { ok: undefined, error: null, metrics: null }]) {
+      const { ok, error, metrics, unknown } = writeSkillReport(path, "s", 1, none as object);
+      assert.deepEqual([ok, error, metrics, unknown], [true, undefined, undefined, new Map()]);
+      assert.equal(judge({ exit: 0, report: readFileSync(path) }).ok, true);
+    }
+    const before = readFileSync(path, "utf8");
+    const rows: [unknown, unknown, object, string][] = [
+      [null, 1, {}, "/skillName"],
+      ["s", 1, { ok: "no" }, "/ok"],
+      ["s", 1, { ok: 0 }, "/ok"],
+      ["s", 1, { error: new Error("disk full") }, "/error"],
+      ["s", { seen: new Set() }, {}, "/data/seen"],
+      ["s", Promise.resolve(1), {}, "/data"],
+      ["s", 1, { metrics: { rate: NaN } }, "/metrics/rate"],
+    ];
+    for (const [name, data, options, pointer] of rows) {
+      const { code, pointer: found } = refused(() => writeSkillReport(path, name as string, data, options));
+      assert.deepEqual([code, found], ["SKILL_REPORT_INVALID", pointer]);
+    }
+    assert.equal(readFileSync(path, "utf8"), before);
   });
 });
 

@@ -43,7 +43,7 @@ function convert(value: unknown, path: string[]): JsonValue {
     case "boolean":
       return value;
     case "string":
-      return wellFormed(value, path);
+      return checked(value, path);
     case "number":
       if (!Number.isFinite(value)) throw refused(path, "a number that JSON can say", `\`${value}\``);
       return new JsonNumber(Object.is(value, -0) ? "-0" : String(value));
@@ -74,7 +74,7 @@ function container(value: object, path: string[]): JsonValue {
   const object: JsonObject = membersOf();
   for (const [name, member] of entriesOf(value, path)) {
     if (typeof name !== "string") throw refused(path, "member names that are strings", `a JavaScript \`${typeof name}\``);
-    object.set(wellFormed(name, path), child(member, path, name));
+    object.set(checked(name, path), child(member, path, name));
   }
   return object;
 }
@@ -106,7 +106,7 @@ function hasMethod<N extends string>(value: object, name: N): value is { [K in N
   return typeof (value as Record<string, unknown>)[name] === "function";
 }
 
-function wellFormed(text: string, path: string[]): string {
+function checked(text: string, path: string[]): string {
   if (isIllFormed(text)) throw refused(path, "text", "half a surrogate pair");
   return text;
 }
@@ -119,10 +119,14 @@ function refused(path: string[], expected: string, found: string): JsonError {
   return new JsonError(path.map((segment) => `/${escapeSegment(segment)}`).join(""), undefined, expected, found);
 }
 
-/** The name of a value's class. */
-function classOf(value: object): string {
-  const made: unknown = (value as { constructor?: unknown }).constructor;
-  return typeof made === "function" && made.name !== "" ? made.name : "object";
+/** The name of a value's class, also of one that does not like to be asked. */
+export function classOf(value: object): string {
+  try {
+    const made: unknown = (value as { constructor?: unknown }).constructor;
+    return typeof made === "function" && made.name !== "" && !isIllFormed(made.name) ? made.name : "object";
+  } catch {
+    return "object";
+  }
 }
 
 /**
