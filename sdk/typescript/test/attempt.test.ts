@@ -151,6 +151,18 @@ test("the body's own exception is what ends it, whatever the report could not sa
   });
 });
 
+test("where the text cannot be left, the report still is", async () => {
+  await given(async (environment, folder) => {
+    writeFileSync(join(folder, "f"), "a file where a folder should be");
+    const body = (step: Attempt): void => {
+      step.metrics["llm_calls"] = 7;
+      step.say("words");
+    };
+    await thrown(runStep(body, { environment: { ...environment, ENVOI_OUTPUT: join(folder, "f", "output.txt") } }));
+    assert.equal(formatCompact(report(folder).metrics), '{"llm_calls":7}');
+  });
+});
+
 test("a failure is reported whatever it says of itself", async () => {
   await given(async (environment, folder) => {
     const said: [unknown, string, string][] = [
