@@ -177,14 +177,27 @@ fn who_waits_in_a_conversation_is_found_by_token() {
         place.store.keep_task(&kept, &message(&kept, "0", name)).unwrap();
     }
     assert_eq!(place.reader.waiting_in_context("ann", "talk").unwrap(), [], "none has begun");
-    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), None);
+    let newest = |tenant: &str, token: Option<&str>| {
+        place.reader.newest_of_context(tenant, "talk", token).unwrap().map(|run| run.to_string())
+    };
+    assert_eq!(newest("north", Some("ann")), None);
     for name in ["a", "b", "c", "d"] {
         asked(&place, name, "north");
     }
     let waiting = place.reader.waiting_in_context("ann", "talk").unwrap();
     assert_eq!(waiting.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["run_a", "run_b"]);
-    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), Some(run("c")));
-    assert_eq!(place.reader.newest_of_context("south", "talk").unwrap(), None);
+    for (tenant, token, found) in [
+        ("north", Some("ann"), Some("run_b")),
+        ("north", Some("bob"), Some("run_c")),
+        // Whose it is nobody can say: two clients call a conversation so.
+        ("north", Some("eve"), None),
+        ("north", None, None),
+        ("south", Some("ann"), None),
+    ] {
+        assert_eq!(newest(tenant, token).as_deref(), found, "{tenant} {token:?}");
+    }
+    let other = place.reader.newest_of_context("north", "other", Some("eve")).unwrap();
+    assert_eq!(other, Some(run("d")), "it is one client's");
 }
 
 fn push() -> PushRow {
