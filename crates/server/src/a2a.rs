@@ -21,6 +21,7 @@
 
 mod answer;
 mod asking;
+mod brought;
 mod bytes;
 pub(crate) mod card;
 mod cards;

@@ -63,6 +63,10 @@ impl Courier {
         let board = Arc::clone(&means.board);
         let reader = means.store.reader().map_err(io::Error::other)?;
         for row in reader.active_pushes().map_err(io::Error::other)? {
+            // What was kept for a run that has not begun waits for the message that begins it.
+            if reader.tenant_of(&row.run).map_err(io::Error::other)?.is_none() {
+                continue;
+            }
             let receiver = receiver(&means.reach, &row.url);
             board.add((row.run, row.id), &receiver, row.due_at);
         }

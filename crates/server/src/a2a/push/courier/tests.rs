@@ -252,6 +252,22 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
 }
 
 #[test]
+fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_it() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let kept = stage.push("0", &receiver.url);
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    let (courier, board) = stage.courier();
+    // Its turn would be the first one.
+    assert_eq!(bodies(&receiver, 1), ["run_started"]);
+    assert_eq!(stage.row("0"), kept);
+    stage.begun("0");
+    board.add((kept.run, kept.id), &super::receiver(&reach(), &receiver.url), kept.due_at);
+    assert_eq!(receiver.next().header("idempotency-key"), Some("run_0:0"));
+    stop(courier);
+}
+
+#[test]
 fn a_receiver_that_hangs_holds_up_nobody_else() {
     let stage = Stage::new();
     let (slow, fast) = (Receiver::new(&[Answer::Hangs]), Receiver::new(&[OK]));
