@@ -115,6 +115,15 @@ impl PushState {
     }
 }
 
+/// What has become of a push configuration that was to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptPush {
+    /// It was kept, in the place of this one.
+    Kept(Option<Box<PushRow>>),
+    /// It was not: the id is that of another client's.
+    Anothers,
+}
+
 /// Which tasks of a tenant are wanted, those that changed last first.
 #[derive(Debug, Clone, Default)]
 pub struct TaskPage {
@@ -189,34 +198,45 @@ impl Store {
         })
     }
 
-    /// Keeps a push configuration; one of the same id is replaced, and what it had still to tell is told by this one.
+    /// Keeps a push configuration. One of the same id and client is replaced, and what it had still to tell is told by this one;
+    /// so is one that is active no more. Another client's that is active stays, and nothing is kept.
     ///
     /// # Errors
     /// Whatever the database says.
-    pub fn keep_push(&self, push: &PushRow) -> Result<(), CommitError> {
-        let sql = "INSERT OR REPLACE INTO a2a_push (run, id, url, token, scheme, credentials, next_seq, tries, \
-                   due_at_ms, state, note, at_ms, client, version, base) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
-                   min(?7, coalesce((SELECT next_seq FROM a2a_push WHERE run = ?1 AND id = ?2 AND state = 'active'), ?7)), \
-                   ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-        let values = params![
-            push.run.as_str(),
-            push.id,
-            push.url,
-            push.token,
-            push.scheme,
-            push.credentials,
-            signed(push.next_seq),
-            push.tries,
-            push.due_at.as_millis(),
-            push.state.word(),
-            push.note,
-            push.at.as_millis(),
-            push.client,
-            push.version,
-            push.base,
-        ];
-        self.with_conn(|conn| conn.execute(sql, values)).map(drop)
+    pub fn keep_push(&self, push: &PushRow) -> Result<KeptPush, CommitError> {
+        self.with_conn(|conn| {
+            let transaction = at_once(conn)?;
+            let before = same_push(&transaction, push)?;
+            let mut kept = push.clone();
+            if let Some(before) = before.as_ref().filter(|before| before.state == PushState::Active) {
+                if before.client != push.client {
+                    return Ok(KeptPush::Anothers);
+                }
+                kept.next_seq = kept.next_seq.min(before.next_seq);
+            }
+            insert_push(&transaction, &kept)?;
+            transaction.commit()?;
+            Ok(KeptPush::Kept(before.map(Box::new)))
+        })
+    }
+
+    /// Takes back a push configuration that was kept for something that has not happened: what it has replaced is there
+    /// again, as it was. Does nothing if it is gone, or another by now.
+    ///
+    /// # Errors
+    /// Whatever the database says.
+    pub fn take_back_push(&self, push: &PushRow, before: Option<&PushRow>) -> Result<(), CommitError> {
+        self.with_conn(|conn| {
+            let transaction = at_once(conn)?;
+            let there = same_push(&transaction, push)?;
+            let made = |row: &PushRow| (row.at, row.client.clone(), row.url.clone());
+            if there.is_some_and(|there| made(&there) == made(push)) {
+                let sql = "DELETE FROM a2a_push WHERE run = ?1 AND id = ?2";
+                transaction.execute(sql, [push.run.as_str(), push.id.as_str()])?;
+                before.map(|before| insert_push(&transaction, before)).transpose()?;
+            }
+            transaction.commit()
+        })
     }
 
     /// Keeps how far a push configuration has come: its place, tries, due time, state and note. Does nothing if it is gone, is
@@ -282,6 +302,36 @@ fn insert(conn: &rusqlite::Connection, message: &MessageRow) -> rusqlite::Result
         message.at.as_millis(),
     ];
     conn.execute(&sql, values)
+}
+
+/// The push configuration of the same run and id.
+fn same_push(conn: &rusqlite::Connection, push: &PushRow) -> rusqlite::Result<Option<PushRow>> {
+    let sql = "SELECT * FROM a2a_push WHERE run = ?1 AND id = ?2";
+    conn.query_row(sql, [push.run.as_str(), push.id.as_str()], push_row).optional()
+}
+
+fn insert_push(conn: &rusqlite::Connection, push: &PushRow) -> rusqlite::Result<usize> {
+    let sql = "INSERT OR REPLACE INTO a2a_push (run, id, url, token, scheme, credentials, next_seq, tries, \
+               due_at_ms, state, note, at_ms, client, version, base) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    let values = params![
+        push.run.as_str(),
+        push.id,
+        push.url,
+        push.token,
+        push.scheme,
+        push.credentials,
+        signed(push.next_seq),
+        push.tries,
+        push.due_at.as_millis(),
+        push.state.word(),
+        push.note,
+        push.at.as_millis(),
+        push.client,
+        push.version,
+        push.base,
+    ];
+    conn.execute(sql, values)
 }
 
 pub(crate) fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {

@@ -28,7 +28,7 @@ mod store;
 mod testing;
 mod writer;
 
-pub use a2a::{MessageRow, PushRow, PushState, TaskPage, TaskRow};
+pub use a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow};
 pub use blobs::{Blobs, INLINE_MAX_BYTES, Incoming};
 pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};

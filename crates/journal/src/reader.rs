@@ -270,10 +270,18 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn has_request(&self, run: &RunId, request: &str) -> Result<bool, ReadError> {
-        let sql = "SELECT 1 FROM events WHERE run = ?1 AND instr(body, ?2) > 0 LIMIT 1";
+        Ok(self.request_seq(run, request)?.is_some())
+    }
+
+    /// The place of the event that a request of this id has led to.
+    ///
+    /// # Errors
+    /// As [`Reader::has_request`].
+    pub fn request_seq(&self, run: &RunId, request: &str) -> Result<Option<Seq>, ReadError> {
+        let sql = "SELECT seq FROM events WHERE run = ?1 AND instr(body, ?2) > 0 ORDER BY seq LIMIT 1";
         let member = format!("\"request\":\"{request}\"");
         let found = self.one(sql, params![self.key(run)?, member], |row| row.get::<_, i64>(0))?;
-        Ok(found.is_some())
+        Ok(found.map(unsigned))
     }
 
     /// The bytes with this digest, from the database or their file, verified.

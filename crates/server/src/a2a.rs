@@ -22,6 +22,7 @@
 
 mod answer;
 mod asking;
+mod brought;
 mod bytes;
 pub(crate) mod card;
 mod cards;

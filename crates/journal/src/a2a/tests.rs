@@ -89,24 +89,27 @@ fn a_message_is_known_by_its_token_context_task_id_and_content() {
 fn messages_are_kept_while_others_write() {
     let place = place();
     let engine = Store::open(place.store.layout().clone()).unwrap();
-    let done = std::sync::atomic::AtomicBool::new(false);
+    engine.keep_push(&push()).unwrap();
+    // A few at a time: who writes without a pause may be waited for longer than anybody waits.
+    let turn = std::sync::Barrier::new(2);
+    let rounds = 0..300;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut written = 0_u32;
-            while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                written += 1;
-                engine.keep_push(&PushRow { id: written.to_string(), ..push() }).unwrap();
+            for n in rounds.clone() {
+                turn.wait();
+                for _ in 0..4 {
+                    engine.mark_push(&PushRow { next_seq: n, ..push() }).unwrap();
+                }
             }
         });
-        let failed = (0..300).filter(|n| {
+        let failed = rounds.clone().filter(|n| {
             let kept = task(&format!("n{n}"), "ann", "c");
             let message = message(&kept, &n.to_string(), "hello");
             let answer = MessageRow { task: "t".to_owned(), request: format!("r{n}"), ..message.clone() };
+            turn.wait();
             place.store.keep_task(&kept, &message).is_err() || place.store.keep_message(&answer).is_err()
         });
-        let failed = failed.count();
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert_eq!(failed, 0);
+        assert_eq!(failed.count(), 0);
     });
 }
 
@@ -199,14 +202,27 @@ fn who_waits_in_a_conversation_is_found_by_token() {
         place.store.keep_task(&kept, &message(&kept, "0", name)).unwrap();
     }
     assert_eq!(place.reader.waiting_in_context("ann", "talk").unwrap(), [], "none has begun");
-    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), None);
+    let newest = |tenant: &str, token: Option<&str>| {
+        place.reader.newest_of_context(tenant, "talk", token).unwrap().map(|run| run.to_string())
+    };
+    assert_eq!(newest("north", Some("ann")), None);
     for name in ["a", "b", "c", "d"] {
         asked(&place, name, "north");
     }
     let waiting = place.reader.waiting_in_context("ann", "talk").unwrap();
     assert_eq!(waiting.iter().map(|row| row.run.as_str()).collect::<Vec<_>>(), ["run_a", "run_b"]);
-    assert_eq!(place.reader.newest_of_context("north", "talk").unwrap(), Some(run("c")));
-    assert_eq!(place.reader.newest_of_context("south", "talk").unwrap(), None);
+    for (tenant, token, found) in [
+        ("north", Some("ann"), Some("run_b")),
+        ("north", Some("bob"), Some("run_c")),
+        // Whose it is nobody can say: two clients call a conversation so.
+        ("north", Some("eve"), None),
+        ("north", None, None),
+        ("south", Some("ann"), None),
+    ] {
+        assert_eq!(newest(tenant, token).as_deref(), found, "{tenant} {token:?}");
+    }
+    let other = place.reader.newest_of_context("north", "other", Some("eve")).unwrap();
+    assert_eq!(other, Some(run("d")), "it is one client's");
 }
 
 fn push() -> PushRow {
@@ -239,6 +255,49 @@ fn what_is_replaced_leaves_what_it_had_to_tell_to_the_new_one() {
     assert_eq!((kept(3), kept(7), kept(2)), (3, 3, 2));
     place.store.mark_push(&PushRow { next_seq: 5, state: PushState::Failed, ..push() }).unwrap();
     assert_eq!(kept(9), 9, "what was given up is not told after all");
+}
+
+#[test]
+fn a_push_configuration_of_another_client_is_replaced_only_when_it_tells_nothing_more() {
+    let place = place();
+    let (mine, other) = (push(), PushRow { client: "tok_bob".to_owned(), next_seq: 4, ..push() });
+    assert_eq!(place.store.keep_push(&mine).unwrap(), KeptPush::Kept(None));
+    assert_eq!(place.store.keep_push(&other).unwrap(), KeptPush::Anothers);
+    assert_eq!(place.reader.pushes(&run("a")).unwrap(), std::slice::from_ref(&mine));
+    let over = PushRow { state: PushState::Done, next_seq: 3, ..mine };
+    place.store.mark_push(&over).unwrap();
+    assert_eq!(place.store.keep_push(&other).unwrap(), KeptPush::Kept(Some(Box::new(over))));
+    assert_eq!(place.reader.pushes(&run("a")).unwrap(), [other]);
+}
+
+#[test]
+fn a_push_configuration_that_is_taken_back_leaves_what_it_had_replaced() {
+    let place = place();
+    let at_first = PushRow { next_seq: 2, ..push() };
+    let brought = PushRow { at: at(5), url: "https://other.example".to_owned(), next_seq: 7, ..push() };
+    let there = || place.reader.pushes(&run("a")).unwrap();
+    place.store.keep_push(&brought).unwrap();
+    place.store.take_back_push(&brought, None).unwrap();
+    assert_eq!(there(), []);
+    place.store.keep_push(&at_first).unwrap();
+    let KeptPush::Kept(before) = place.store.keep_push(&brought).unwrap() else {
+        panic!("it is the same client's")
+    };
+    place.store.mark_push(&PushRow { next_seq: 9, ..brought.clone() }).unwrap();
+    place.store.take_back_push(&brought, before.as_deref()).unwrap();
+    assert_eq!(
+        there(),
+        std::slice::from_ref(&at_first),
+        "what was not told to its receiver is told after all"
+    );
+    // What has been replaced or deleted since is nobody's to take back.
+    place.store.keep_push(&brought).unwrap();
+    place.store.keep_push(&at_first).unwrap();
+    place.store.take_back_push(&brought, None).unwrap();
+    assert_eq!(there(), std::slice::from_ref(&at_first));
+    place.store.forget_push(&run("a"), "p").unwrap();
+    place.store.take_back_push(&brought, Some(&at_first)).unwrap();
+    assert_eq!(there(), []);
 }
 
 #[test]

@@ -30,15 +30,23 @@ impl Reader {
         self.one("SELECT * FROM a2a_tasks WHERE run = ?1", [run.as_str()], task_row)
     }
 
-    /// The newest run of a conversation of a tenant that has begun.
+    /// The newest run that has begun in a conversation of a tenant, as far as it is known which conversation is meant: that of
+    /// this token, else of the only other one that has a conversation of this name.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
-    pub fn newest_of_context(&self, tenant: &str, context: &str) -> Result<Option<RunId>, ReadError> {
-        let sql = "SELECT a2a_tasks.* FROM a2a_tasks JOIN journals ON journals.id = a2a_tasks.run \
-                   JOIN runs ON runs.run = journals.run \
-                   WHERE a2a_tasks.tenant = ?1 AND a2a_tasks.context = ?2 ORDER BY journals.run DESC LIMIT 1";
-        Ok(self.one(sql, [tenant, context], task_row)?.map(|task| task.run))
+    pub fn newest_of_context(
+        &self,
+        tenant: &str,
+        context: &str,
+        token: Option<&str>,
+    ) -> Result<Option<RunId>, ReadError> {
+        let sql = "WITH begun AS (SELECT a2a_tasks.*, journals.run AS nth FROM a2a_tasks \
+                   JOIN journals ON journals.id = a2a_tasks.run JOIN runs ON runs.run = journals.run \
+                   WHERE a2a_tasks.tenant = ?1 AND a2a_tasks.context = ?2) \
+                   SELECT * FROM begun WHERE token IS ?3 OR 1 = (SELECT count(DISTINCT token) FROM begun) \
+                   ORDER BY nth DESC LIMIT 1";
+        Ok(self.one(sql, params![tenant, context, token], task_row)?.map(|task| task.run))
     }
 
     /// The runs that a token began in a conversation and that wait for a person, oldest first.

@@ -2,10 +2,11 @@
 
 use super::{
     asking::{Asking, broken},
+    brought::Brought,
     fault::{Fault, Kind},
     inputs,
     model::Message,
-    send::{From, Sent, digest, forgotten, kept_as},
+    send::{self, From, Sent, digest, forgotten, kept_as},
     task::FLOW,
 };
 use crate::{
@@ -19,18 +20,22 @@ use crate::{
 use axum::http::StatusCode;
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
-use envoi_journal::{ReadError, RegisteredFlow, TaskRow};
+use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow};
 use envoi_kernel::ids::{RunId, uuid_v7_text};
 
 /// Metadata of a first message: how the run uses its workspace.
 const WORKSPACE: &str = "urn:envoi:a2a:workspace";
 
 /// Starts a run.
-pub(super) fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sent, Fault> {
+pub(super) fn begin(
+    app: &App,
+    asking: &Asking,
+    (message, brought): (&Message, Brought<'_>),
+) -> Result<Sent, Fault> {
     asking.may(&[Scope::Run])?;
     // Whatever has become of the flow since.
-    if let Some(run) = known(app, asking, message)? {
-        return Ok(Sent { run, from: From::Now });
+    if let Some(row) = known(app, asking, message)? {
+        return send::known(&row, brought);
     }
     let registered = flow(app, asking, message)?;
     let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
@@ -56,26 +61,30 @@ pub(super) fn begin(app: &App, asking: &Asking, message: &Message) -> Result<Sen
     let begun =
         app.read(|reader| reader.tenant_of(&kept.run)).map_err(|error: ReadError| broken(app, error))?;
     if begun.is_some() {
-        return Ok(Sent { run: kept.run, from: From::Now });
+        return send::known(&kept, brought);
     }
+    let push = brought.keep(&kept.run, 0)?;
     let may = app.starts.count(&asking.bearer.id, app.now()).map_err(|seconds| {
         let detail = "this token has started as many runs in a minute as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
     });
     match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace))) {
-        Ok(()) => Ok(Sent { run: kept.run, from: From::TheStart }),
-        Err(problem) => Err(forgotten(app, &kept, problem)),
+        Ok(()) => {
+            push.tell();
+            Ok(Sent { run: kept.run, from: From::TheStart })
+        }
+        Err(problem) => Err(forgotten(app, &kept, push, problem)),
     }
 }
 
-/// The run that this very message has begun.
-fn known(app: &App, asking: &Asking, message: &Message) -> Result<Option<RunId>, Fault> {
+/// This very message, if it has begun a run.
+fn known(app: &App, asking: &Asking, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
     let begun = app.read(|reader| {
         let token = &asking.bearer.id;
         let known = reader.first_message_in_context(token, context, &message.id, &digest(asking, message))?;
         let Some(row) = known else { return Ok(None) };
-        Ok(reader.tenant_of(&row.run)?.map(|_| row.run))
+        Ok(reader.tenant_of(&row.run)?.map(|_| row))
     });
     begun.map_err(|error: ReadError| broken(app, error))
 }

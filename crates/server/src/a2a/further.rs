@@ -3,12 +3,13 @@
 use super::{
     answer,
     asking::{Asking, broken},
+    brought::Brought,
     envelope,
     fault::{Fault, Kind},
     fold::Question,
     look,
     model::{Content, Message},
-    send::{From, Sent, digest, forgotten, kept_as, was_done},
+    send::{self, From, Sent, digest, forgotten, kept_as, was_done},
     task::QUESTION,
 };
 use crate::{
@@ -34,16 +35,21 @@ use envoi_kernel::{
 const CHANNEL: &str = "a2a";
 
 /// Answers a question of a task.
-pub(super) fn answer(app: &App, asking: &Asking, message: &Message, run: &RunId) -> Result<Sent, Fault> {
+pub(super) fn answer(
+    app: &App,
+    asking: &Asking,
+    (message, brought): (&Message, Brought<'_>),
+    run: &RunId,
+) -> Result<Sent, Fault> {
     asking.may(&[Scope::Answer])?;
-    let context =
-        app.read(|reader| look::context_of(reader, run)).map_err(|error: ReadError| broken(app, error))?;
+    let (context, next_seq) = app
+        .read(|reader| Ok((look::context_of(reader, run)?, reader.next_seq(run)?)))
+        .map_err(|error: ReadError| broken(app, error))?;
     let request = request_id(asking, &context, run, message);
     let _turn = app.starts.turn(&request);
     let row = kept_as(app, asking, message, (run, &context, run.as_str()), request);
-    let from = |from: From| Ok(Sent { run: run.clone(), from });
     if was_done(app, &row)? {
-        return from(From::Now);
+        return send::known(&row, brought);
     }
     let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     let question = asked(&loaded, message)?;
@@ -68,13 +74,20 @@ pub(super) fn answer(app: &App, asking: &Asking, message: &Message, run: &RunId)
         request: Some(row.request.clone()),
         ..Answer::new(question.raised.interrupt.clone(), wanted.choice, asking.principal())
     };
-    app.store.keep_message(&row).map_err(|error| broken(app, error))?;
     let caller = caller(app, run)?;
+    app.store.keep_message(&row).map_err(|error| broken(app, error))?;
+    let push = brought.keep(run, next_seq)?;
     let order = AnswerRequest { run: run.clone(), answer, follow: true, caller };
     match ask(app, Request::Answer(Box::new(order))) {
-        Ok(_) => from(From::Request(row.request)),
-        Err(_) if was_done(app, &row)? => from(From::Now),
-        Err(problem) => Err(forgotten(app, &row, problem)),
+        Ok(_) => {
+            push.tell();
+            Ok(Sent { run: run.clone(), from: From::Request(row.request) })
+        }
+        Err(_) if was_done(app, &row)? => {
+            push.tell();
+            Ok(Sent { run: run.clone(), from: From::Now })
+        }
+        Err(problem) => Err(forgotten(app, &row, push, problem)),
     }
 }
 

@@ -16,14 +16,11 @@ pub(crate) use courier::{Courier, Means};
 pub(crate) use story::Stories;
 
 use crate::app::App;
-use envoi_journal::{PushRow, ReadError};
+use envoi_journal::PushRow;
 
 /// From now on this configuration, which was just kept, is told.
-///
-/// # Errors
-/// The machine's: then it is told from the next start of the server on.
-pub(crate) fn made(app: &App, row: &PushRow) -> Result<(), ReadError> {
-    let whose = app.read(|reader| Ok::<_, ReadError>(courier::whose(reader, &app.settings.a2a.push, row)))?;
+pub(crate) fn made(app: &App, row: &PushRow) {
+    let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_default();
+    let whose = courier::whose(tenant, &app.settings.a2a.push, row);
     app.pushes.add((row.run.clone(), row.id.clone()), whose, row.due_at);
-    Ok(())
 }

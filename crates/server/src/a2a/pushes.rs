@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{app::App, scope::Scope};
 use envoi_contract::digest::Digest;
-use envoi_journal::{PushRow, PushState, ReadError};
-use envoi_kernel::ids::RunId;
+use envoi_journal::{KeptPush, PushRow, PushState, ReadError};
+use envoi_kernel::ids::{RunId, Seq};
 
 /// Configurations of one task.
 const MAX_CONFIGS: usize = 16;
@@ -46,51 +46,59 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `CreateTaskPushNotificationConfig`; one of the same id is replaced.
+/// `CreateTaskPushNotificationConfig`; one of the same id and token is replaced.
 pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply, Fault> {
     asking.may(&[Scope::Run])?;
     let run = look::run_of(app, asking, push.task_id.as_deref().unwrap_or_default())?;
     check(app, push)?;
-    keep(app, asking, &run, push, false).map(Reply::Push)
+    let from = app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| broken(app, error))?;
+    let (row, _) = keep(app, asking, (&run, push), from)?;
+    push::made(app, &row);
+    Ok(Reply::Push(shown(&row, &asking.bearer.id)))
 }
 
 /// Whether a run may have this configuration beside those that it has, or in the place of one.
 pub(crate) fn check_room(app: &App, asking: &Asking, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
     let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
-    let id = id_of(&asking.bearer.id, push);
-    if rows.len() >= MAX_CONFIGS && !rows.iter().any(|row| row.id == id) {
-        let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
-        return Err(Fault::new(Kind::InvalidParams).detail(detail));
+    let client = &asking.bearer.id;
+    let id = id_of(client, push);
+    match rows.iter().find(|row| row.id == id) {
+        Some(row) if row.client != *client && row.state == PushState::Active => Err(anothers(&id)),
+        None if rows.len() >= MAX_CONFIGS => {
+            let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
+            Err(Fault::new(Kind::InvalidParams).detail(detail))
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Who is told by a configuration is not for another token to say.
+fn anothers(id: &str) -> Fault {
+    let detail =
+        format!("the push configuration `{id}` of this task is another token's; name another id, or none");
+    Fault::new(Kind::InvalidParams).detail(detail)
 }
 
 /// The id of a configuration. A client that makes none, and sends its configuration with each message, has one a receiver.
-fn id_of(client: &str, push: &PushConfig) -> String {
+pub(super) fn id_of(client: &str, push: &PushConfig) -> String {
     push.id.clone().unwrap_or_else(|| {
         let hex = Digest::of(format!("{client}\n{}", push.url).as_bytes()).hex();
         format!("push_{}", hex.chars().take(ID_DIGITS).collect::<String>())
     })
 }
 
-/// Keeps a configuration of a run; what happens from now on is told, or all from the beginning.
-pub(crate) fn keep(
+/// Keeps a configuration of a run that tells what happens from an event on; also what it has replaced. It is not told yet.
+pub(super) fn keep(
     app: &App,
     asking: &Asking,
-    run: &RunId,
-    push: &PushConfig,
-    from_the_start: bool,
-) -> Result<PushConfig, Fault> {
+    (run, push): (&RunId, &PushConfig),
+    next_seq: Seq,
+) -> Result<(PushRow, Option<Box<PushRow>>), Fault> {
     check_room(app, asking, run, push)?;
-    let id = id_of(&asking.bearer.id, push);
-    let next_seq = match from_the_start {
-        true => 0,
-        false => app.read(|reader| reader.next_seq(run)).map_err(|error: ReadError| broken(app, error))?,
-    };
     let secret = |secret: &Secret| secret.0.clone();
     let row = PushRow {
         run: run.clone(),
-        id,
+        id: id_of(&asking.bearer.id, push),
         url: push.url.clone(),
         token: push.token.as_ref().map(secret),
         scheme: push.authentication.as_ref().map(|authentication| authentication.scheme.clone()),
@@ -105,9 +113,10 @@ pub(crate) fn keep(
         note: None,
         at: app.now(),
     };
-    app.store.keep_push(&row).map_err(|error| broken(app, error))?;
-    push::made(app, &row).map_err(|error| broken(app, error))?;
-    Ok(shown(&row, &asking.bearer.id))
+    match app.store.keep_push(&row).map_err(|error| broken(app, error))? {
+        KeptPush::Kept(before) => Ok((row, before)),
+        KeptPush::Anothers => Err(anothers(&row.id)),
+    }
 }
 
 /// `GetTaskPushNotificationConfig`.

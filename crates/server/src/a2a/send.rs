@@ -8,10 +8,11 @@
 use super::{
     answer,
     asking::{Asking, broken},
+    brought::{Brought, Kept},
     card,
     fault::{Fault, Kind},
     first, further, look,
-    model::{Content, Message, Part, PushConfig, Role},
+    model::{Content, Message, Part, Role},
     pushes,
     request::{Reply, SendRequest},
     version::Version,
@@ -57,19 +58,23 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
         pushes::check(app, push)?;
     }
     let about = about(app, asking, message)?;
-    if let (Some(push), About::Known(Sent { run, .. }) | About::Task(run)) = (push, &about) {
-        pushes::check_room(app, asking, run, push)?;
+    let brought = Brought { app, asking, push };
+    match about {
+        About::Known(row) => known(&row, brought),
+        About::Task(run) => {
+            if let Some(push) = push {
+                pushes::check_room(app, asking, &run, push)?;
+            }
+            further::answer(app, asking, (message, brought), &run)
+        }
+        About::Nothing => first::begin(app, asking, (message, brought)),
     }
-    let sent = match about {
-        About::Known(sent) => sent,
-        About::Task(run) => further::answer(app, asking, message, &run)?,
-        About::Nothing => first::begin(app, asking, message)?,
-    };
-    if let Some(push) = push {
-        let push = PushConfig { task_id: Some(sent.run.to_string()), ..push.clone() };
-        pushes::keep(app, asking, &sent.run, &push, sent.from == From::TheStart)?;
-    }
-    Ok(sent)
+}
+
+/// A message that has been done before: how things stand is the answer.
+pub(super) fn known(row: &MessageRow, brought: Brought<'_>) -> Result<Sent, Fault> {
+    brought.again(&row.run, &row.request)?;
+    Ok(Sent { run: row.run.clone(), from: From::Now })
 }
 
 fn check(message: &Message) -> Result<(), Fault> {
@@ -103,8 +108,8 @@ fn is_read(part: &Part) -> bool {
 
 /// What a message is about.
 enum About {
-    /// Something that it has done already.
-    Known(Sent),
+    /// Something that it has done already, as it was kept.
+    Known(Box<MessageRow>),
     /// A task that there is.
     Task(RunId),
     /// One that there will be.
@@ -144,7 +149,7 @@ fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -
     match (known, waiting.as_slice()) {
         // It began a task, or answered one: the same again.
         (Some(row), _) if row.task.is_empty() => Ok(About::Nothing),
-        (Some(row), _) if was_done(app, &row)? => Ok(About::Known(Sent { run: row.run, from: From::Now })),
+        (Some(row), _) if was_done(app, &row)? => Ok(About::Known(Box::new(row))),
         (Some(row), _) => Ok(About::Task(row.run)),
         (None, []) if begun && answer::is_decision(message) => {
             let detail = "that is a decision, and no task of this context waits for one";
@@ -186,10 +191,11 @@ pub(super) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
     done.map_err(|error: ReadError| broken(app, error))
 }
 
-/// A message that was refused is forgotten, unless it may be done all the same: when it comes again, it is.
-pub(super) fn forgotten(app: &App, row: &MessageRow, problem: Problem) -> Fault {
+/// A message that was refused is forgotten, with what it brought, unless it may be done all the same: when it comes again, it is.
+pub(super) fn forgotten(app: &App, row: &MessageRow, kept: Kept<'_>, problem: Problem) -> Fault {
     app.note(&problem);
     if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
+        kept.take_back();
         drop(app.store.forget_message(row).map_err(|error| broken(app, error)));
     }
     problem.into()

@@ -1,7 +1,14 @@
 //! Who calls a model: an attempt, with its own token, or somebody with the scope `run`.
 
 use super::seal;
-use crate::{admission, app::App, context, problem::Problem, scope::Scope, token};
+use crate::{
+    admission,
+    app::App,
+    context,
+    problem::Problem,
+    scope::Scope,
+    token::{self, Bearer},
+};
 use axum::http::HeaderMap;
 use envoi_kernel::ids::{AttemptId, RunId};
 
@@ -17,6 +24,8 @@ pub(crate) struct Caller {
     pub(crate) tenant: String,
     /// The name of the token; of an attempt's, the run and the attempt.
     pub(crate) name: String,
+    /// The id of the token; an attempt's has none.
+    pub(crate) token: Option<String>,
     /// The live attempt whose token it is.
     pub(crate) attempt: Option<(RunId, AttemptId)>,
 }
@@ -51,7 +60,7 @@ pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
     }
     let bearer = app.read(|reader| token::bearer(reader, token, app.now()).map_err(Problem::from))?;
     let bearer = bearer.filter(|bearer| bearer.scopes.allow(&[Scope::Run]));
-    Ok(bearer.map(|bearer| Caller { tenant: bearer.tenant, name: bearer.name, attempt: None }))
+    Ok(bearer.map(|Bearer { id, name, tenant, .. }| Caller { tenant, name, token: Some(id), attempt: None }))
 }
 
 fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
@@ -63,7 +72,7 @@ fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
     };
     let live = app.desk.is_live(&run, &attempt)?;
     let name = format!("{run}.{attempt}");
-    Ok(live.then_some(Caller { tenant, name, attempt: Some((run, attempt)) }))
+    Ok(live.then_some(Caller { tenant, name, token: None, attempt: Some((run, attempt)) }))
 }
 
 impl Caller {
@@ -71,9 +80,11 @@ impl Caller {
     /// has it. Nothing in a body selects one.
     pub(super) fn account(&self, app: &App, headers: &HeaderMap) -> Result<Account, Problem> {
         let named = named(headers);
-        let behind = match named {
-            Named::One(context) => context::run_of(app, &self.tenant, context)?,
-            Named::None | Named::Several => None,
+        let behind = match (named, &self.attempt) {
+            // Its own run, although the conversation has gone on in another one since.
+            (Named::One(context), Some((run, _))) if context::is_of(app, run, context)? => Some(run.clone()),
+            (Named::One(context), _) => context::run_of(app, &self.tenant, self.token.as_deref(), context)?,
+            (Named::None | Named::Several, _) => None,
         };
         let astray = named != Named::None && behind.is_none();
         Ok(match &self.attempt {

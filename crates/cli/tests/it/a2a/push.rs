@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     notify::receiver::{Answer, OK, Receiver, Request},
-    serve::client::Served,
+    serve::client::{Served, token},
     stage::{Stage, text},
     veil::{BELIEFS, Veil},
 };
@@ -99,6 +99,82 @@ fn a_receiver_of_the_older_version_is_sent_the_task_as_it_stood_then() {
     assert_eq!(last.header("authorization"), None);
     assert_eq!(body(last), peer.get(&task).unwrap());
     assert!(receiver.is_quiet());
+}
+
+/// One question, and nothing else.
+const GATE: &str = "
+flow: gate
+steps:
+  - id: approve
+    ask: 'Go?'
+";
+
+/// Says something to a task, and brings a push configuration.
+fn bring(peer: &Peer, message: &Value, push: &Value) -> Value {
+    let params = json!({"message": message, "configuration": {"taskPushNotificationConfig": push}});
+    peer.call("SendMessage", params, &[]).json()
+}
+
+/// Ids and places of the push configurations of a task.
+fn configs(peer: &Peer, task: &str) -> Vec<(String, String)> {
+    let told = peer.call("ListTaskPushNotificationConfigs", json!({"taskId": task}), &[]).json();
+    let configs = told["result"]["configs"].as_array().cloned().unwrap_or_default();
+    configs.iter().map(|config| (text(&config["id"]), text(&config["url"]))).collect()
+}
+
+#[test]
+fn a_configuration_that_comes_with_an_answer_is_told_all_that_the_answer_causes() {
+    let stage = stage();
+    let receiver = Receiver::new(&[OK]);
+    let (_served, client) = served(&stage, GATE);
+    let peer = Peer::new(&client, Way::Rpc);
+    let task = text(&peer.start("hello")["id"]);
+    let answer = peer.message("second", &[peer.text("yes")], &json!({"taskId": task}));
+    let push = json!({"id": "mine", "url": receiver.url});
+    let done = bring(&peer, &answer, &push)["result"]["task"].clone();
+    peer.assert_state(&done, "COMPLETED");
+    let told = as_streamed(&task, &receiver.next());
+    assert_eq!(told.1["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(Some(&told), peer.told(peer.subscribe(&task, Some("0")).unwrap()).last());
+    // The same again: who has been told is told nothing twice; who is not there begins where the answer was given.
+    bring(&peer, &answer, &push);
+    peer.call("DeleteTaskPushNotificationConfig", json!({"taskId": task, "id": "mine"}), &[]);
+    assert_eq!(configs(&peer, &task), []);
+    bring(&peer, &answer, &push);
+    assert_eq!(as_streamed(&task, &receiver.next()), told);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn what_a_refused_message_brings_takes_nobodys_place_and_another_tokens_is_left_alone() {
+    let stage = stage();
+    let (mine, other) = (Receiver::new(&[OK]), Receiver::new(&[OK]));
+    let (served, client) = served(&stage, GATE);
+    let peer = Peer::new(&client, Way::Rpc);
+    let task = text(&peer.start("hello")["id"]);
+    let set = |peer: &Peer, url: &str| {
+        let config = json!({"taskId": task, "id": "mine", "url": url});
+        peer.call("CreateTaskPushNotificationConfig", config, &[]).json()
+    };
+    assert!(set(&peer, &mine.url)["error"].is_null());
+    let asked = text(&peer.get(&task).unwrap()["status"]["message"]["messageId"]);
+    let say = |peer: &Peer, subject: &str| {
+        let seen = json!({"id": asked, "subject": format!("sha256:{}", subject.repeat(64))});
+        let more = json!({"taskId": task, "metadata": {"urn:envoi:a2a:question": seen}});
+        bring(peer, &peer.message("m", &[peer.text("yes")], &more), &json!({"id": "mine", "url": other.url}))
+    };
+    let refused = say(&peer, "0");
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert_eq!(configs(&peer, &task), [("mine".to_owned(), mine.url.clone())]);
+    let bob = Peer::new(&served.client(&token(&stage, &["bob", "--scope", "admin"])), Way::Rpc);
+    for refused in [set(&bob, &other.url), say(&bob, "1")] {
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        assert!(refused.to_string().contains("is another token's"), "{refused}");
+    }
+    assert_eq!(configs(&peer, &task), [("mine".to_owned(), mine.url.clone())]);
+    peer.cancel(&task).unwrap();
+    assert_eq!(body(&mine.next())["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
+    assert!(other.is_quiet());
 }
 
 #[test]

@@ -577,6 +577,36 @@ say(status)
 }
 
 #[test]
+fn who_calls_a_conversation_as_another_client_does_is_charged_for_their_own_run() {
+    let Land { stage, served, lab: _lab, admin } = land();
+    let flow = "flow: gate\nsteps:\n  - id: approve\n    ask: 'Go?'\n";
+    assert_eq!(admin.post("/v1/flows", flow).status, 201);
+    let client = |name: &str, tenant: &str| {
+        served.client(&token(&stage, &[name, "--scope", "admin", "--tenant", tenant]))
+    };
+    let (ann, bob, eve) = (client("ann", "local"), client("bob", "local"), client("eve", "local"));
+    let begin = |client: &Client, context: &str| {
+        let message = json!({"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "x"}], "contextId": context,
+            "metadata": {"urn:envoi:a2a:workspace": "shared"}});
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}});
+        let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+        let told = client.call("POST", "/a2a", &headers, body.to_string().as_bytes()).json();
+        text(&told["result"]["task"]["id"])
+    };
+    let ask = |client: &Client, context: &str| {
+        let body = json!({"messages": [{"role": "user", "content": "hello"}]}).to_string();
+        client.call("POST", CHAT, &[("x-envoi-a2a-context-id", context)], body.as_bytes()).status
+    };
+    let (anns, bobs, alone) = (begin(&ann, "shared"), begin(&bob, "shared"), begin(&bob, "alone"));
+    let paid = || [&anns, &bobs, &alone].map(|run| names(&stage.events(run)).len() / 2);
+    assert_eq!((ask(&ann, "shared"), paid()), (200, [1, 0, 0]));
+    assert_eq!((ask(&bob, "shared"), paid()), (200, [1, 1, 0]));
+    assert_eq!((ask(&eve, "shared"), paid()), (400, [1, 1, 0]), "whose is meant?");
+    assert_eq!((ask(&eve, "alone"), paid()), (200, [1, 1, 1]), "whoever calls for its only client");
+}
+
+#[test]
 fn a_server_that_is_told_to_stop_ends_at_once_and_breaks_its_calls_off() {
     let Land { stage, served, lab, admin } = land();
     let run = admin.run(APPROVAL);

@@ -60,7 +60,12 @@ impl Courier {
         let board = Arc::clone(&means.board);
         let reader = means.store.reader().map_err(io::Error::other)?;
         for row in reader.active_pushes().map_err(io::Error::other)? {
-            let whose = whose(&reader, &means.reach, &row);
+            // What was kept for a run that has not begun waits for the message that begins it.
+            let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
+            if tenant.is_none() {
+                continue;
+            }
+            let whose = whose(tenant, &means.reach, &row);
             board.add((row.run, row.id), whose, row.due_at);
         }
         let round = Arc::new(Round { means, kept: Mutex::default() });
@@ -88,10 +93,10 @@ impl Courier {
 
 /// By whom a configuration counts as busy. An address that is allowed no more counts for itself, and so does a run that cannot
 /// be read: its turn finds that out.
-pub(super) fn whose(reader: &Reader, reach: &Reach, row: &PushRow) -> Whose {
+pub(super) fn whose(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Whose {
     let receiver =
         reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
-    let tenant = reader.run(&row.run).map_or_else(|_| row.run.to_string(), |found| found.tenant);
+    let tenant = tenant.unwrap_or_else(|| row.run.to_string());
     Whose { tenant, receiver }
 }
 
