@@ -72,3 +72,48 @@ fn in_time(record: &Record) -> Option<&AttemptSettled> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::time::Timestamp;
+    use envoi_kernel::ids::AttemptId;
+
+    fn settled(seq: u64, (attempt, text, late): &(&str, &str, bool)) -> Record {
+        let event = serde_json::json!({"type": "attempt_settled", "attempt": attempt, "outcome": {"exited": {"code": 0}},
+            "ok": true, "error": null, "report": null, "data": "null", "metrics": {}, "files": [], "late": late,
+            "text": {"digest": Digest::of(text.as_bytes()).to_string(), "size": text.len()}, "started_at": 0,
+            "duration_ms": 1});
+        Record { seq, at: Timestamp::from_millis(0), event: serde_json::from_value(event).unwrap() }
+    }
+
+    #[test]
+    fn the_visit_that_was_concluded_last_speaks_with_its_last_attempt() {
+        let on_time = |attempt, text| (attempt, text, false);
+        // Visits and attempts, the newest first.
+        for (concluded, attempts, said) in [
+            (&["b.1", "a.1"][..], &[on_time("b.1.1", "B"), on_time("a.1.1", "A")][..], Some("B")),
+            (&["b.1", "a.1"], &[on_time("a.1.1", "A"), on_time("b.1.1", "B")], Some("B")),
+            (&["ask.1", "a.1"], &[on_time("a.1.1", "A")], Some("A")),
+            (
+                &["b.1", "a.1"],
+                &[on_time("b.1.2", ""), on_time("b.1.1", "B"), on_time("a.1.1", "A")],
+                Some("A"),
+            ),
+            (&["a.1"], &[("a.1.2", "late", true), on_time("a.1.1", "A")], Some("A")),
+            (&["a.1"], &[on_time("a.2.1", "not concluded"), on_time("a.1.1", "A")], Some("A")),
+            (&["a.1"], &[on_time("a.1.1", "")], None),
+            (&[], &[on_time("a.1.1", "A")], None),
+        ] {
+            for page in [1, 2, 64] {
+                let mut older = (0..).zip(attempts).map(|(seq, attempt)| settled(seq, attempt));
+                let visits =
+                    concluded.iter().map(|visit| AttemptId::parse(&format!("{visit}.1")).unwrap().visit);
+                let before = || Ok::<Vec<Record>, ()>(older.by_ref().take(page).collect());
+                let found = last_text(visits, before).unwrap().map(|text| text.digest);
+                let expected = said.map(|said| Digest::of(said.as_bytes()));
+                assert_eq!(found, expected, "{concluded:?} {attempts:?} by {page}");
+            }
+        }
+    }
+}

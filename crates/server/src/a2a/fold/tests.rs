@@ -331,6 +331,20 @@ steps:
 }
 
 #[test]
+fn each_of_several_approvals_is_a_turn() {
+    let mut life = Life::begun("flow: two\nsteps:\n  - id: a\n    ask: { message: 'Go on?', quorum: 2 }\n");
+    for actor in ["ann", "bob"] {
+        let question = life.run.interrupts().next().unwrap().interrupt.clone();
+        let by = Principal { actor: actor.to_owned(), ..ann() };
+        let answer = Answer::new(question, Choice::Approve, by);
+        life.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
+    }
+    life.adds_up();
+    let turns = talk(&life.task(&life.fold(&life.records).0));
+    assert_eq!(turns.iter().filter(|turn| turn.starts_with("User: ")).count(), 2, "{turns:?}");
+}
+
+#[test]
 fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     let mut life = Life::begun(REVIEW);
     life.settled("draft.1.1", 7, "half", &[("a", Some("1"))]);

@@ -7,6 +7,7 @@
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
+use envoi_notify::share;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
@@ -214,12 +215,9 @@ impl State {
             && self.has_share(&whose.tenant)
     }
 
-    /// A first turn, or a further one that leaves as many places to others as the tenant then has: the next tenant finds half of
-    /// what is left, and with turns that end and begin the shares become equal.
     fn has_share(&self, tenant: &str) -> bool {
         let own = self.turns.values().filter(|whose| whose.tenant == tenant).count();
-        let left = MOST_TURNS.saturating_sub(self.turns.len());
-        left > 0 && (own == 0 || left.saturating_sub(1) > own)
+        share::may_take(own, self.turns.len(), MOST_TURNS)
     }
 
     /// Until somebody is due who is not yet; those who are wait for a turn that ends, which rings.
