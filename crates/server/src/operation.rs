@@ -571,7 +571,7 @@ pub const ALL: &[Operation] = &[
                 bridge(413, "The body is too large", "BridgeRefusal"),
                 bridge(429, "The run, or the attempt, may use no more", "BridgeRefusal"),
                 bridge(500, "The provider failed, or the store", "BridgeRefusal"),
-                bridge(503, "No provider is there", "BridgeRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "BridgeRefusal"),
             ],
         )
     },
@@ -592,7 +592,7 @@ pub const ALL: &[Operation] = &[
                 bridge(413, "The body is too large", "ChatRefusal"),
                 bridge(429, "The run, or the attempt, may use no more", "ChatRefusal"),
                 bridge(502, "The provider cannot be reached, or broke off", "ChatRefusal"),
-                bridge(503, "No provider is there", "ChatRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "ChatRefusal"),
             ],
         )
     },

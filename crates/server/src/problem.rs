@@ -94,6 +94,11 @@ impl Problem {
         &self.detail
     }
 
+    /// When it may be asked again.
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        self.retry_after_s
+    }
+
     /// What the client is told, who knows the request by this id.
     pub(crate) fn body(&self, request: &str) -> String {
         let body = json!({

@@ -143,14 +143,19 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
         Ok(Some(caller)) => {
             observe::asked_by(&caller.tenant, &caller.name);
+            let path = parts.uri.path().to_owned();
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let mut response = next.run(request).await;
+            match response.extensions_mut().remove::<Problem>() {
+                Some(problem) => bridge::refused(&path, problem),
+                None => response,
+            }
         }
         Ok(None) => with_body_gone(bridge::forbidden(), body).await,
         Err(problem) => {
             app.note(&problem);
-            refused(problem, body).await
+            with_body_gone(bridge::refused(parts.uri.path(), problem), body).await
         }
     }
 }
