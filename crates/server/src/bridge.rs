@@ -43,6 +43,7 @@ use futures_util::stream;
 use meter::{Denied, Meter};
 use models::Chosen;
 use pieces::{Piece, Pieces};
+pub(crate) use refusal::SHOULD_RETRY;
 use refusal::{Refusal, Shape};
 use serde_json::{Value, json};
 use std::{io, sync::Arc, time::Duration};

@@ -7,6 +7,7 @@ use crate::{
     call::{Call, discard, in_time},
     evidence, flows, follow, logs, metrics, observe,
     operation::{self, Content, Gate, Method, Operation},
+    pages,
     problem::Problem,
     questions, reply, runs,
     token::Bearer,
@@ -108,6 +109,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
         .route(a2a::door::CARD, get(card))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), pages::told))
         .layer(middleware::from_fn(observe::observed))
 }
 

@@ -8,6 +8,7 @@ mod described;
 mod going_on;
 mod lab;
 mod logged;
+mod pages;
 mod registered;
 mod streams;
 mod tenants;
