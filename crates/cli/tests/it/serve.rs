@@ -1,6 +1,7 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
+mod backup;
 mod bridge;
 pub(crate) mod client;
 mod crowd;
