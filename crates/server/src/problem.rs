@@ -94,14 +94,14 @@ impl Problem {
         self.hint.as_deref()
     }
 
-    /// When to ask again.
-    pub(crate) const fn retry_after_s(&self) -> Option<u32> {
-        self.retry_after_s
-    }
-
     /// What exactly is wrong.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// When it may be asked again.
+    pub(crate) const fn retry_after_s(&self) -> Option<u32> {
+        self.retry_after_s
     }
 
     /// What the client is told, who knows the request by this id.

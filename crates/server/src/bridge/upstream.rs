@@ -45,6 +45,21 @@ impl Failed {
     }
 }
 
+/// A request that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// Nothing of it was sent.
+    Unreached(Failed),
+    /// It may have been heard, and be paid for.
+    Asked(Failed),
+}
+
+impl From<Failed> for Unanswered {
+    fn from(failed: Failed) -> Self {
+        Self::Asked(failed)
+    }
+}
+
 /// How providers are reached. Roots are read when the first one is, that is encrypted.
 #[derive(Default)]
 pub(crate) struct Upstream {
@@ -79,14 +94,15 @@ impl Upstream {
         path: &str,
         trace: Option<Traceparent>,
         body: Bytes,
-    ) -> Result<Answer, Failed> {
+    ) -> Result<Answer, Unanswered> {
         let uri: Uri = format!("{}{path}", provider.url.trim_end_matches('/'))
             .parse()
-            .map_err(|error| Failed::because("its address", error))?;
-        let request = request(&uri, provider, trace, body)?;
+            .map_err(|error| Unanswered::Unreached(Failed::because("its address", error)))?;
+        let request = request(&uri, provider, trace, body).map_err(Unanswered::Unreached)?;
         let (mut sender, connection) = timeout(CONNECTING, self.connect(&uri))
             .await
-            .map_err(|_| Failed("it could not be connected to in time".to_owned()))??;
+            .unwrap_or_else(|_| Err(Failed("it could not be connected to in time".to_owned())))
+            .map_err(Unanswered::Unreached)?;
         let response = timeout(provider.timeout, sender.send_request(request))
             .await
             .map_err(|_| Failed("it did not answer in time".to_owned()))?

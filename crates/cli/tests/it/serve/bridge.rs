@@ -166,6 +166,63 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
 }
 
 #[test]
+fn whatever_is_refused_on_the_paths_of_the_bridge_is_told_in_their_shape() {
+    let Land { stage: _stage, served: _served, lab, admin } = land();
+    let evil = ("origin", "https://evil.example");
+    for (method, path, header, status, code) in [
+        ("POST", TURN, evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("POST", CHAT, evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("GET", "/api/llm-bridge/models", evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("POST", TURN, ("host", "evil.example"), 421, "HOST_NOT_ALLOWED"),
+        ("POST", CHAT, ("host", "evil.example"), 421, "HOST_NOT_ALLOWED"),
+        ("DELETE", TURN, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
+        ("DELETE", CHAT, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
+    ] {
+        let reply = admin.call(method, path, &[header], b"");
+        assert_eq!(reply.status, status, "{path}: {}", reply.text());
+        assert_eq!(reply.header("content-type"), "application/json", "{path} {code}");
+        let (told, message) = match path {
+            TURN => (reply.json()["code"].clone(), reply.json()["detail"].clone()),
+            _ => (error(&reply)["code"].clone(), error(&reply)["message"].clone()),
+        };
+        assert_eq!(told, json!(code), "{path}: {}", reply.text());
+        assert!(message.is_string() && !error(&reply).is_null(), "{path}: {}", reply.text());
+        assert_ne!(reply.header("x-request-id"), "");
+    }
+    // A provider that was never asked may be asked again; one that has left in the middle has perhaps been paid.
+    let unreachable = admin.post(CHAT, r#"{"model": "unreachable"}"#);
+    assert_eq!((unreachable.status, unreachable.header("x-should-retry").as_str()), (502, ""));
+    for (path, body, status) in [(CHAT, "{}", 502), (TURN, r#"{"user": "a"}"#, 500)] {
+        lab.will_say([Say::BreakOff]);
+        let broken = admin.post(path, body);
+        assert_eq!((broken.status, broken.header("x-should-retry").as_str()), (status, "false"), "{path}");
+    }
+}
+
+#[test]
+fn a_call_that_a_stopping_server_breaks_off_is_not_to_be_paid_for_twice() {
+    for (path, body) in [(CHAT, "{}"), (TURN, r#"{"user": "a"}"#)] {
+        let Land { stage: _stage, served, lab, admin } = land();
+        lab.will_say([Say::Hang(vec![])]);
+        let reply = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| admin.post(path, body));
+            wait_until("the provider", || lab.asked().len() == 1);
+            served.process.signal(rustix::process::Signal::TERM);
+            asking.join().unwrap()
+        });
+        assert_eq!(reply.status, 503, "{}", reply.text());
+        assert_eq!(reply.header("content-type"), "application/json", "{path}");
+        let told = if path == TURN { reply.json() } else { error(&reply) };
+        assert_eq!(told["code"], "ENGINE_STOPPING", "{}", reply.text());
+        let message = text(if path == TURN { &told["detail"] } else { &told["message"] });
+        assert!(message.contains("the provider was asked"), "{message}");
+        assert_eq!(reply.header("x-should-retry"), "false", "an OpenAI client would ask, and pay, again");
+        assert_eq!(reply.header("retry-after"), "");
+        assert!(!reply.text().contains("Idempotency-Key"), "{}", reply.text());
+    }
+}
+
+#[test]
 fn the_model_is_told_the_text_alone_and_without_the_flag_what_was_sent() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let wrapped = r#"{"text": " Fine.\n", "attachments": []}"#;
@@ -441,7 +498,7 @@ fn a_provider_that_fails_is_told_by_its_own_words_to_openai_clients_and_nothing_
     for (body, detail) in [
         (r#"{"user": "a"}"#, "the model's provider: it answered with status 500"),
         (r#"{"user": "a"}"#, "the model's provider: its answer is no chat completion"),
-        (r#"{"user": "a", "model": "unreachable"}"#, "the model's provider cannot be reached, or broke off"),
+        (r#"{"user": "a", "model": "unreachable"}"#, "the model's provider cannot be reached"),
     ] {
         let reply = admin.call("POST", TURN, &context, body.as_bytes());
         assert_eq!(

@@ -46,6 +46,8 @@ pub(crate) enum Say {
     Pieces(Vec<String>),
     /// These pieces, and once somebody else waits too, those and the end.
     Halves(Vec<String>, Arc<Barrier>, Vec<String>),
+    /// Nothing: the connection ends.
+    BreakOff,
     /// These pieces of an answer, then nothing until whoever asked is gone.
     Hang(Vec<String>),
 }
@@ -133,6 +135,7 @@ impl Lab {
                 chunks_to(&mut to, &second);
                 to.write_all(b"0\r\n\r\n").unwrap_or_default();
             }
+            Say::BreakOff => {}
             Say::Hang(pieces) => {
                 if !pieces.is_empty() {
                     stream_to(&mut to, &pieces);
