@@ -257,12 +257,13 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
     let kept = stage.push("0", &receiver.url);
     stage.begun("a");
     stage.push("a", &receiver.url);
-    let (courier, board) = stage.courier();
+    let (courier, _) = stage.courier();
     // Its turn would be the first one.
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
+    stop(courier);
     assert_eq!(stage.row("0"), kept);
     stage.begun("0");
-    board.add((kept.run, kept.id), &super::receiver(&reach(), &receiver.url), kept.due_at);
+    let (courier, _) = stage.courier();
     assert_eq!(receiver.next().header("idempotency-key"), Some("run_0:0"));
     stop(courier);
 }
@@ -390,8 +391,9 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
 #[test]
 fn a_run_that_cannot_be_read_is_tried_again_later() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
-    stage.push("nobody", &receiver.url);
-    let (courier, _) = stage.courier();
+    let (courier, board) = stage.courier();
+    let row = stage.push("nobody", &receiver.url);
+    board.add((row.run, row.id), &super::receiver(&reach(), &receiver.url), row.due_at);
     let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
     stop(courier);
