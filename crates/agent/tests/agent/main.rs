@@ -64,6 +64,8 @@ impl Visit {
             answer: None,
             denied: false,
             resend: false,
+            cancel: None,
+            ends_at_ms: None,
             record: place("a2a/a.1.0.json"),
             report: place("report.json"),
             output: place("output"),
