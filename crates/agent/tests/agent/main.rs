@@ -10,6 +10,7 @@
 mod course;
 mod fake;
 mod twice;
+mod withdrawn;
 
 use envoi_agent::{Order, Waits};
 use envoi_contract::json::Value;

@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-/// How long an agent may take to hear that its question is withdrawn.
+/// How long an agent may take to hear that its task is not wanted any more.
 const WITHDRAWAL_MS: u64 = 10_000;
 
 /// The command, after its order has been written, and the variables that it needs.
