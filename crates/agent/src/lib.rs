@@ -16,6 +16,7 @@ mod record;
 mod stop;
 mod talk;
 mod task;
+mod withdraw;
 
 pub use order::{Order, Waits};
 

@@ -32,6 +32,12 @@ pub struct Order {
     /// To be sent, although nobody knows whether it has been.
     #[serde(default)]
     pub resend: bool,
+    /// The file that is there once a person wants the attempt ended.
+    #[serde(default)]
+    pub cancel: Option<PathBuf>,
+    /// When the time of the step is over: Unix time in milliseconds.
+    #[serde(default)]
+    pub ends_at_ms: Option<i64>,
     /// Where it stands, for all attempts of the visit, what has been sent.
     pub record: PathBuf,
     /// Where the report goes.
@@ -73,7 +79,16 @@ impl Default for Waits {
     }
 }
 
+/// How much earlier than its hour an attempt counts as over: clocks are set, and the hour was counted before the start.
+const SLACK_MS: i64 = 2_000;
+
 impl Order {
+    /// Whether the attempt is to end at this moment (Unix time in milliseconds): a person wants that, or its time is over.
+    pub(crate) fn is_to_end(&self, now_ms: i64) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel.exists())
+            || self.ends_at_ms.is_some_and(|at| now_ms.saturating_add(SLACK_MS) >= at)
+    }
+
     /// The id of the context, which nobody else can have.
     pub(crate) fn context(&self) -> String {
         self.id("context")
@@ -101,6 +116,19 @@ mod tests {
             r#"{{"key":"{key}","url":"","message":"","task":{task},"turn":{turn},"record":"","report":"","output":""}}"#
         );
         serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn an_attempt_ends_when_a_person_wants_that_or_at_its_hour_and_never_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = order("run_1:a.1", 0, 0);
+        assert!(!plain.is_to_end(i64::MAX), "who has neither is never to end");
+        let mut bound = Order { cancel: Some(folder.path().join("cancel")), ..plain };
+        assert!(!bound.is_to_end(i64::MAX));
+        bound.ends_at_ms = Some(60_000);
+        assert!(!bound.is_to_end(50_000) && bound.is_to_end(60_000));
+        std::fs::write(folder.path().join("cancel"), "").unwrap();
+        assert!(bound.is_to_end(0));
     }
 
     #[test]

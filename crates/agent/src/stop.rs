@@ -2,6 +2,9 @@
 //!
 //! A thread of its own asks the agent to cancel the task, leaves a report and ends the process, all within the supervisor's
 //! grace. What else goes on stops where it waits, or where it would send.
+//!
+//! A TERM that is neither, as a machine that shuts down or a service manager sends it to every process, ends nothing: the task
+//! is nobody's to cancel then, and whoever is killed after it finds the record and goes on.
 
 use crate::{
     call::{CallError, Client},
@@ -14,7 +17,7 @@ use std::{
     io,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// How long a message that is on its way may take before the task that it begins is given up for lost.
@@ -48,8 +51,10 @@ impl Stop {
         let mut signals = Signals::new([SIGTERM])?;
         let (stop, order, token) = (self.clone(), order.clone(), token.map(str::to_owned));
         thread::Builder::new().name("stop".to_owned()).spawn(move || {
-            if signals.forever().next().is_some() {
-                stop.end(&order, token.as_deref());
+            for _ in signals.forever() {
+                if order.is_to_end(now_ms()) {
+                    stop.end(&order, token.as_deref());
+                }
             }
         })?;
         Ok(())
@@ -129,6 +134,11 @@ impl Stop {
         }
         known.over = true;
     }
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The process is being ended by another thread.

@@ -17,8 +17,9 @@ use crate::{
     leave::{self, End},
     order::Order,
     record::{Endpoint, Record},
-    stop::{self, Stop},
+    stop::Stop,
     task::{State, Task},
+    withdraw::withdraw,
 };
 use std::{
     io,
@@ -74,8 +75,8 @@ impl<'o> Talk<'o> {
     }
 
     fn run(&mut self) -> Result<End, End> {
-        if let (true, Some(task)) = (self.order.denied, &self.record.task) {
-            return Ok(stop::cancelled(&self.client, &self.endpoint, task));
+        if self.order.denied {
+            return Ok(withdraw(self.order, (&self.client, &self.endpoint), &self.record, self.stop));
         }
         let turn = self.order.turn;
         if self.record.taken.is_some_and(|taken| taken >= turn) {

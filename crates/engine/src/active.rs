@@ -9,7 +9,7 @@ use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
 use envoi_kernel::{
     Event, Input, Record, Run,
-    event::{About, AttemptStarted},
+    event::{AttemptStarted, Command},
     ids::{AttemptId, RunId},
 };
 use std::{
@@ -140,13 +140,24 @@ impl Active {
         self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))
     }
 
-    /// The last attempt of a visit whose agent asks, if this event withdraws the question.
-    pub(crate) fn withdrawn(&self, id: &RunId, event: &Event) -> Option<Job> {
-        let Event::InterruptCancelled(event) = event else { return None };
-        let open = self.run.interrupts().find(|raised| raised.interrupt == event.interrupt);
-        let raised = open.filter(|raised| raised.about == About::Agent && !event.changed)?;
-        let started = Arc::clone(self.run.last_attempt(&raised.visit)?);
-        self.job_of(id, &started.attempt.clone(), started)
+    /// The last attempts of visits that no attempt is at work on, and whose agents' tasks may go on all the same: those ask, or
+    /// have been lost sight of.
+    pub(crate) fn talks_left_alone(&self, id: &RunId) -> Vec<Job> {
+        let alone = self.run.talks().filter(|started| !self.run.is_live(&started.attempt));
+        alone.filter_map(|started| self.job_of(id, &started.attempt, Arc::clone(started))).collect()
+    }
+
+    /// A live attempt whose agent's task may go on although this event ends the attempt.
+    pub(crate) fn talk_left_by(&self, id: &RunId, event: &Event) -> Option<Job> {
+        let Event::AttemptSettled(settled) = event else { return None };
+        let started = self.run.attempt(&settled.attempt).filter(|_| settled.leaves_a_talk())?;
+        let talks = matches!(started.command, Command::A2a(_));
+        if talks { self.job_of(id, &settled.attempt, Arc::clone(started)) } else { None }
+    }
+
+    /// Whether the visit of an attempt still waits for what becomes of its agent's task.
+    pub(crate) fn waits_for(&self, job: &Job) -> bool {
+        self.run.talks().any(|started| started.attempt.visit == job.started.attempt.visit)
     }
 
     fn job_of(&self, id: &RunId, attempt: &AttemptId, started: Arc<AttemptStarted>) -> Option<Job> {

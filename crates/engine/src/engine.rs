@@ -452,13 +452,14 @@ impl Engine {
     /// Applies and shows what is durable.
     fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), String> {
         let Some(active) = self.runs.get_mut(id) else { return Ok(()) };
-        let mut withdrawn = Vec::new();
+        let mut talks = active.talks_left_alone(id);
         for record in records {
-            withdrawn.extend(active.withdrawn(id, &record.event));
+            talks.extend(active.talk_left_by(id, &record.event));
             active.run.apply(record).map_err(|error| error.to_string())?;
         }
         active.after_commit(receipt.events_bytes);
-        withdrawn.into_iter().for_each(|job| self.world.runner.withdraw(job));
+        let withdrawn = talks.into_iter().filter(|job| !active.waits_for(job));
+        withdrawn.for_each(|job| self.world.runner.withdraw(job));
         let shown = self.world.observer.committed(&active.run, records);
         self.arm(id);
         shown

@@ -99,7 +99,7 @@ impl Runner for Processes {
     }
 
     fn withdraw(&mut self, job: Job) {
-        // The agent's task waits on then, and its question says where.
+        // The agent's task goes on then, and the record of the visit says where.
         drop(talk::withdraw(&self.shared, &job));
     }
 

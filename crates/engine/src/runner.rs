@@ -77,8 +77,8 @@ pub trait Runner {
     /// Asks the attempt to end. Its settlement still arrives.
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId);
 
-    /// Tells the agent, which this attempt was the last one to talk to, that its question is withdrawn. Once, as well as can be;
-    /// nothing is heard of it.
+    /// Tells the agent, which this attempt was the last one to talk to, that its task is not wanted any more: it is not over as
+    /// far as the run knows, and no attempt is at work on it. Once, as well as can be; nothing is heard of it.
     fn withdraw(&mut self, job: Job) {
         drop(job);
     }

@@ -133,7 +133,7 @@ pub struct TaskPage {
     pub context: Option<String>,
     /// Only of the flow of this id or this digest.
     pub flow: Option<String>,
-    /// Only in one of these, words of [`crate::RunStatus`]; empty: all.
+    /// Only in one of these, words of [`crate::RunStatus`], where every run with an open question is `waiting`; empty: all.
     pub statuses: Vec<String>,
     /// Only those that have changed after this moment.
     pub changed_after: Option<Timestamp>,

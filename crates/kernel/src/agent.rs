@@ -10,7 +10,8 @@ use crate::{
     control::OpenVisit,
     draft::Draft,
     event::{
-        About, AgentSaid, AttemptSettled, Call, Choice, Command, EndStatus, InterruptAnswered, RunEnded,
+        About, AgentSaid, AttemptSettled, Call, Choice, Command, EndStatus, InterruptAnswered, Outcome,
+        RunEnded,
     },
     flow::{InDoubtPolicy, Step},
     ids::{InterruptId, VisitId},
@@ -53,6 +54,11 @@ impl Talk {
         if event.agent == Some(AgentSaid::Over) && self.denied_by.is_none() {
             *self = Self { task: self.task.saturating_add(1), ..Self::default() };
         }
+    }
+
+    /// Whether the task that this call is about is not over, as far as it is known.
+    pub(crate) fn is_about(&self, call: &Call) -> bool {
+        self.task == call.task
     }
 
     /// The answer that the next attempt passes on.
@@ -105,6 +111,20 @@ pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSai
 fn cut(text: &str) -> &str {
     let end = (0..=MAX_QUESTION_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or(text)
+}
+
+impl AttemptSettled {
+    /// Whether the agent's task may go on without this attempt, if it talked to an agent: that asks, was lost sight of, or
+    /// was given up while it could not hear of it. An attempt that was ended has seen to that itself.
+    #[must_use]
+    pub fn leaves_a_talk(&self) -> bool {
+        match (&self.agent, &self.outcome) {
+            (Some(said), _) => *said != AgentSaid::Over,
+            (None, Outcome::InDoubt { .. }) => true,
+            (None, Outcome::Exited { .. } | Outcome::Signalled { .. }) => self.given_up,
+            (None, Outcome::TimedOut | Outcome::Cancelled | Outcome::CannotStart { .. }) => false,
+        }
+    }
 }
 
 /// Whether an attempt has left it open if the agent took its message. That is no try.

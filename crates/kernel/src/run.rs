@@ -5,7 +5,8 @@ use crate::{
     control::{ApplyError, Control},
     draft::Draft,
     event::{
-        AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked, RunStarted,
+        AttemptStarted, Choice, Command, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked,
+        RunStarted,
     },
     expire,
     family::Share,
@@ -234,6 +235,17 @@ impl Run {
     #[must_use]
     pub fn last_attempt(&self, visit: &VisitId) -> Option<&Arc<AttemptStarted>> {
         self.control.open.get(visit)?.plan.as_ref()
+    }
+
+    /// The last attempts, live or not, of visits whose agents' tasks may go on, as far as the run knows. None once the run is
+    /// over or being cancelled: then nobody waits for those tasks any more.
+    pub fn talks(&self) -> impl Iterator<Item = &Arc<AttemptStarted>> {
+        let waits = self.control.cancelling.is_none() && !matches!(self.status(), Status::Ended(_));
+        self.control.open.values().filter_map(move |open| {
+            let plan = open.plan.as_ref().filter(|_| waits)?;
+            let Command::A2a(call) = &plan.command else { return None };
+            open.talk.is_about(call).then_some(plan)
+        })
     }
 
     /// How far an open visit that is done for each of several values has come; `None` for any other.

@@ -10,6 +10,7 @@
 mod course;
 mod fake;
 mod twice;
+mod withdrawn;
 
 use envoi_agent::{Order, Waits};
 use envoi_contract::json::Value;
@@ -64,6 +65,8 @@ impl Visit {
             answer: None,
             denied: false,
             resend: false,
+            cancel: None,
+            ends_at_ms: None,
             record: place("a2a/a.1.0.json"),
             report: place("report.json"),
             output: place("output"),

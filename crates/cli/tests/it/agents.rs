@@ -237,6 +237,45 @@ fn a_run_that_is_cancelled_while_its_agent_asks_cancels_the_task() {
 }
 
 #[test]
+fn a_run_that_is_given_up_in_doubt_cancels_the_task_that_goes_on() {
+    for end in [&["cancel"][..], &["resume", "--in-doubt", "fail"]] {
+        let agent = Agent::new(Ways::default(), &[(Works, Good)]);
+        let stage = stage(&agent, "    on_in_doubt: ask\n");
+        let engine = stage.start(&["run", "flow.yaml"]);
+        agent.wait_for("GetTask", 1);
+        kill_all(&stage, engine);
+        let run = stage.run_id();
+        stage.expect(5, &["resume", &run]);
+        assert_eq!(agent.stands(0), "working");
+        let mut command = vec![end[0], run.as_str()];
+        command.extend(&end[1..]);
+        stage.envoi(&command);
+        wait_until("the task's end", || agent.stands(0) == "canceled");
+        assert_eq!(agent.sent().len(), 1);
+    }
+}
+
+#[test]
+fn a_term_to_every_process_is_no_cancelling() {
+    let agent = Agent::new(Ways::default(), &[(Works, Good)]);
+    let stage = stage(&agent, "    timeout: 2h\n");
+    let engine = stage.start(&["run", "flow.yaml"]);
+    agent.wait_for("GetTask", 1);
+    // As a service manager ends what it has started, and a machine all that runs on it.
+    let mut all = stage.supervisors();
+    all.extend(stage.step_processes());
+    engine.signal(Signal::TERM);
+    all.iter().for_each(|pid| signal(*pid, Signal::TERM));
+    engine.done();
+    let looks = |agent: &Agent| agent.heard().iter().filter(|heard| heard.method == "GetTask").count();
+    agent.wait_for("GetTask", looks(&agent) + 2);
+    agent.goes_on(0, Completes("done"));
+    stage.expect(0, &["resume", &stage.run_id()]);
+    assert_eq!((stage.read("then").as_str(), agent.sent().len()), ("done\n", 1));
+    assert!(agent.heard().iter().all(|heard| heard.method != "CancelTask"));
+}
+
+#[test]
 fn a_time_limit_cancels_the_task_and_another_try_is_another_task() {
     let agent = Agent::new(Ways::default(), &[(Works, Good), (Completes("done"), Good)]);
     // On a busy machine a try may be over before it has sent anything.

@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-/// How long an agent may take to hear that its question is withdrawn.
+/// How long an agent may take to hear that its task is not wanted any more.
 const WITHDRAWAL_MS: u64 = 10_000;
 
 /// The command, after its order has been written, and the variables that it needs.
@@ -56,6 +56,8 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
         answer: call.answer.as_ref().map(|answer| shared.layout.answer(&job.run, answer).join("answer.json")),
         denied: call.denied,
         resend: call.resend,
+        cancel: Some(dir.cancel()),
+        ends_at_ms: job.started.timeout_ms.map(ends_at_ms),
         record: job.run_base.join("a2a").join(format!("{visit}.{}.json", call.task)),
         report: dir.report(),
         output: dir.output(),
@@ -64,7 +66,12 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
     }
 }
 
-/// Has the agent told that nobody will answer it: its task is cancelled. The process is on its own, and may outlive this one.
+/// When an attempt that is started now is over at the latest, but for the time that its start takes.
+fn ends_at_ms(timeout_ms: u64) -> i64 {
+    crate::now().as_millis().saturating_add(i64::try_from(timeout_ms).unwrap_or(i64::MAX))
+}
+
+/// Has the agent told that nobody waits for it: its task is cancelled. The process is on its own, and may outlive this one.
 ///
 /// # Errors
 /// It cannot be started.
@@ -74,6 +81,9 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
     let place = |name: &str| dir.path().join(name);
     let order = Order {
         denied: true,
+        // It is no attempt: nobody cancels it, and no limit of the step is its own.
+        cancel: None,
+        ends_at_ms: None,
         report: place("withdrawn.json"),
         output: place("withdrawn.txt"),
         waits: Waits { request_ms: WITHDRAWAL_MS, ..Waits::default() },

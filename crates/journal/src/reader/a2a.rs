@@ -17,9 +17,9 @@ use envoi_kernel::{
 };
 use rusqlite::params;
 
-/// How a run stands, as [`crate::RunStatus`] has it.
-const STATUS: &str = "coalesce(runs.ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 AND pending_timers = 0 \
-                      THEN 'waiting' ELSE 'running' END)";
+/// How a run stands as a task, in words of [`crate::RunStatus`]: it waits for a person while a question is open, whatever goes
+/// on beside that.
+const STATUS: &str = "coalesce(runs.ended, CASE WHEN open_interrupts > 0 THEN 'waiting' ELSE 'running' END)";
 
 impl Reader {
     /// The conversation of a run, if it was begun in one.
@@ -49,7 +49,7 @@ impl Reader {
         Ok(self.one(sql, params![tenant, context, token], task_row)?.map(|task| task.run))
     }
 
-    /// The runs that a token began in a conversation and that wait for a person, oldest first.
+    /// The runs that a token began in a conversation and that have a question open, whatever goes on beside it, oldest first.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.

@@ -290,6 +290,57 @@ fn doubt_about_what_was_sent_is_no_try() {
 }
 
 #[test]
+fn the_task_of_an_agent_is_waited_for_until_it_is_over_or_nobody_wants_it_any_more() {
+    let tried = flow([agent("a").with(|step| step.retry.attempts = 3), step("b")]);
+    for (words, waited_for) in [
+        (&["a.1.1 asks Which?"][..], "a.1.1"),
+        (&["a.1.1 asks Which?", "respond: left without a slot"], "a.1.1"),
+        (&["a.1.1 asks Which?", "respond: left"], "a.1.2"),
+        (&["a.1.1 unclear"], "a.1.1"),
+        (&["a.1.1 doubt"], "a.1.1"),
+        // The agent was away, and its task may go on; of one that is over another try begins another one.
+        (&["a.1.1 exit 1"], "a.1.1"),
+        (&["a.1.1 over"], ""),
+        (&["a.1.1 says done"], ""),
+        (&["a.1.1 unclear", "fail"], ""),
+        (&["cancel"], ""),
+        (&["a.1.1 asks Which?", "cancel"], ""),
+        (&["a.1.1 unclear", "cancel"], ""),
+        (&["a.1.1 exit 1", "cancel"], ""),
+    ] {
+        let mut driver = Driver::started(&tried);
+        for word in words {
+            let turn = feed(&mut driver, word);
+            assert!(!turn.contains("refused"), "{words:?}: {turn}");
+        }
+        let talks: Vec<String> = driver.run.talks().map(|started| started.attempt.to_string()).collect();
+        assert_eq!(talks.join(" "), waited_for, "{words:?}");
+    }
+}
+
+#[test]
+fn an_attempt_leaves_its_agent_alone_unless_that_is_done_or_was_told() {
+    for (words, leaves) in [
+        (&["a.1.1 asks Which?"][..], true),
+        (&["a.1.1 unclear"], true),
+        (&["a.1.1 doubt"], true),
+        (&["a.1.1 over"], false),
+        (&["a.1.1 says done"], false),
+        (&["a.1.1 exit 1"], false),
+        (&["cancel", "a.1.1 cancelled"], false),
+        (&["cancel", "a.1.1 asks Which?"], true),
+    ] {
+        let mut driver = Driver::started(&two());
+        words.iter().for_each(|word| drop(feed(&mut driver, word)));
+        let settled = driver.records.iter().rev().find_map(|record| match &record.event {
+            Event::AttemptSettled(settled) => Some(settled),
+            _ => None,
+        });
+        assert_eq!(settled.unwrap().leaves_a_talk(), leaves, "{words:?}");
+    }
+}
+
+#[test]
 fn a_run_that_is_cancelled_asks_nothing_for_an_agent() {
     let cancelled = "over: user_cancelled at a = nothing [cancelled 130]";
     assert_eq!(

@@ -251,7 +251,7 @@ impl Fold {
 
     /// How the task stands.
     pub(crate) fn standing(&self) -> Standing {
-        let state = state_of(&self.run.status());
+        let state = state_of(&self.run);
         let questions = match state {
             TaskState::InputRequired => self.open_questions(),
             _ => Vec::new(),
@@ -358,12 +358,13 @@ fn placed(of_moment: Vec<(Seq, What)>) -> impl Iterator<Item = Told> {
 }
 
 /// What A2A calls the status of a run, as the kernel has it.
-fn state_of(status: &RunStatus) -> TaskState {
-    state::of(match status {
+fn state_of(run: &Run) -> TaskState {
+    let status = match run.status() {
         RunStatus::Running => journal::RunStatus::Running,
         RunStatus::Waiting { .. } => journal::RunStatus::Waiting,
         RunStatus::Ended(ended) => journal::RunStatus::Ended(ended.status),
-    })
+    };
+    state::of(status, run.interrupts().next().is_some())
 }
 
 #[cfg(test)]

@@ -70,13 +70,13 @@ fn listed(
     task.limit_history(query.history_length);
     // By the row it was chosen: it stands as the list says, even if it has gone on in between.
     if query.state.is_some_and(|state| state != task.status.state) {
-        (task.status.state, task.status.message) = (state::of(row.status()), None);
+        (task.status.state, task.status.message) = (state::of_row(row), None);
     }
     task.status.timestamp = Some(row.updated_at);
     Ok(task)
 }
 
-/// The words of the status of runs that A2A calls so.
+/// The words of [`envoi_journal::TaskPage`] for runs that A2A calls so.
 fn words(state: TaskState) -> &'static [&'static str] {
     match state {
         TaskState::Working => &["running"],

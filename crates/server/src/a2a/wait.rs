@@ -8,13 +8,14 @@ use super::{
     fault::Fault,
     look::{self, Seen},
     model::TaskState,
+    state,
 };
 use crate::{
     app::{App, blocking},
     problem::Problem,
     streams::Permit,
 };
-use envoi_journal::{ReadError, RunStatus};
+use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> 
 
 fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<Seen>, Fault> {
     let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
-    if row.status() == RunStatus::Running && !whatever {
+    if state::of_row(&row) == TaskState::Working && !whatever {
         return Ok(None);
     }
     let seen = look::look(app, run)?;

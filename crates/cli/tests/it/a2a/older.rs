@@ -80,6 +80,47 @@ fn a_message_in_a_context_in_which_several_tasks_wait_names_its_task() {
 }
 
 #[test]
+fn a_question_beside_work_is_shown_and_answered_in_its_context() {
+    let flow = "
+flow: beside
+steps:
+  - id: ask
+    needs: []
+    ask: { kind: clarification, message: 'What shall it say?' }
+  - id: work
+    needs: []
+    run: while [ ! -e go ]; do sleep 0.02; done
+";
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { a2a: { workspace: shared } }\n");
+    let (_served, client) = served(&stage, flow);
+    let (old, new) = (Peer::new(&client, Way::Old), Peer::new(&client, Way::Rpc));
+    let more = json!({"contextId": "c", "metadata": {"urn:envoi:a2a:flow": "beside"}});
+    let say = |id: &str, words: &str, blocking: bool| {
+        let message = old.message(id, &[old.text(words)], &more);
+        let params = json!({"message": message, "configuration": {"blocking": blocking}});
+        old.call("message/send", params, &[]).json()["result"].clone()
+    };
+    // Whoever waits for the task is shown the question, although the other step goes on.
+    let task = say("1", "go", true);
+    old.assert_state(&task, "INPUT_REQUIRED");
+    assert_eq!(task["status"]["message"]["parts"][0]["text"], "What shall it say?");
+    let listed = |state: &str| {
+        let query = json!({"contextId": "c", "status": state});
+        let page = new.call("ListTasks", query, &[]).json()["result"].clone();
+        (page["totalSize"].clone(), page["tasks"][0]["status"]["state"].clone())
+    };
+    assert_eq!(listed("TASK_STATE_INPUT_REQUIRED"), (json!(1), json!("TASK_STATE_INPUT_REQUIRED")));
+    assert_eq!(listed("TASK_STATE_WORKING").0, 0);
+    let answered = say("2", "words", false);
+    assert_eq!(answered["id"], task["id"]);
+    old.assert_state(&answered, "WORKING");
+    assert_eq!(client.json("/v1/runs")["runs"].as_array().unwrap().len(), 1);
+    stage.write("go", "");
+    old.assert_state(&say("2", "words", true), "COMPLETED");
+}
+
+#[test]
 fn a_flow_that_is_named_is_the_only_one_that_is_answered_or_repeated_and_a_late_decision_begins_nothing() {
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { a2a: { workspace: copy } }\n");

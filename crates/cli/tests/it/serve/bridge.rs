@@ -23,9 +23,9 @@ const CHAT: &str = "/api/llm-bridge/chat/completions";
 const ASK: &str = r#"
 import json, os, sys, urllib.error, urllib.request
 
-def ask(body, path="/chat/completions"):
+def ask(body, path="/chat/completions", more={}):
     url, token = os.environ["ENVOI_BRIDGE_URL"], os.environ["ENVOI_BRIDGE_TOKEN"]
-    headers = {"authorization": "Bearer " + token, "content-type": "application/json"}
+    headers = {"authorization": "Bearer " + token, "content-type": "application/json", **more}
     request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)
     try:
         with urllib.request.urlopen(request) as answer:
@@ -661,6 +661,37 @@ fn who_calls_a_conversation_as_another_client_does_is_charged_for_their_own_run(
     assert_eq!((ask(&bob, "shared"), paid()), (200, [1, 1, 0]));
     assert_eq!((ask(&eve, "shared"), paid()), (400, [1, 1, 0]), "whose is meant?");
     assert_eq!((ask(&eve, "alone"), paid()), (200, [1, 1, 1]), "whoever calls for its only client");
+}
+
+#[test]
+fn a_command_names_its_own_conversation_although_that_has_gone_on_in_another_run() {
+    let Land { stage, served: _served, lab, admin } = land();
+    let typed = [("content-type", "text/plain")];
+    let file = admin.call("POST", "/v1/artifacts", &typed, b"minutes").json();
+    let script = format!(
+        "import time\nwhile not os.path.exists('go'): time.sleep(0.02)\nask({{'user': 'Sum up.', 'attachments': \
+         [json.loads('{file}')]}}, '', {{'x-envoi-a2a-context-id': 'shared'}})"
+    );
+    assert_eq!(admin.post("/v1/flows", &step("", &script)).status, 201);
+    let begin = |id: &str| {
+        let message = json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": "x"}], "contextId": "shared",
+            "metadata": {"urn:envoi:a2a:workspace": "shared"}});
+        let params = json!({"message": message, "configuration": {"returnImmediately": true}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
+        let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+        let told = admin.call("POST", "/a2a", &headers, body.to_string().as_bytes()).json();
+        text(&told["result"]["task"]["id"])
+    };
+    let (older, newer) = (begin("1"), begin("2"));
+    stage.write("go", "");
+    for run in [&older, &newer] {
+        admin.wait_until_run_is(run, "succeeded");
+        assert_eq!(names(&stage.events(run)).len(), 2, "each pays its own");
+    }
+    let users: Vec<Value> = lab.asked().iter().map(|asked| asked.user()).collect();
+    let shown =
+        |user: &Value| user.as_array().is_some_and(|parts| text(&parts[1]["text"]).ends_with("minutes"));
+    assert!(users.len() == 2 && users.iter().all(shown), "{users:?}");
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! Nobody waits for the agent any more: its task is cancelled, also one that it has never named.
+
+use crate::{
+    Visit,
+    fake::{
+        Act::{Asks, Works},
+        Agent,
+        Line::Good,
+        Ways,
+    },
+};
+use envoi_contract::json::Value;
+
+/// A visit whose message was sent, and whose agent's reply nobody has heard.
+fn lost_sight_of(agent: &Agent) -> Visit {
+    let mut visit = Visit::with(agent);
+    visit.attempt();
+    visit.rewrite(|record| {
+        for name in ["task", "taken", "question", "asked"] {
+            record.insert(name, Value::Null);
+        }
+    });
+    visit.order.denied = true;
+    visit
+}
+
+#[test]
+fn a_task_that_nobody_has_heard_of_is_looked_for_and_cancelled() {
+    let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Works, Good)]);
+    let left = lost_sight_of(&agent).attempt();
+    assert_eq!((left.code(), left.agent("said")), ("AGENT_CANCELED", "over"));
+    assert_eq!((agent.stands(0), agent.sent().len(), agent.tasks()), ("canceled", 1, 1));
+}
+
+#[test]
+fn where_it_cannot_be_found_nothing_is_sent() {
+    let agent =
+        Agent::new(Ways { version: "0.3", ..Ways::default() }, &[(Asks("which?"), Good), (Works, Good)]);
+    let left = lost_sight_of(&agent).attempt();
+    assert!(left.code() == "AGENT_UNREACHABLE" && left.message().contains("may go on"), "{}", left.message());
+    assert_eq!((agent.stands(0), agent.sent().len()), ("input-required", 1));
+    // What was never sent is nobody's task.
+    let agent = Agent::new(Ways::default(), &[(Works, Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.order.denied = true;
+    assert_eq!((visit.attempt().code(), agent.tasks()), ("AGENT_CANCELED", 0));
+}
