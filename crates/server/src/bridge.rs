@@ -89,6 +89,11 @@ pub(crate) fn forbidden() -> Response {
     Refusal::Forbidden.into_response(Shape::Chat)
 }
 
+/// Whether a path is one of the bridge's, whether or not there is something.
+pub(crate) fn is_below(path: &str) -> bool {
+    path.strip_prefix(TURN).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// What is said at `path` when something went wrong that is not the bridge's own: at the door, or with the method.
 pub(crate) fn refused(path: &str, problem: Problem) -> Response {
     Refusal::from(problem).into_response(Shape::of(path))

@@ -6,7 +6,7 @@ use crate::{
     artifacts, begin, bridge,
     call::{Call, discard, in_time},
     evidence, flows, follow, logs, metrics, observe,
-    operation::{self, Content, Gate, Method, Operation},
+    operation::{self, Content, Method, Operation},
     pages,
     problem::Problem,
     questions, reply, runs,
@@ -120,7 +120,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     if *request.method() == axum::http::Method::GET && a2a::door::flow_of_card(path).is_some() {
         return a2a::door::card(app, request).await;
     }
-    if operation::ALL.iter().any(|operation| operation.gate == Gate::Bridge && operation.path == path) {
+    if bridge::is_below(path) {
         return admitted_to_bridge(app, request, next).await;
     }
     let (parts, body) = request.into_parts();
@@ -244,6 +244,15 @@ fn asker(_: &App, call: &Call) -> Result<Response, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bridge_has_the_paths_of_its_operations_and_no_other_one_s() {
+        for operation in operation::ALL {
+            let is_its = operation.gate == operation::Gate::Bridge;
+            assert_eq!(bridge::is_below(operation.path), is_its, "{}", operation.id);
+        }
+        assert!(bridge::is_below("/api/llm-bridge/embeddings") && !bridge::is_below("/api/llm-bridges"));
+    }
 
     #[test]
     fn every_operation_is_done_by_something_and_has_a_name_of_its_own() {

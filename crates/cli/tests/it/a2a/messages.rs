@@ -154,6 +154,11 @@ fn an_envelope_is_taken_apart_where_it_is_announced_twice_and_refused_if_it_is_n
         let files: Vec<_> = std::fs::read_dir(stage.path("")).unwrap().flatten().collect();
         let got = files.iter().find(|file| file.file_name().to_string_lossy().starts_with("got-")).unwrap();
         assert_eq!(std::fs::read_to_string(got.path()).unwrap(), "minutes");
+        // The same again is what it was, although its file is lost by now.
+        let hex = text(&uploaded["digest"])[7..].to_owned();
+        std::fs::remove_file(stage.path(".envoi/artifacts/sha256").join(&hex[..2]).join(&hex[2..])).unwrap();
+        assert_eq!(talk(&said(&envelope, true, &header).unwrap()), talk(&done));
+        client.call("POST", "/v1/artifacts", &[("content-type", "text/plain")], b"minutes");
 
         // Announced once alone, it is text.
         for (opted, headers) in [(true, &[][..]), (false, &header[..])] {

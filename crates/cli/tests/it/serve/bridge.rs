@@ -177,6 +177,7 @@ fn whatever_is_refused_on_the_paths_of_the_bridge_is_told_in_their_shape() {
         ("POST", CHAT, ("host", "evil.example"), 421, "HOST_NOT_ALLOWED"),
         ("DELETE", TURN, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
         ("DELETE", CHAT, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/api/llm-bridge/embeddings", ("x-a", "b"), 404, "NOT_FOUND"),
     ] {
         let reply = admin.call(method, path, &[header], b"");
         assert_eq!(reply.status, status, "{path}: {}", reply.text());
@@ -189,6 +190,8 @@ fn whatever_is_refused_on_the_paths_of_the_bridge_is_told_in_their_shape() {
         assert!(message.is_string() && !error(&reply).is_null(), "{path}: {}", reply.text());
         assert_ne!(reply.header("x-request-id"), "");
     }
+    let none = Client::new(admin.url(), None);
+    assert_eq!(none.post("/api/llm-bridge/embeddings", "{}").text(), r#"{"error":"Forbidden"}"#);
     // A provider that was never asked may be asked again; one that has left in the middle has perhaps been paid.
     let unreachable = admin.post(CHAT, r#"{"model": "unreachable"}"#);
     assert_eq!((unreachable.status, unreachable.header("x-should-retry").as_str()), (502, ""));
