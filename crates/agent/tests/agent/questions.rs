@@ -3,7 +3,7 @@
 use crate::{
     Visit,
     fake::{
-        Act::{Asks, Completes, Queues, Works},
+        Act::{Asks, Completes, Queues},
         Agent,
         Line::{BreaksAfter, Good},
         Ways,
@@ -100,7 +100,7 @@ fn an_undated_question_is_put_again_only_when_the_agent_has_had_its_time() {
     // Whoever follows later counts from the answer.
     let agent = Agent::new(
         Ways { dates: false, names: false, ..Ways::default() },
-        &[(Asks("which?"), Good), (Queues(1_000, &Works), Good)],
+        &[(Asks("which?"), Good), (Queues(200, &Completes("late")), Good)],
     );
     let mut visit = Visit::with(&agent);
     visit.attempt();

@@ -10,6 +10,7 @@ use crate::{
     },
 };
 use envoi_contract::json::Value;
+use std::{sync::mpsc, thread, time::Duration};
 
 fn old() -> Ways {
     Ways { version: "0.3", ..Ways::default() }
@@ -32,11 +33,14 @@ fn a_reply_that_was_lost_is_looked_for() {
 }
 
 #[test]
-fn a_reply_that_does_not_come_is_looked_for() {
+fn a_reply_that_does_not_come_is_looked_for_beside_the_open_request() {
     let agent = Agent::new(Ways::default(), &[(Completes("ok"), Hangs)]);
     let mut visit = Visit::with(&agent);
-    visit.order.waits.request_ms = 1_000;
-    assert_eq!((visit.attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
+    (visit.order.waits.request_ms, visit.order.waits.reply_ms) = (1_000, 90_000);
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || drop(tell.send(visit.attempt())));
+    let left = told.recv_timeout(Duration::from_secs(60)).expect("it does not wait for the reply");
+    assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
 }
 
 #[test]
