@@ -3,14 +3,27 @@
 use crate::{
     QUESTION, USER_ENVELOPE,
     http::{Http, NoAnswer},
-    record::{Endpoint, Version},
+    order::Order,
+    record::{Endpoint, Record, Version},
     task::{Said, Task},
 };
-use envoi_contract::json::{Object, Value};
+use envoi_contract::{
+    json::{Object, Value},
+    time::Timestamp,
+};
 use std::time::{Duration, Instant};
 
 /// How many messages of a task are looked at.
 const HISTORY: u64 = 50;
+
+/// How many tasks of a list are looked at together (A2A 1.0: at most 100).
+const PAGE: u64 = 50;
+
+/// How many such pages: an agent with more tasks that moved meanwhile is asked by context alone.
+const PAGES: usize = 20;
+
+/// How far the clock of an agent may be behind ours, in milliseconds.
+const SKEW_MS: i64 = 3_600_000;
 
 /// Who asks.
 pub(crate) struct Client {
@@ -39,6 +52,26 @@ pub(crate) enum CallError {
     /// The agent cannot do that at all.
     #[error("the agent cannot do that: {0}")]
     Unsupported(String),
+}
+
+/// A message that may have begun a task.
+pub(crate) struct Sought {
+    pub(crate) message: String,
+    pub(crate) context: String,
+    /// Before it was sent, by whatever clock.
+    pub(crate) since: Timestamp,
+}
+
+impl Sought {
+    /// The task that the message of this order has begun, for all that is noted.
+    pub(crate) fn of(order: &Order, record: &Record) -> Self {
+        let sent = record.sent_at.unwrap_or_default();
+        Self {
+            message: order.message_id(),
+            context: record.context.clone().unwrap_or_else(|| order.context()),
+            since: Timestamp::from_millis(sent.saturating_sub(SKEW_MS).max(0)),
+        }
+    }
 }
 
 /// What a message comes to.
@@ -76,8 +109,13 @@ impl Client {
         self.token.is_some()
     }
 
-    /// Sends a message; the agent is not to wait for what comes of it.
-    pub(crate) fn send(&self, to: &Endpoint, message: &Message) -> Result<Reply, CallError> {
+    /// Sends a message; the agent is not to wait for what comes of it. An agent may wait all the same, for so long.
+    pub(crate) fn send(
+        &self,
+        to: &Endpoint,
+        message: &Message,
+        patience: Duration,
+    ) -> Result<Reply, CallError> {
         let (method, configuration) = match to.version {
             Version::V1 => ("SendMessage", Object::from([("returnImmediately", Value::from(true))])),
             Version::V03 => {
@@ -90,7 +128,7 @@ impl Client {
             ("message", message.written(to.version)),
             ("configuration", Value::Object(configuration)),
         ]);
-        let result = self.ask(to, method, params, message.envelope)?;
+        let result = self.ask_for(to, method, params, message.envelope, Some(patience))?;
         let task = result.get("task").unwrap_or(&result);
         if let Some(task) = Task::read(task) {
             return Ok(Reply::Task(Box::new(task)));
@@ -113,17 +151,49 @@ impl Client {
         self.task(to, method, Object::from([("id", Value::from(task))]))
     }
 
-    /// The task of a context that is ours alone; `None` if there is none.
-    pub(crate) fn of_context(&self, to: &Endpoint, context: &str) -> Result<Option<Task>, CallError> {
+    /// The task that a message has begun: one of its context, which is ours alone, or one whose history has it. That there is
+    /// none does not say that there will be none.
+    pub(crate) fn begun(&self, to: &Endpoint, by: &Sought) -> Result<Option<Task>, CallError> {
         if to.version == Version::V03 {
             return Err(CallError::Unsupported("version 0.3 lists no tasks".to_owned()));
         }
-        let params = Object::from([("contextId", Value::from(context)), ("pageSize", Value::from(10_u64))]);
+        let params = Object::from([("contextId", Value::from(by.context.as_str()))]);
+        let (ours, _) = self.page(to, params)?;
+        // The one that began first, should there be several after all.
+        let found = ours.into_iter().rfind(|task| task.context.as_deref() == Some(by.context.as_str()));
+        if found.is_some() {
+            return Ok(found);
+        }
+        // An agent that gives contexts ids of its own.
+        let mut token = None;
+        for _ in 0..PAGES {
+            let since = Value::from(by.since.to_string());
+            let mut params =
+                Object::from([("statusTimestampAfter", since), ("historyLength", Value::from(HISTORY))]);
+            if let Some(token) = token.take() {
+                params.insert("pageToken", Value::String(token));
+            }
+            // It may have no such list: then this one says nothing, too.
+            let Ok((tasks, next)) = self.page(to, params) else { break };
+            let has_it = |task: &Task| task.history.iter().any(|said| said.id == by.message);
+            if let Some(task) = tasks.into_iter().rfind(has_it) {
+                return Ok(Some(task));
+            }
+            token = next;
+            if token.is_none() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Some of its tasks, newest first, and where the next ones begin.
+    fn page(&self, to: &Endpoint, mut params: Object) -> Result<(Vec<Task>, Option<String>), CallError> {
+        params.insert("pageSize", Value::from(PAGE));
         let result = self.ask(to, "ListTasks", params, false)?;
         let listed = result.get("tasks").and_then(Value::as_array).unwrap_or_default();
-        let mut ours = listed.iter().filter_map(Task::read);
-        // The one that began first, should there be several after all.
-        Ok(ours.rfind(|task| task.context.as_deref() == Some(context)))
+        let next = result.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
+        Ok((listed.iter().filter_map(Task::read).collect(), next.map(str::to_owned)))
     }
 
     fn task(&self, to: &Endpoint, method: &str, params: Object) -> Result<Task, CallError> {
@@ -132,12 +202,17 @@ impl Client {
         task.ok_or_else(|| CallError::Unknown("its answer is no task".to_owned()))
     }
 
-    fn ask(
+    fn ask(&self, to: &Endpoint, method: &str, params: Object, envelope: bool) -> Result<Value, CallError> {
+        self.ask_for(to, method, params, envelope, None)
+    }
+
+    fn ask_for(
         &self,
         to: &Endpoint,
         method: &str,
         mut params: Object,
         envelope: bool,
+        patience: Option<Duration>,
     ) -> Result<Value, CallError> {
         if let (Some(tenant), Version::V1) = (&to.tenant, to.version) {
             params.insert("tenant", Value::from(tenant.as_str()));
@@ -158,10 +233,11 @@ impl Client {
             headers.push((name, USER_ENVELOPE));
         }
         headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
-        let answer = self.http.post(&to.url, &headers, &body.compact()).map_err(|error| match error {
-            NoAnswer::NotSent(message) => CallError::NotSent(message),
-            NoAnswer::Unknown(message) => CallError::Unknown(message),
-        })?;
+        let answer =
+            self.http.post(&to.url, &headers, &body.compact(), patience).map_err(|error| match error {
+                NoAnswer::NotSent(message) => CallError::NotSent(message),
+                NoAnswer::Unknown(message) => CallError::Unknown(message),
+            })?;
         result(answer.status, &answer.body)
     }
 }

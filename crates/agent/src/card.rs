@@ -5,7 +5,7 @@
 //! will do: another path there may be another agent.
 
 use crate::{
-    USER_ENVELOPE,
+    SENT_ONCE, USER_ENVELOPE,
     call::CallError,
     http::{Http, NoAnswer},
     record::{Endpoint, Version},
@@ -94,18 +94,19 @@ fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, Str
     let list = |name: &str| card.get(name).and_then(Value::as_array).unwrap_or_default();
     let extensions = card.get("capabilities").and_then(|can| can.get("extensions"));
     let extensions = extensions.and_then(Value::as_array).unwrap_or_default();
-    let envelope = extensions.iter().any(|one| text(one, "uri").as_deref() == Some(USER_ENVELOPE));
+    let named = |uri: &str| extensions.iter().any(|one| text(one, "uri").as_deref() == Some(uri));
+    let (envelope, once) = (named(USER_ENVELOPE), named(SENT_ONCE));
     let mut all = Vec::new();
     for one in list("supportedInterfaces") {
         let version = version(text(one, "protocolVersion").as_deref());
         if let (Some("JSONRPC"), Some(version), Some(url)) =
             (one.get("protocolBinding").and_then(Value::as_str), version, text(one, "url"))
         {
-            all.push(Endpoint { url, version, tenant: text(one, "tenant"), envelope });
+            all.push(Endpoint { url, version, tenant: text(one, "tenant"), envelope, once });
         }
     }
     // How a card of 0.3 says it.
-    let old = |url: String| Endpoint { url, version: Version::V03, tenant: None, envelope };
+    let old = |url: String| Endpoint { url, version: Version::V03, tenant: None, envelope, once };
     if text(card, "preferredTransport").is_none_or(|transport| transport == "JSONRPC") {
         all.extend(text(card, "url").map(old));
     }
@@ -187,6 +188,22 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_says_by_extensions_what_it_takes_and_that_it_does_a_message_once() {
+        for (uri, envelope, once) in
+            [(USER_ENVELOPE, true, false), (SENT_ONCE, false, true), ("urn:other", false, false)]
+        {
+            for place in [
+                r#""url":"https://a""#,
+                r#""supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]"#,
+            ] {
+                let card = format!(r#"{{{place},"capabilities":{{"extensions":[{{"uri":"{uri}"}}]}}}}"#);
+                let found = choose(&Value::parse_str(&card).unwrap(), "https://a", None).unwrap();
+                assert_eq!((found.envelope, found.once), (envelope, once), "{card}");
+            }
+        }
+    }
+
+    #[test]
     fn the_card_of_a_host_speaks_for_a_path_only_if_it_names_it() {
         let card = r#"{"supportedInterfaces":[
             {"url":"https://a/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
@@ -213,8 +230,10 @@ mod tests {
 
     #[test]
     fn a_token_goes_to_the_host_that_the_flow_names_and_never_in_clear_text() {
-        let at =
-            |url: &str| Endpoint { url: url.to_owned(), version: Version::V1, tenant: None, envelope: false };
+        let at = |url: &str| {
+            let url = url.to_owned();
+            Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false }
+        };
         for (url, origin, guarded, expected) in [
             ("https://a.test/rpc", "https://a.test", true, true),
             ("https://b.test/rpc", "https://a.test", true, false),

@@ -44,6 +44,7 @@ impl Http {
         let agent = Agent::config_builder()
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
+            .timeout_connect(Some(timeout))
             .max_redirects(0)
             .max_idle_connections(0)
             .max_idle_connections_per_host(0)
@@ -61,42 +62,50 @@ impl Http {
         Self { until: Some(until), ..Self::new(left) }
     }
 
-    /// For the next request.
-    fn patience(&self) -> Result<Duration, NoAnswer> {
-        let Some(until) = self.until else { return Ok(self.timeout) };
-        let left = until.saturating_duration_since(Instant::now()).min(self.timeout);
+    /// For the next request, where it is worth so much.
+    fn patience(&self, timeout: Duration) -> Result<Duration, NoAnswer> {
+        let Some(until) = self.until else { return Ok(timeout) };
+        let left = until.saturating_duration_since(Instant::now()).min(timeout);
         if left.is_zero() { Err(NoAnswer::NotSent("no time is left".to_owned())) } else { Ok(left) }
     }
 
     pub(crate) fn get(&self, url: &str) -> Result<Answer, NoAnswer> {
-        let patience = self.patience()?;
+        let patience = self.patience(self.timeout)?;
         let request = self.agent.get(url).config().timeout_global(Some(patience)).build();
-        answer(request.header("accept", "application/json").call(), patience)
+        answer(request.header("accept", "application/json").call(), patience, self.timeout)
     }
 
-    pub(crate) fn post(&self, url: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer, NoAnswer> {
-        let patience = self.patience()?;
+    /// With a patience of its own, if it is one that may take long; a connection is not worth more for that.
+    pub(crate) fn post(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        patience: Option<Duration>,
+    ) -> Result<Answer, NoAnswer> {
+        let patience = self.patience(patience.unwrap_or(self.timeout))?;
         let request = self.agent.post(url).config().timeout_global(Some(patience)).build();
         let mut request = request.header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        answer(request.send(body), patience)
+        answer(request.send(body), patience, self.timeout)
     }
 }
 
 fn answer(
     got: Result<ureq::http::Response<ureq::Body>, Error>,
     patience: Duration,
+    connecting: Duration,
 ) -> Result<Answer, NoAnswer> {
-    let mut response = got.map_err(|error| no_answer(&error, patience))?;
+    let mut response = got.map_err(|error| no_answer(&error, patience, connecting.min(patience)))?;
     let status = response.status().as_u16();
     let body = response.body_mut().with_config().limit(MAX_BODY_BYTES).read_to_vec();
     let body = body.map_err(|error| NoAnswer::Unknown(format!("its answer cannot be read: {error}")))?;
     Ok(Answer { status, body })
 }
 
-fn no_answer(error: &Error, timeout: Duration) -> NoAnswer {
+fn no_answer(error: &Error, timeout: Duration, connecting: Duration) -> NoAnswer {
     match error {
         // Both may quote what was sent.
         Error::BadUri(_) => NoAnswer::NotSent("the address cannot be used".to_owned()),
@@ -107,7 +116,7 @@ fn no_answer(error: &Error, timeout: Duration) -> NoAnswer {
             NoAnswer::NotSent("no connection: nobody listens there".to_owned())
         }
         Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-            NoAnswer::NotSent(format!("no connection within {} s", timeout.as_secs_f32()))
+            NoAnswer::NotSent(format!("no connection within {} s", connecting.as_secs_f32()))
         }
         Error::Timeout(_) => NoAnswer::Unknown(format!("no answer within {} s", timeout.as_secs_f32())),
         other => NoAnswer::Unknown(format!("the connection broke: {other}")),

@@ -8,11 +8,14 @@
 mod answer;
 mod call;
 mod card;
+mod follow;
 mod http;
 mod leave;
+mod look;
 mod order;
 mod question;
 mod record;
+mod silence;
 mod stop;
 mod talk;
 mod task;
@@ -35,6 +38,9 @@ use stop::Stop;
 
 /// The extension by which an agent says that it takes contract 5.
 const USER_ENVELOPE: &str = "urn:envoi:a2a:user-envelope:v1";
+
+/// The extension by which an agent says that it does a message once, however often it comes.
+const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
 
 /// Where an agent that is an Envoi says which question its task asks, and reads which one is answered.
 const QUESTION: &str = "urn:envoi:a2a:question";

@@ -2,7 +2,7 @@
 
 use envoi_contract::{digest::Digest, json::Value};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 /// See the module. Holds no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Order {
     /// The answer is no: the task is to be cancelled.
     #[serde(default)]
     pub denied: bool,
-    /// To be sent, although nobody knows whether it has been.
+    /// A person wants it sent, although nobody knows whether it has been.
     #[serde(default)]
     pub resend: bool,
     /// The file that is there once a person wants the attempt ended.
@@ -38,6 +38,9 @@ pub struct Order {
     /// When the time of the step is over: Unix time in milliseconds.
     #[serde(default)]
     pub ends_at_ms: Option<i64>,
+    /// The flow wants that, each time.
+    #[serde(default)]
+    pub resends: bool,
     /// Where it stands, for all attempts of the visit, what has been sent.
     pub record: PathBuf,
     /// Where the report goes.
@@ -55,24 +58,58 @@ pub struct Order {
 /// Durations in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// For the answer to one request.
+    /// For a connection, for the answer to a question about a task, and for the reply to a message before its task is looked
+    /// for beside the open request.
     pub request_ms: u64,
-    /// For an agent that answers no more while its task is followed.
+    /// For the reply to a message.
+    pub reply_ms: u64,
+    /// For an agent that is away.
     pub silence_ms: u64,
-    /// For a task to move on after an answer, before its old question is taken for a new one.
+    /// For an agent that refuses to say how a task stands: a deployment may do that for a while.
+    pub refusal_ms: u64,
+    /// How long after it was sent a message may still be under way.
+    pub doubt_ms: u64,
+    /// How long an attempt looks at least for a message that may have been sent.
+    pub look_ms: u64,
+    /// For a task to move on after an answer, where the agent does not say when its question was asked.
     pub settle_ms: u64,
+    /// The same, where it does say that.
+    pub move_ms: u64,
+    /// Between two looks that tell what an agent renews each time: more than a second, for some count in seconds.
+    pub renew_ms: u64,
     /// Between the first two looks at a task; each wait is half as long again.
     pub shortest_ms: u64,
     /// The longest of them.
     pub longest_ms: u64,
 }
 
-impl Default for Waits {
-    fn default() -> Self {
+/// For the reply to a message, where the step has no time limit: no connection is worth more.
+const REPLY_MS: u64 = 3_600_000;
+
+/// For a task that has its answer to move on, where the step has no time limit.
+const MOVE_MS: u64 = 600_000;
+
+/// After a connection broke, what came by it may be worked on.
+const DOUBT_MS: u64 = 600_000;
+
+/// A server that comes up again is to have the time for it.
+const LOOK_MS: u64 = 60_000;
+
+impl Waits {
+    /// Of a step with this time limit: whoever waits does so as long as the step may, and has asked a person before it is over.
+    #[must_use]
+    pub fn within(limit_ms: Option<u64>) -> Self {
+        let part = |ms: u64| limit_ms.map_or(ms, |limit| ms.min(limit.checked_div(3).unwrap_or(ms)));
         Self {
             request_ms: 60_000,
-            silence_ms: 120_000,
+            reply_ms: limit_ms.unwrap_or(REPLY_MS),
+            silence_ms: limit_ms.unwrap_or(u64::MAX),
+            refusal_ms: 600_000,
+            doubt_ms: part(DOUBT_MS),
+            look_ms: part(LOOK_MS),
             settle_ms: 10_000,
+            move_ms: limit_ms.unwrap_or(MOVE_MS),
+            renew_ms: 1_100,
             shortest_ms: 200,
             longest_ms: 5_000,
         }
@@ -81,6 +118,12 @@ impl Default for Waits {
 
 /// How much earlier than its hour an attempt counts as over: clocks are set, and the hour was counted before the start.
 const SLACK_MS: i64 = 2_000;
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self::within(None)
+    }
+}
 
 impl Order {
     /// Whether the attempt is to end at this moment (Unix time in milliseconds): a person wants that, or its time is over.
@@ -96,7 +139,16 @@ impl Order {
 
     /// The id of the message, the same each time it is sent.
     pub(crate) fn message_id(&self) -> String {
-        self.id(&format!("message {}", self.turn))
+        self.id_of(self.turn)
+    }
+
+    /// The ids of all messages to the task up to this one.
+    pub(crate) fn message_ids(&self) -> BTreeSet<String> {
+        (0..=self.turn).map(|turn| self.id_of(turn)).collect()
+    }
+
+    fn id_of(&self, turn: u32) -> String {
+        self.id(&format!("message {turn}"))
     }
 
     /// In the form of a UUID: agents are known to take nothing else.
@@ -137,11 +189,22 @@ mod tests {
         assert_eq!(first.message_id(), order("run_1:a.1", 0, 0).message_id());
         assert_eq!(first.context(), order("run_1:a.1", 0, 7).context());
         let all = [first, order("run_2:a.1", 0, 0), order("run_1:a.1", 1, 0), order("run_1:a.1", 0, 1)];
-        let ids: std::collections::BTreeSet<String> = all.iter().map(Order::message_id).collect();
+        let ids: BTreeSet<String> = all.iter().map(Order::message_id).collect();
         assert_eq!(ids.len(), 4);
-        let contexts: std::collections::BTreeSet<String> = all.iter().map(Order::context).collect();
+        let contexts: BTreeSet<String> = all.iter().map(Order::context).collect();
         assert_eq!(contexts.len(), 3);
+        assert!(all.iter().all(|order| order.message_ids().contains(&order.message_id())));
+        assert!(order("run_1:a.1", 0, 1).message_ids().is_superset(&all.first().unwrap().message_ids()));
         let lengths = |id: &str| id.split('-').map(str::len).collect::<Vec<_>>();
         assert!(ids.iter().all(|id| lengths(id) == [8, 4, 4, 4, 12]), "{ids:?}");
+    }
+
+    #[test]
+    fn a_step_with_a_time_limit_asks_before_it_is_over_and_any_other_asks_at_last() {
+        let (short, none) = (Waits::within(Some(30_000)), Waits::within(None));
+        assert_eq!((short.reply_ms, short.silence_ms, short.move_ms), (30_000, 30_000, 30_000));
+        assert!(short.doubt_ms <= 10_000 && short.look_ms <= 10_000);
+        assert_eq!((none.silence_ms, none.doubt_ms, none.move_ms), (u64::MAX, 600_000, 600_000));
+        assert_eq!(Waits::within(Some(7_200_000)).doubt_ms, 600_000);
     }
 }

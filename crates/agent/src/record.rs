@@ -23,13 +23,20 @@ pub(crate) struct Record {
     pub(crate) task: Option<String>,
     /// The message that may have been sent.
     pub(crate) intent: Option<u32>,
+    /// How often it may have been.
+    #[serde(default)]
+    pub(crate) sends: u32,
+    /// When it was last, in milliseconds of the epoch.
+    #[serde(default)]
+    pub(crate) sent_at: Option<i64>,
     /// The message that the agent has answered.
     pub(crate) taken: Option<u32>,
-    /// How the task stood when it asked last.
-    pub(crate) asked: Option<String>,
-    /// What it asked then.
+    /// What the task asked last.
     #[serde(default)]
     pub(crate) question: Option<Question>,
+    /// What it asked when it may have been sent an answer last.
+    #[serde(default)]
+    pub(crate) answered: Option<Question>,
     /// An answer without a task: the whole of it.
     #[serde(default)]
     pub(crate) reply: Option<Value>,
@@ -43,6 +50,9 @@ pub(crate) struct Endpoint {
     pub(crate) tenant: Option<String>,
     /// Whether it takes contract 5.
     pub(crate) envelope: bool,
+    /// Whether it does a message once, however often it comes.
+    #[serde(default)]
+    pub(crate) once: bool,
 }
 
 /// A version of the protocol.

@@ -175,7 +175,7 @@ mod tests {
     fn one_deadline_is_for_all_that_is_asked_at_the_end() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/rpc", silent.local_addr().unwrap());
-        let endpoint = Endpoint { url, version: Version::V1, tenant: None, envelope: false };
+        let endpoint = Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false };
         let client = Client::hurried(None, Instant::now() + Duration::from_millis(200));
         assert!(matches!(cancelled(&client, &endpoint, "task-1"), End::Unreached(_)));
         silent.set_nonblocking(true).unwrap();

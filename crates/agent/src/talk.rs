@@ -5,10 +5,12 @@
 //! | nothing of this message | its intent is recorded, then it is sent |
 //! | the agent has answered it | its task is followed |
 //! | an answer that was never sent | its task is looked at: it is sent if that asks what was answered, else it is void |
-//! | intent, and no task | the task is looked for by its context: there, it is followed; not there, it is sent |
-//! | intent, and the task of the messages before | a task that has moved on has taken it; one that has not is sent it |
+//! | intent, and no task | the task is looked for, by context and by message: there, it is followed |
+//! | intent, and the task of the messages before | a task that has moved on has taken it |
 //!
-//! Where the agent cannot say, nothing is sent a second time unless a person wants that.
+//! What is looked for and not found is in doubt, and is not sent a second time unless that is harmless or wanted. Only a
+//! connection that was not made and a coded refusal say that a message was not taken. How it is looked is [`crate::look`]'s, how
+//! a task is followed [`crate::follow`]'s.
 
 use crate::{
     answer,
@@ -17,13 +19,20 @@ use crate::{
     leave::{self, End},
     order::Order,
     record::{Endpoint, Record},
+    silence::Silence,
     stop::Stop,
-    task::{State, Task},
+    task::Task,
     withdraw::withdraw,
 };
+use envoi_contract::time::Timestamp;
 use std::{
     io,
-    time::{Duration, Instant},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime},
 };
 
 /// See the module.
@@ -34,19 +43,41 @@ pub(crate) fn talk(order: &Order, client: Client, stop: &Stop) -> End {
 }
 
 /// What is known of a message that may have been sent.
-enum Sent {
+pub(crate) enum Sent {
     /// The agent has it; its task stands like this, if that was asked.
     Taken(Option<Box<Task>>),
-    /// It has not.
+    /// It has not, or is to have it once more.
     No,
 }
 
-struct Talk<'o> {
-    order: &'o Order,
-    client: Client,
-    stop: &'o Stop,
-    record: Record,
-    endpoint: Endpoint,
+/// What has come of sending.
+enum Told {
+    /// The agent has it.
+    Taken(Box<Task>),
+    /// There is no more to it.
+    Over(End),
+    /// Nobody knows.
+    Doubt(String),
+    /// Nobody was there: an answer waits.
+    Away(CallError),
+}
+
+/// What came first.
+enum First {
+    Reply(Result<Reply, CallError>),
+    /// It was found at the agent, which has not replied yet.
+    Found(Option<Box<Task>>),
+}
+
+pub(crate) struct Talk<'o> {
+    pub(crate) order: &'o Order,
+    pub(crate) client: Arc<Client>,
+    pub(crate) stop: &'o Stop,
+    pub(crate) record: Record,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) begun: Instant,
+    /// How often this attempt has sent.
+    pub(crate) sends: u32,
 }
 
 fn machine(error: &io::Error) -> End {
@@ -71,7 +102,7 @@ impl<'o> Talk<'o> {
         if let Some(task) = &record.task {
             stop.follows(task);
         }
-        Ok(Self { order, client, stop, record, endpoint })
+        Ok(Self { order, client: Arc::new(client), stop, record, endpoint, begun: Instant::now(), sends: 0 })
     }
 
     fn run(&mut self) -> Result<End, End> {
@@ -88,18 +119,31 @@ impl<'o> Talk<'o> {
         if turn > 0 && self.record.task.is_none() {
             return Err(End::Machine("the task that asked is not known any more".to_owned()));
         }
-        let looked = match self.record.intent == Some(turn) {
-            true => self.look()?,
+        let mut sent = match self.record.intent == Some(turn) {
+            true => self.look("an attempt before this one has not said what became of it")?,
             false if turn > 0 => self.look_what_it_asks()?,
             false => Sent::No,
         };
-        match looked {
-            Sent::Taken(task) => self.follow(task),
-            Sent::No => self.send(),
+        let (mut silence, mut wait) = (Silence::default(), self.shortest());
+        loop {
+            if let Sent::Taken(task) = sent {
+                return self.follow(task);
+            }
+            sent = match self.send()? {
+                Told::Taken(task) => Sent::Taken(Some(task)),
+                Told::Over(end) => return Ok(end),
+                Told::Doubt(why) => self.look(&why)?,
+                Told::Away(error) if silence.is_borne(&error, &self.order.waits) => {
+                    self.stop.pause(wait);
+                    wait = self.longer(wait);
+                    self.look_what_it_asks()?
+                }
+                Told::Away(error) => return Err(end_of(error)),
+            };
         }
     }
 
-    fn save(&self) -> Result<(), End> {
+    pub(crate) fn save(&self) -> Result<(), End> {
         self.record.save(&self.order.record).map_err(|error| machine(&error))
     }
 
@@ -128,212 +172,128 @@ impl<'o> Talk<'o> {
         Ok(message)
     }
 
-    fn send(&mut self) -> Result<End, End> {
-        let message = self.message()?;
+    fn send(&mut self) -> Result<Told, End> {
+        let message = Arc::new(self.message()?);
         let turn = self.order.turn;
+        self.intend(&message)?;
+        leave::say(&format!("message {} to {}", message.id, self.endpoint.url));
+        let stop = self.stop;
+        let task = |(first, _): &(First, Result<(), End>)| match first {
+            First::Reply(Ok(Reply::Task(task))) => Some(task.id.clone()),
+            First::Reply(_) | First::Found(_) => None,
+        };
+        let (first, saved) = stop.sending(
+            || {
+                let first = self.on_its_way(&message);
+                if let First::Reply(reply) = &first {
+                    note(&mut self.record, turn, reply);
+                }
+                let saved = self.save();
+                (first, saved)
+            },
+            task,
+        );
+        let reply = match first {
+            First::Found(task) => return saved.and_then(|()| self.follow(task)).map(Told::Over),
+            First::Reply(reply) => reply,
+        };
+        if let Ok(Reply::Message(reply)) = reply {
+            return Ok(Told::Over(End::Answered(reply)));
+        }
+        saved?;
+        match reply {
+            Ok(Reply::Task(task)) => Ok(Told::Taken(task)),
+            Ok(Reply::Message(reply)) => Ok(Told::Over(End::Answered(reply))),
+            Err(CallError::NoTask) => Err(End::Lost(message.task.clone().unwrap_or_default())),
+            // The task that asked is over by now, whatever ended it.
+            Err(CallError::Unsupported(_)) if turn > 0 => self.follow(None).map(Told::Over),
+            // What is refused now says nothing of what was sent before.
+            Err(error) if self.record.intent.is_some() => Ok(Told::Doubt(error.to_string())),
+            Err(CallError::Wrong(why)) if turn > 0 => self.ask_again(&why).map(Told::Over),
+            Err(error @ CallError::NotSent(_)) if turn > 0 => Ok(Told::Away(error)),
+            Err(error) => Err(end_of(error)),
+        }
+    }
+
+    /// Notes what is about to be sent, with the question that it answers.
+    fn intend(&mut self, message: &Message) -> Result<(), End> {
+        let again = self.record.intent == Some(self.order.turn);
         self.record.endpoint = Some(self.endpoint.clone());
         self.record.context.get_or_insert_with(|| message.context.clone());
-        self.record.intent = Some(turn);
-        self.save()?;
-        leave::say(&format!("message {} to {}", message.id, self.endpoint.url));
-        let (client, endpoint, stop) = (&self.client, &self.endpoint, self.stop);
-        let (record, place) = (&mut self.record, &self.order.record);
-        let task = |sent: &(Result<Reply, CallError>, io::Result<()>)| match &sent.0 {
-            Ok(Reply::Task(task)) => Some(task.id.clone()),
-            _ => None,
-        };
-        let send = || {
-            let sent = client.send(endpoint, &message);
-            note(record, turn, &sent);
-            let saved = record.save(place);
-            (sent, saved)
-        };
-        let (sent, saved) = stop.sending(send, task);
-        match (sent, saved) {
-            (Ok(Reply::Message(reply)), _) => Ok(End::Answered(reply)),
-            (_, Err(error)) => Err(machine(&error)),
-            (Ok(Reply::Task(task)), Ok(())) => self.follow(Some(task)),
-            (Err(CallError::Unknown(why)), Ok(())) => {
-                leave::say(&format!("{why}; looking whether it was taken"));
-                match self.look()? {
-                    Sent::Taken(task) => self.follow(task),
-                    Sent::No => Err(End::Unreached(format!("{why}; the agent has not taken the message"))),
-                }
-            }
-            (Err(CallError::NoTask), Ok(())) => Err(End::Lost(message.task.unwrap_or_default())),
-            // The task that asked is over by now, whatever ended it.
-            (Err(CallError::Unsupported(_)), Ok(())) if turn > 0 => self.follow(None),
-            (Err(CallError::Wrong(why)), Ok(())) if turn > 0 => self.ask_again(&why),
-            (Err(error), Ok(())) => Err(end_of(error)),
+        self.record.intent = Some(self.order.turn);
+        self.record.sends = if again { self.record.sends.saturating_add(1) } else { 1 };
+        self.record.sent_at = Some(now());
+        if self.order.turn > 0 && !again {
+            self.record.answered.clone_from(&self.record.question);
         }
-    }
-
-    /// The agent has found the answer wrong. A task that waits all the same wants another one, and whoever answers hears why.
-    fn ask_again(&mut self, why: &str) -> Result<End, End> {
-        let id = self.record.task.clone().unwrap_or_default();
-        let task = match self.client.get(&self.endpoint, &id) {
-            Ok(task) => task,
-            Err(CallError::NoTask) => return Err(End::Lost(id)),
-            Err(error) => return Err(end_of(error)),
-        };
-        self.record.taken = Some(self.order.turn);
-        if !task.state.waits() {
-            self.save()?;
-            return self.follow(Some(Box::new(task)));
-        }
-        leave::say(&format!("the answer was not taken: {why}"));
-        self.asks(&task)?;
-        Ok(End::Told(
-            Box::new(task.with_preface(&format!("The agent did not take the answer: {why}"))),
-            self.endpoint.clone(),
-        ))
-    }
-
-    /// Whether the agent has the message that may have been sent.
-    fn look(&mut self) -> Result<Sent, End> {
-        let until = Instant::now() + Duration::from_millis(self.order.waits.silence_ms);
-        let mut wait = self.shortest();
-        loop {
-            let found = match &self.record.task {
-                None => self.look_for_a_task(),
-                Some(task) => self.look_at(&task.clone()),
-            };
-            match found {
-                Ok(sent) => return Ok(sent),
-                Err(CallError::NotSent(_) | CallError::Unknown(_)) if Instant::now() < until => {}
-                Err(CallError::NoTask) => {
-                    return Err(End::Lost(self.record.task.clone().unwrap_or_default()));
-                }
-                Err(CallError::Unsupported(_)) if self.order.resend => return Ok(Sent::No),
-                Err(CallError::Unsupported(why)) => {
-                    return Err(End::Unclear(format!(
-                        "A message was sent to the agent, and nobody knows whether it took it ({why})"
-                    )));
-                }
-                Err(error) => return Err(end_of(error)),
-            }
-            self.stop.pause(wait);
-            wait = self.longer(wait);
-        }
-    }
-
-    fn look_for_a_task(&mut self) -> Result<Sent, CallError> {
-        let context = self.record.context.clone().unwrap_or_else(|| self.order.context());
-        let Some(task) = self.client.of_context(&self.endpoint, &context)? else { return Ok(Sent::No) };
-        leave::say(&format!("task {} was begun before", task.id));
-        self.record.task = Some(task.id.clone());
-        self.stop.follows(&task.id);
-        self.taken()?;
-        Ok(Sent::Taken(None))
-    }
-
-    fn look_at(&mut self, id: &str) -> Result<Sent, CallError> {
-        let task = self.client.get(&self.endpoint, id)?;
-        let ours = self.order.message_id();
-        let moved = !task.state.waits()
-            || task.history.iter().any(|said| said.id == ours)
-            || self.record.asked.as_ref() != Some(&task.stamp);
-        if moved {
-            self.taken()?;
-            return Ok(Sent::Taken(Some(Box::new(task))));
-        }
-        if task.is_dated {
-            return Ok(Sent::No);
-        }
-        Err(CallError::Unsupported("it does not say when its task has changed".to_owned()))
-    }
-
-    /// An answer goes to the question that it answers, or nowhere: what somebody else has answered meanwhile, or what the
-    /// agent asks instead, is not what a person has seen.
-    fn look_what_it_asks(&mut self) -> Result<Sent, End> {
-        let id = self.record.task.clone().unwrap_or_default();
-        let task = match self.client.get(&self.endpoint, &id) {
-            Ok(task) => task,
-            Err(CallError::NoTask) => return Err(End::Lost(id)),
-            Err(CallError::Unsupported(_)) => return Ok(Sent::No),
-            Err(error) => return Err(end_of(error)),
-        };
-        let same = match &self.record.question {
-            Some(asked) => asked.is(&task.question),
-            None => self.record.asked.as_ref() == Some(&task.stamp),
-        };
-        if task.state.waits() && same {
-            return Ok(Sent::No);
-        }
-        leave::say(&format!("task {id} does not ask any more what was answered; the answer is not sent"));
-        self.record.taken = Some(self.order.turn);
-        if task.state.waits() {
-            self.asks(&task)?;
-            return Err(End::Told(Box::new(task), self.endpoint.clone()));
-        }
-        self.save()?;
-        Ok(Sent::Taken(Some(Box::new(task))))
-    }
-
-    /// Notes what it asks, before anybody is told.
-    fn asks(&mut self, task: &Task) -> Result<(), End> {
-        self.record.asked = Some(task.stamp.clone());
-        self.record.question = Some(task.question.clone());
+        self.sends = self.sends.saturating_add(1);
         self.save()
     }
 
-    fn taken(&mut self) -> Result<(), CallError> {
-        self.record.taken = Some(self.order.turn);
-        let saved = self.record.save(&self.order.record);
-        saved.map_err(|error| CallError::Refused(format!("what has been sent cannot be noted: {error}")))
-    }
-
-    /// Looks at the task until it is over or asks.
-    fn follow(&mut self, known: Option<Box<Task>>) -> Result<End, End> {
-        let Some(id) = self.record.task.clone() else {
-            return Err(End::Machine("there is no task to follow".to_owned()));
-        };
-        self.stop.follows(&id);
-        let settled = Instant::now() + Duration::from_millis(self.order.waits.settle_ms);
-        let (mut wait, mut silent): (Duration, Option<Instant>) = (self.shortest(), None);
-        let (mut known, mut told) = (known, None);
-        loop {
-            if let Some(task) = known.take() {
-                if told != Some(task.state) {
-                    leave::say(&format!("task {id} is {}", task.state.word()));
-                    told = Some(task.state);
-                }
-                // The agent may not have looked at the answer yet.
-                let old = self.order.turn > 0 && self.record.asked.as_ref() == Some(&task.stamp);
-                let waits = task.state.waits() && !(old && Instant::now() < settled);
-                if waits {
-                    self.asks(&task)?;
-                }
-                if waits || !(task.state.waits() || task.state == State::Going) {
-                    return Ok(End::Told(task, self.endpoint.clone()));
-                }
-            }
-            self.stop.pause(wait);
-            wait = self.longer(wait);
-            match self.client.get(&self.endpoint, &id) {
-                Ok(task) => (known, silent) = (Some(Box::new(task)), None),
-                Err(CallError::NoTask) => return Err(End::Lost(id)),
-                Err(CallError::NotSent(why) | CallError::Unknown(why)) => {
-                    let since = *silent.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= Duration::from_millis(self.order.waits.silence_ms) {
-                        return Err(End::Unreached(format!("{why}; task {id} may still go on there")));
-                    }
-                }
-                Err(error) => return Err(end_of(error)),
-            }
+    /// Sends beside what else is done: an agent may reply late, or never.
+    fn on_its_way(&mut self, message: &Arc<Message>) -> First {
+        let (tell, reply) = mpsc::channel();
+        let (client, endpoint, message) =
+            (Arc::clone(&self.client), self.endpoint.clone(), Arc::clone(message));
+        let patience = Duration::from_millis(self.order.waits.reply_ms);
+        // Nobody may be there to hear it any more.
+        let send = move || drop(tell.send(client.send(&endpoint, &message, patience)));
+        match thread::Builder::new().name("send".to_owned()).spawn(send) {
+            Ok(_) => self.reply_or_task(&reply),
+            Err(error) => First::Reply(Err(CallError::NotSent(format!("nothing can be sent: {error}")))),
         }
     }
 
-    fn shortest(&self) -> Duration {
+    /// The reply; or the task, if that is found while the request is still open.
+    fn reply_or_task(&mut self, reply: &mpsc::Receiver<Result<Reply, CallError>>) -> First {
+        let (mut wait, mut before) = (Duration::from_millis(self.order.waits.request_ms), None);
+        loop {
+            match reply.recv_timeout(wait) {
+                Ok(reply) => return First::Reply(reply),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return First::Reply(Err(CallError::Unknown(
+                        "the request has ended by itself".to_owned(),
+                    )));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Ok(Some(task)) = self.found(&mut before) {
+                        leave::say("the agent has not replied yet; its task is there");
+                        return First::Found(task);
+                    }
+                }
+            }
+            wait = Duration::from_millis(self.order.waits.longest_ms);
+        }
+    }
+
+    /// How long ago the message was sent last, by whatever attempt.
+    pub(crate) fn sent_for(&self) -> Duration {
+        let past = now().saturating_sub(self.record.sent_at.unwrap_or(i64::MIN));
+        Duration::from_millis(u64::try_from(past).unwrap_or(0))
+    }
+
+    /// When that was, for whoever reads.
+    pub(crate) fn sent_at(&self) -> String {
+        self.record
+            .sent_at
+            .map_or_else(|| "some time".to_owned(), |at| Timestamp::from_millis(at).to_string())
+    }
+
+    pub(crate) fn shortest(&self) -> Duration {
         Duration::from_millis(self.order.waits.shortest_ms)
     }
 
-    fn longer(&self, wait: Duration) -> Duration {
+    pub(crate) fn longer(&self, wait: Duration) -> Duration {
         wait.saturating_mul(3)
             .checked_div(2)
             .unwrap_or(wait)
             .min(Duration::from_millis(self.order.waits.longest_ms))
     }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// What a reply says, for the attempts to come.
@@ -348,8 +308,10 @@ fn note(record: &mut Record, turn: u32, sent: &Result<Reply, CallError>) {
         }
         Ok(Reply::Message(reply)) => (record.reply, record.taken) = (Some(reply.clone()), Some(turn)),
         Err(CallError::Unknown(_)) => {}
+        // It was sent before, and what became of that is not known by this.
+        Err(_) if record.sends > 1 => {}
         // It was not taken, and may be sent.
-        Err(_) => record.intent = None,
+        Err(_) => (record.intent, record.answered, record.sends) = (None, None, 0),
     }
 }
 

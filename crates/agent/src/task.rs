@@ -4,7 +4,7 @@
 
 use crate::question::Question;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use envoi_contract::{digest::Digest, json::Value};
+use envoi_contract::json::Value;
 
 /// What an agent says of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,10 +14,6 @@ pub(crate) struct Task {
     pub(crate) state: State,
     /// What it says with that state.
     pub(crate) status: Vec<Part>,
-    /// Differs whenever the state has been set anew, as far as the agent tells.
-    pub(crate) stamp: String,
-    /// Whether it tells when that was.
-    pub(crate) is_dated: bool,
     /// What it asks, if it waits.
     pub(crate) question: Question,
     pub(crate) history: Vec<Said>,
@@ -110,17 +106,17 @@ impl Task {
             let name = name.unwrap_or_else(|| format!("artifact-{}", place.saturating_add(1)));
             Artifact { name, parts: parts(one) }
         });
-        Some(Self {
+        let mut task = Self {
             id: text(value, "id").filter(|id| !id.is_empty())?,
             context: text(value, "contextId").filter(|id| !id.is_empty()),
             state: State::of(&text(status, "state")?),
             status: status.get("message").map(parts).unwrap_or_default(),
-            stamp: Digest::of(status.compact().as_bytes()).hex(),
-            question: Question::read(status),
-            is_dated: status.get("timestamp").is_some_and(|at| !at.is_null()),
+            question: Question::default(),
             history: list(value, "history").iter().map(Said::read).collect(),
             artifacts: artifacts.collect(),
-        })
+        };
+        task.question = Question::of(&task, status);
+        Some(task)
     }
 
     /// What the agent said last: with its state, else what it hands over, else the last of its messages.
@@ -224,7 +220,7 @@ mod tests {
             "history":[{"messageId":"u","role":"user","parts":[{"kind":"text","text":"do"}]}],
             "artifacts":[{"artifactId":"a","name":"out","parts":[{"kind":"data","data":{"n":1}},{"kind":"file","file":{"bytes":"aGk=","name":"hi.txt"}},{"kind":"file","file":{"uri":"https://x","name":"y"}}]}]}"#,
         );
-        let plain = |task: Task| Task { stamp: String::new(), question: Question::default(), ..task };
+        let plain = |task: Task| Task { question: Question::default(), ..task };
         assert_eq!(plain(new.clone()), plain(old));
         assert_eq!((new.last_words().as_str(), new.state), ("done", State::Completed));
         assert_eq!(new.data().map(Value::compact).as_deref(), Some(r#"{"n":1}"#));

@@ -4,7 +4,7 @@
 //! looked for first, as long as the agent may be at work on the request.
 
 use crate::{
-    call::{CallError, Client},
+    call::{CallError, Client, Sought},
     leave::End,
     order::Order,
     record::{Endpoint, Record},
@@ -38,16 +38,15 @@ fn sought(
     record: &Record,
     stop: &Stop,
 ) -> Result<String, String> {
-    let context = record.context.clone().unwrap_or_else(|| order.context());
-    let until = Instant::now() + Duration::from_millis(order.waits.silence_ms);
+    let (by, began) = (Sought::of(order, record), Instant::now());
     loop {
-        let why = match client.of_context(endpoint, &context) {
+        let why = match client.begun(endpoint, &by) {
             Ok(Some(task)) => return Ok(task.id),
             Ok(None) => "no task of the message".to_owned(),
             Err(CallError::NotSent(why) | CallError::Unknown(why)) => why,
             Err(error) => return Err(error.to_string()),
         };
-        if Instant::now() >= until {
+        if began.elapsed() >= Duration::from_millis(order.waits.doubt_ms) {
             return Err(why);
         }
         stop.pause(Duration::from_millis(order.waits.longest_ms));

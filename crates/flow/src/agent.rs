@@ -62,6 +62,7 @@ pub(crate) fn read(
         data: data.unwrap_or_default(),
         tenant,
         token: token.as_ref().map(|secret| secret.name.clone()),
+        resends: false,
     };
     Some((plan, token))
 }

@@ -135,7 +135,7 @@ impl Reader<'_> {
             let help = "a command is given values by `${{ inputs.NAME }}` in `run` and `env`";
             self.problems.add(Diagnostic::invalid(key.span, message).help(help));
         }
-        let kind = match self.fields.pair("a2a") {
+        let mut kind = match self.fields.pair("a2a") {
             Some((key, node)) => self.talking(key, node, id),
             None => self.fields.get("run").and_then(|node| self.command(node, "`run`")).map(StepKind::Run),
         };
@@ -164,6 +164,9 @@ impl Reader<'_> {
         let budget = self.fields.get("budget").and_then(|node| bounds::budget(node, self.problems));
         let outputs = outputs::read(&self.fields, self.problems);
         let on_in_doubt = self.fields.get("on_in_doubt").and_then(|node| self.in_doubt(node));
+        if let Some(StepKind::A2a(plan)) = &mut kind {
+            plan.resends = on_in_doubt == Some(InDoubtPolicy::Rerun);
+        }
         let envelope =
             self.fields.get("envelope").and_then(|node| read::boolean(node, "`envelope`", self.problems));
         let continue_on_error = self

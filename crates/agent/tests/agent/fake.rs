@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Answers(&'static str),
     /// With this error.
     Errs(&'static str),
+    /// It keeps the message for now, says so by nothing but its history, and does this when it has been looked at so often.
+    Queues(u32, &'static Act),
 }
 
 /// What becomes of the reply to a message.
@@ -42,6 +44,12 @@ pub(crate) enum Line {
     BreaksAfter,
     /// The message is taken, and nothing more comes.
     Hangs,
+    /// The connection breaks, and the message is taken when it has been looked for so often in vain.
+    TakesLate(u32),
+    /// The same, and the reply comes then by the connection, which is good.
+    RepliesLate(u32),
+    /// The connection breaks, nothing is taken, and the task says that it has changed.
+    BreaksAndTouches,
 }
 
 /// What the agent is like.
@@ -56,12 +64,36 @@ pub(crate) struct Ways {
     pub(crate) remembers: bool,
     /// The metadata of its questions.
     pub(crate) metadata: Option<&'static str>,
+    /// Whether its questions have ids, a new one each time it asks.
+    pub(crate) names: bool,
+    /// Whether they have new ids and times each time they are looked at.
+    pub(crate) renews: bool,
+    /// Whether they have new ids alone.
+    pub(crate) renews_ids: bool,
+    /// Whether it asks in its history, and not with its state.
+    pub(crate) asks_in_history: bool,
+    /// Whether it gives contexts ids of its own.
+    pub(crate) own_contexts: bool,
 }
 
 impl Default for Ways {
     fn default() -> Self {
         let (version, lists, dates, remembers) = ("1.0", true, true, true);
-        Self { version, lists, dates, extension: None, token: None, remembers, metadata: None }
+        let (names, renews, asks_in_history, own_contexts) = (true, false, false, false);
+        Self {
+            version,
+            lists,
+            dates,
+            extension: None,
+            token: None,
+            remembers,
+            metadata: None,
+            names,
+            renews,
+            renews_ids: false,
+            asks_in_history,
+            own_contexts,
+        }
     }
 }
 
@@ -97,7 +129,21 @@ struct Known {
     at: u64,
     /// To be completed with these words when it has been looked at.
     dawdles: Option<&'static str>,
-    heard: Vec<String>,
+    /// Who says what, by which id.
+    heard: Vec<(&'static str, String, String)>,
+    /// What it does when it has been looked at so often.
+    queue: VecDeque<(u32, &'static Act)>,
+    looks: u64,
+    said: Vec<String>,
+    handled: Vec<(String, String)>,
+}
+
+/// A message that the agent has not come to yet.
+struct Late {
+    looks: u32,
+    params: Value,
+    act: Act,
+    result: Option<String>,
 }
 
 struct State {
@@ -106,6 +152,9 @@ struct State {
     tasks: Vec<Known>,
     heard: Vec<Heard>,
     clock: u64,
+    late: Option<Late>,
+    /// What is answered to the next calls, by whatever stands before it.
+    statuses: VecDeque<&'static str>,
 }
 
 /// See the module.
@@ -124,7 +173,15 @@ impl Agent {
         let listener = TcpListener::bind(address).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let script = script.iter().cloned().collect();
-        let state = State { ways, script, tasks: Vec::new(), heard: Vec::new(), clock: 0 };
+        let state = State {
+            ways,
+            script,
+            tasks: Vec::new(),
+            heard: Vec::new(),
+            clock: 0,
+            late: None,
+            statuses: VecDeque::new(),
+        };
         let agent = Self { url, shared: Arc::new((Mutex::new(state), Condvar::new())) };
         let serving = agent.clone();
         thread::spawn(move || {
@@ -176,7 +233,22 @@ impl Agent {
         let mut state = self.state();
         state.clock += 1;
         let clock = state.clock;
-        state.tasks[place].does(&act, clock);
+        let asks_in_history = state.ways.asks_in_history;
+        let task = &mut state.tasks[place];
+        task.does(&act, clock);
+        if asks_in_history && !task.says.is_empty() {
+            task.heard.push(("agent", format!("h{clock}"), task.says.clone()));
+        }
+    }
+
+    /// The next calls are answered with these statuses, and heard by nobody; but for an empty one.
+    pub(crate) fn is_away(&self, statuses: &[&'static str]) {
+        self.state().statuses.extend(statuses);
+    }
+
+    /// What the agent did with each answer: the words, and what it asked when it came to them.
+    pub(crate) fn handled(&self, place: usize) -> Vec<(String, String)> {
+        self.state().tasks[place].handled.clone()
     }
 
     /// It knows nothing any more.
@@ -204,12 +276,34 @@ impl Agent {
         if guarded.is_some_and(|line| !head.contains(&line)) {
             return answer(&mut stream, "401 Unauthorized", "{}");
         }
+        if let Some(status) = state.statuses.pop_front().filter(|status| !status.is_empty()) {
+            return answer(&mut stream, status, "");
+        }
         let line = state.script.front().map_or(Line::Good, |(_, line)| *line);
         if sends && line == Line::BreaksBefore {
             state.script.pop_front();
             return;
         }
         state.heard.push(Heard { method: method.clone(), params: params.clone(), head });
+        if let (true, Line::TakesLate(looks) | Line::RepliesLate(looks)) = (sends, line) {
+            let (act, _) = state.script.pop_front().unwrap();
+            state.late = Some(Late { looks, params, act, result: None });
+            self.shared.1.notify_all();
+            while line == Line::RepliesLate(looks) {
+                if let Some(result) = state.late.as_mut().and_then(|late| late.result.take()) {
+                    return answer(&mut stream, "200 OK", &format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#));
+                }
+                state = self.shared.1.wait(state).unwrap();
+            }
+            return;
+        }
+        if sends && line == Line::BreaksAndTouches {
+            state.script.pop_front();
+            state.clock += 1;
+            let clock = state.clock;
+            state.tasks.last_mut().unwrap().at = clock;
+            return;
+        }
         let result = state.does(&method, &params);
         drop(state);
         self.shared.1.notify_all();
@@ -236,13 +330,47 @@ impl Agent {
 }
 
 impl State {
+    /// What is late is taken when it was looked for often enough.
+    fn is_looked_at(&mut self) {
+        match &mut self.late {
+            Some(late) if late.result.is_some() => {}
+            Some(late) if late.looks > 0 => late.looks -= 1,
+            Some(late) => {
+                let (params, act) = (late.params.clone(), late.act.clone());
+                let result = self.takes(&params, act);
+                self.late.as_mut().unwrap().result = Some(result);
+            }
+            None => {}
+        }
+    }
+
     fn does(&mut self, method: &str, params: &Value) -> String {
+        if matches!(method, "GetTask" | "tasks/get" | "ListTasks") {
+            self.is_looked_at();
+        }
         let id = params.get("id").and_then(Value::as_str).unwrap_or_default();
         let old = self.ways.version != "1.0";
         match method {
-            "SendMessage" | "message/send" => self.takes(params),
+            "SendMessage" | "message/send" => {
+                let (act, _) = self.script.pop_front().unwrap_or((Act::Completes("ok"), Line::Good));
+                self.takes(params, act)
+            }
             "GetTask" | "tasks/get" => match self.tasks.iter_mut().find(|task| task.id == id) {
                 Some(task) => {
+                    task.looks += 1;
+                    if let Some((looks, act)) = task.queue.front_mut() {
+                        match looks.checked_sub(1) {
+                            Some(left) => *looks = left,
+                            None => {
+                                let act = *act;
+                                task.queue.pop_front();
+                                self.clock += 1;
+                                let (said, asked) = (task.said.remove(0), task.says.clone());
+                                task.handled.push((said, asked));
+                                task.does(act, self.clock);
+                            }
+                        }
+                    }
                     let told = task.told(&self.ways);
                     if let Some(words) = task.dawdles.take() {
                         self.clock += 1;
@@ -260,8 +388,12 @@ impl State {
                 None => r#""error":{"code":-32001,"message":"Task not found"}"#.to_owned(),
             },
             "ListTasks" if self.ways.lists && !old => {
-                let context = params.get("contextId").and_then(Value::as_str).unwrap();
-                let tasks = self.tasks.iter().rev().filter(|task| task.context == context);
+                let context = params.get("contextId").and_then(Value::as_str);
+                let tasks = self
+                    .tasks
+                    .iter()
+                    .rev()
+                    .filter(|task| context.is_none_or(|context| task.context == context));
                 let told: Vec<String> = tasks.map(|task| task.told(&self.ways)).collect();
                 format!(r#""result":{{"tasks":[{}],"nextPageToken":""}}"#, told.join(","))
             }
@@ -269,10 +401,9 @@ impl State {
         }
     }
 
-    fn takes(&mut self, params: &Value) -> String {
+    fn takes(&mut self, params: &Value, act: Act) -> String {
         let message = params.get("message").unwrap();
         let text = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
-        let (act, _) = self.script.pop_front().unwrap_or((Act::Completes("ok"), Line::Good));
         let wrap = |result: String, name: &str| {
             if self.ways.version == "1.0" {
                 format!(r#""result":{{"{name}":{result}}}"#)
@@ -296,21 +427,36 @@ impl State {
             Some(id) => self.tasks.iter_mut().find(|task| task.id == id).expect("a task of ours"),
             None => {
                 let id = format!("task-{}", self.tasks.len() + 1);
+                let own = self.ways.own_contexts.then(|| format!("own-{id}"));
                 self.tasks.push(Known {
                     id,
-                    context: text("contextId").unwrap(),
+                    context: own.unwrap_or_else(|| text("contextId").unwrap()),
                     state: "working",
                     says: String::new(),
                     artifacts: "",
                     at: 0,
                     dawdles: None,
                     heard: Vec::new(),
+                    queue: VecDeque::new(),
+                    looks: 0,
+                    said: Vec::new(),
+                    handled: Vec::new(),
                 });
                 self.tasks.last_mut().unwrap()
             }
         };
-        task.heard.push(text("messageId").unwrap());
-        task.does(&act, self.clock);
+        task.heard.push(("user", text("messageId").unwrap(), "…".to_owned()));
+        if let Act::Queues(looks, then) = act {
+            let parts = message.get("parts").and_then(Value::as_array).unwrap();
+            let words = parts[0].get("text").and_then(Value::as_str).unwrap_or_default();
+            task.said.push(words.to_owned());
+            task.queue.push_back((looks, then));
+        } else {
+            task.does(&act, self.clock);
+            if self.ways.asks_in_history && !task.says.is_empty() {
+                task.heard.push(("agent", format!("h{}", self.clock), task.says.clone()));
+            }
+        }
         let told = task.told(&self.ways);
         wrap(told, "task")
     }
@@ -333,7 +479,7 @@ impl Known {
                 self.dawdles = Some(words);
                 return;
             }
-            Act::Answers(_) | Act::Errs(_) => unreachable!(),
+            Act::Answers(_) | Act::Errs(_) | Act::Queues(..) => unreachable!(),
         };
         (self.state, self.says, self.at) = (state, says.to_owned(), at);
     }
@@ -346,27 +492,29 @@ impl Known {
         };
         let role = |name: &str| if new { format!("ROLE_{}", name.to_uppercase()) } else { name.to_owned() };
         let mut status = Object::from([("state", Value::from(state))]);
-        if !self.says.is_empty() {
+        let look = if ways.renews { self.at + self.looks } else { self.at };
+        let in_history = ways.asks_in_history && self.state.ends_with("required");
+        if !(self.says.is_empty() || in_history) {
             let part = Value::Object(Object::from([("text", Value::from(self.says.as_str()))]));
-            let members = [
-                ("messageId", Value::from("s")),
-                ("role", Value::from(role("agent"))),
-                ("parts", Value::from(vec![part])),
-            ];
+            let members = [("role", Value::from(role("agent"))), ("parts", Value::from(vec![part]))];
             let mut message = Object::from(members);
+            if ways.names {
+                let look = if ways.renews_ids { self.at + self.looks } else { look };
+                message.insert("messageId", Value::from(format!("s{look}")));
+            }
             if let Some(metadata) = ways.metadata {
                 message.insert("metadata", Value::parse_str(metadata).unwrap());
             }
             status.insert("message", Value::Object(message));
         }
         if ways.dates {
-            status.insert("timestamp", Value::from(format!("2026-11-22T00:00:{:02}Z", self.at)));
+            status.insert("timestamp", Value::from(format!("2026-11-22T00:00:{look:02}Z")));
         }
-        let history = self.heard.iter().filter(|_| ways.remembers).map(|id| {
-            let part = Value::Object(Object::from([("text", Value::from("…"))]));
+        let history = self.heard.iter().filter(|_| ways.remembers).map(|(by, id, words)| {
+            let part = Value::Object(Object::from([("text", Value::from(words.as_str()))]));
             let members = [
                 ("messageId", Value::from(id.as_str())),
-                ("role", Value::from(role("user"))),
+                ("role", Value::from(role(by))),
                 ("parts", Value::from(vec![part])),
             ];
             Value::Object(Object::from(members))

@@ -9,6 +9,8 @@
 
 mod course;
 mod fake;
+mod questions;
+mod silence;
 mod twice;
 mod withdrawn;
 
@@ -67,11 +69,24 @@ impl Visit {
             resend: false,
             cancel: None,
             ends_at_ms: None,
+            resends: false,
             record: place("a2a/a.1.0.json"),
             report: place("report.json"),
             output: place("output"),
             files: None,
-            waits: Waits { request_ms: 20_000, silence_ms: 0, settle_ms: 0, shortest_ms: 1, longest_ms: 5 },
+            waits: Waits {
+                request_ms: 20_000,
+                reply_ms: 20_000,
+                silence_ms: 60_000,
+                refusal_ms: 60_000,
+                doubt_ms: 0,
+                look_ms: 0,
+                settle_ms: 0,
+                move_ms: 60_000,
+                renew_ms: 1,
+                shortest_ms: 1,
+                longest_ms: 5,
+            },
         };
         Self { folder, order, token: None }
     }

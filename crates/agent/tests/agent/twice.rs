@@ -3,13 +3,14 @@
 use crate::{
     Visit,
     fake::{
-        Act::{Asks, Completes, Errs, Works},
+        Act::{Answers, Asks, Completes, Errs, Works},
         Agent,
-        Line::{BreaksAfter, BreaksBefore, Good, Hangs},
+        Line::{BreaksAfter, BreaksAndTouches, BreaksBefore, Good, Hangs, RepliesLate, TakesLate},
         Ways,
     },
 };
 use envoi_contract::json::Value;
+use std::{sync::mpsc, thread, time::Duration};
 
 fn old() -> Ways {
     Ways { version: "0.3", ..Ways::default() }
@@ -32,11 +33,14 @@ fn a_reply_that_was_lost_is_looked_for() {
 }
 
 #[test]
-fn a_reply_that_does_not_come_is_looked_for() {
+fn a_reply_that_does_not_come_is_looked_for_beside_the_open_request() {
     let agent = Agent::new(Ways::default(), &[(Completes("ok"), Hangs)]);
     let mut visit = Visit::with(&agent);
-    visit.order.waits.request_ms = 1_000;
-    assert_eq!((visit.attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
+    (visit.order.waits.request_ms, visit.order.waits.reply_ms) = (1_000, 90_000);
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || drop(tell.send(visit.attempt())));
+    let left = told.recv_timeout(Duration::from_secs(60)).expect("it does not wait for the reply");
+    assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
 }
 
 #[test]
@@ -50,13 +54,162 @@ fn an_attempt_that_was_killed_while_it_sent_is_taken_up() {
 }
 
 #[test]
-fn an_attempt_that_was_killed_before_it_sent_is_done_by_the_next_under_the_same_id() {
-    let agent = Agent::new(Ways::default(), &[(Works, BreaksBefore), (Completes("ok"), Good)]);
-    let visit = Visit::with(&agent);
+fn what_is_not_there_yet_is_waited_for_and_not_sent_again() {
+    for looks in [0, 1, 30] {
+        let agent = Agent::new(Ways::default(), &[(Completes("ok"), TakesLate(looks))]);
+        let mut visit = Visit::with(&agent);
+        visit.order.waits.doubt_ms = 60_000;
+        let left = visit.attempt();
+        assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1), "{looks}");
+    }
+    let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Completes("ok"), TakesLate(30))]);
+    let mut visit = Visit::with(&agent);
     visit.attempt();
-    let noted = visit.record();
-    assert_eq!(noted.get("intent").and_then(Value::as_u53), Some(0), "it may have been sent");
+    visit.order.waits.doubt_ms = 60_000;
+    assert_eq!((visit.said("left").attempt().code(), agent.sent().len()), ("ok", 2));
+}
+
+#[test]
+fn what_an_attempt_that_was_killed_has_sent_is_waited_for_by_the_next() {
+    let agent = Agent::new(Ways::default(), &[(Completes("ok"), TakesLate(9))]);
+    let mut visit = Visit::with(&agent);
+    assert_eq!(visit.attempt().code(), "AGENT_UNCLEAR", "its looking was cut short");
+    // Sent long ago: whoever looks gives an agent that comes up again some time all the same.
+    visit.rewrite(|record| drop(record.insert("sent_at", 1_u64.into())));
+    visit.order.waits.look_ms = 60_000;
+    assert_eq!((visit.attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1));
+}
+
+#[test]
+fn that_nothing_is_found_is_no_proof_and_a_person_decides() {
+    for line in [BreaksBefore, TakesLate(1_000)] {
+        let agent = Agent::new(Ways::default(), &[(Works, line), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        let heard = usize::from(line != BreaksBefore);
+        for _ in 0..2 {
+            let left = visit.attempt();
+            assert_eq!((left.code(), left.agent("said")), ("AGENT_UNCLEAR", "unclear"));
+            let told = left.message();
+            assert!(
+                told.starts_with("The message was sent at 20") && told.contains("nobody knows"),
+                "{told}"
+            );
+            assert_eq!(agent.sent().len(), heard);
+        }
+        visit.order.resend = true;
+        assert_eq!((visit.attempt().code(), agent.sent().len()), ("ok", heard + 1));
+    }
+}
+
+#[test]
+fn a_task_in_a_context_of_the_agents_own_is_found_by_the_message() {
+    let ways = Ways { own_contexts: true, ..Ways::default() };
+    let agent = Agent::new(ways, &[(Asks("which?"), BreaksAfter), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    assert_eq!(visit.attempt().agent("question"), "which?");
+    assert_eq!((visit.said("left").attempt().code(), agent.tasks(), agent.sent().len()), ("ok", 1, 2));
+    assert_eq!(agent.sent()[1].text("contextId"), "own-task-1");
+    let query = agent.heard().into_iter().rfind(|heard| heard.method == "ListTasks").unwrap().params;
+    assert!(query.get("contextId").is_none() && query.get("statusTimestampAfter").is_some(), "{query:?}");
+
+    let forgetful = Ways { own_contexts: true, remembers: false, ..Ways::default() };
+    let agent = Agent::new(forgetful, &[(Completes("ok"), BreaksAfter)]);
+    assert_eq!((Visit::with(&agent).attempt().code(), agent.sent().len()), ("AGENT_UNCLEAR", 1));
+}
+
+#[test]
+fn a_reply_may_take_as_long_as_the_step() {
+    // It comes after a while in which nothing is found.
+    let hidden = Ways { own_contexts: true, remembers: false, ..Ways::default() };
+    let agent = Agent::new(hidden, &[(Completes("ok"), RepliesLate(5))]);
+    let mut visit = Visit::with(&agent);
+    visit.order.waits.request_ms = 100;
+    let left = visit.attempt();
+    assert_eq!((left.code(), agent.tasks(), agent.sent().len()), ("ok", 1, 1), "{}", left.message());
+}
+
+#[test]
+fn an_agent_that_does_a_message_once_is_sent_it_again_and_nobody_else_is() {
+    let once = Some("urn:envoi:a2a:sent-once:v1");
+    for extension in [once, Some("urn:other"), None] {
+        for ways in [old(), Ways::default()] {
+            let agent =
+                Agent::new(Ways { extension, ..ways }, &[(Works, BreaksBefore), (Completes("ok"), Good)]);
+            let mut visit = Visit::with(&agent);
+            visit.order.waits.look_ms = 200;
+            let code = if extension == once { "ok" } else { "AGENT_UNCLEAR" };
+            assert_eq!(visit.attempt().code(), code, "{extension:?}");
+            assert_eq!(
+                visit.record().get("sends").and_then(Value::as_u53),
+                Some(if extension == once { 2 } else { 1 })
+            );
+        }
+    }
+}
+
+#[test]
+fn where_the_flow_wants_it_a_message_is_sent_again_a_few_times_and_then_a_person_is_asked() {
+    let agent =
+        Agent::new(Ways::default(), &[(Works, BreaksBefore), (Works, BreaksBefore), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.order.resends = true;
     assert_eq!((visit.attempt().code(), agent.tasks()), ("ok", 1));
+
+    let script =
+        [(Works, TakesLate(1_000)), (Works, BreaksBefore), (Works, BreaksBefore), (Works, BreaksBefore)];
+    let agent = Agent::new(old(), &script);
+    let mut visit = Visit::with(&agent);
+    visit.order.resends = true;
+    let left = visit.attempt();
+    assert!(
+        left.code() == "AGENT_UNCLEAR" && left.message().contains("(4 times in all)"),
+        "{}",
+        left.message()
+    );
+    assert_eq!(visit.attempt().code(), "AGENT_UNCLEAR", "the next attempt does not begin to count again");
+    visit.order.resend = true;
+    assert_eq!(visit.attempt().code(), "ok");
+}
+
+#[test]
+fn what_is_refused_when_it_is_sent_again_says_nothing_of_what_was_sent_before() {
+    let wrong = Errs(r#"{"code":-32602,"message":"I have had that"}"#);
+    let agent = Agent::new(old(), &[(Works, BreaksAfter), (wrong, Good), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    assert_eq!(visit.attempt().code(), "AGENT_UNCLEAR");
+    visit.order.resend = true;
+    let left = visit.attempt();
+    assert!(
+        left.code() == "AGENT_UNCLEAR" && left.message().contains("I have had that"),
+        "{}",
+        left.message()
+    );
+    visit.order.resend = false;
+    assert_eq!((visit.attempt().code(), agent.sent().len()), ("AGENT_UNCLEAR", 2));
+}
+
+#[test]
+fn an_answer_without_a_task_whose_reply_was_lost_is_in_doubt() {
+    let agent = Agent::new(Ways::default(), &[(Answers("just so"), BreaksAfter), (Answers("just so"), Good)]);
+    let visit = Visit::with(&agent);
+    assert_eq!((visit.attempt().code(), agent.sent().len()), ("AGENT_UNCLEAR", 1));
+}
+
+#[test]
+fn a_task_that_was_only_touched_has_not_taken_the_answer() {
+    // Its id says one thing, its time another.
+    let ways = Ways { names: false, ..Ways::default() };
+    let same_id = Ways { asks_in_history: true, ..Ways::default() };
+    for ways in [ways, same_id] {
+        let names = ways.asks_in_history;
+        let agent =
+            Agent::new(ways, &[(Asks("which?"), Good), (Works, BreaksAndTouches), (Completes("ok"), Good)]);
+        let mut visit = Visit::with(&agent);
+        visit.attempt();
+        let left = visit.said("left").attempt();
+        let expected = if names { "AGENT_UNCLEAR" } else { "ok" };
+        assert_eq!((left.code(), agent.sent().len()), (expected, 2));
+    }
 }
 
 #[test]
@@ -113,20 +266,26 @@ fn an_answer_whose_reply_was_lost_is_not_given_again() {
 }
 
 #[test]
-fn an_answer_that_was_not_taken_is_given_by_the_next_attempt() {
+fn an_answer_of_which_nothing_is_found_is_given_again_only_if_a_person_wants_it() {
     for ways in [Ways::default(), old()] {
         let script = [(Asks("which?"), Good), (Works, BreaksBefore), (Completes("ok"), Good)];
         let agent = Agent::new(ways, &script);
         let mut visit = Visit::with(&agent);
         visit.attempt();
-        assert_eq!(visit.said("left").attempt().code(), "AGENT_UNREACHABLE");
+        visit.said("left");
+        for _ in 0..2 {
+            let left = visit.attempt();
+            assert_eq!((left.code(), agent.sent().len()), ("AGENT_UNCLEAR", 1));
+            assert!(left.message().starts_with("The answer was sent at 20"), "{}", left.message());
+        }
+        visit.order.resend = true;
         assert_eq!((visit.attempt().code(), agent.sent().len()), ("ok", 2));
     }
 }
 
 #[test]
 fn where_nothing_tells_an_answer_from_none_a_person_says_so() {
-    let ways = Ways { dates: false, remembers: false, ..old() };
+    let ways = Ways { dates: false, remembers: false, names: false, ..old() };
     let script = [(Asks("which?"), Good), (Asks("which?"), BreaksAfter), (Completes("ok"), Good)];
     let agent = Agent::new(ways, &script);
     let mut visit = Visit::with(&agent);

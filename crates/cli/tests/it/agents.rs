@@ -8,7 +8,7 @@ use crate::stage::{Process, Stage, lives, signal, text, wait_until};
 use fake::{
     Act::{Asks, Completes, Fails, HandsOver, Works},
     Agent,
-    Line::{Good, Hangs},
+    Line::{BreaksBefore, Good, Hangs, TakesLate},
     Ways,
 };
 use rustix::process::Signal;
@@ -170,13 +170,58 @@ fn an_agent_that_cannot_say_leaves_it_to_a_person() {
     let stage = stage(&agent, "");
     let run = killed_before_the_reply(&stage, &agent, "message/send");
     let doubtful = stage.expect(5, &["resume", &run]);
-    assert!(doubtful.err.contains("nobody knows whether it took it"), "{doubtful:?}");
+    assert!(doubtful.err.contains("nobody knows whether the agent took it"), "{doubtful:?}");
     stage.expect(5, &["resume", &run]);
     assert_eq!(agent.sent().len(), 1, "nothing is sent in silence");
     stage.expect(0, &["resume", &run, "--in-doubt", "rerun"]);
     let sent = agent.sent();
     assert_eq!((stage.read("then").as_str(), sent.len()), ("done\n", 2));
     assert_eq!(sent[0].text("messageId"), sent[1].text("messageId"));
+}
+
+#[test]
+fn what_the_agent_takes_after_the_kill_is_not_sent_again() {
+    // The agent is still at the request when it is looked for first.
+    let agent = Agent::new(Ways::default(), &[(Completes("done"), TakesLate(3))]);
+    let stage = stage(&agent, "");
+    let run = killed_before_the_reply(&stage, &agent, "SendMessage");
+    stage.expect(0, &["resume", &run]);
+    assert_eq!((stage.read("then").as_str(), agent.tasks(), agent.sent().len()), ("done\n", 1, 1));
+
+    for ways in [Ways::default(), old()] {
+        let method = if ways.version == "1.0" { "SendMessage" } else { "message/send" };
+        let agent = Agent::new(ways, &[(Asks("Which?"), Good), (Completes("done"), TakesLate(4))]);
+        let stage = self::stage(&agent, "");
+        stage.expect(3, &["run", "flow.yaml"]);
+        let engine = stage.start(&["answer", "--text", "left"]);
+        agent.wait_for(method, 2);
+        kill_all(&stage, engine);
+        stage.expect(0, &["resume", &stage.run_id()]);
+        assert_eq!((stage.read("then").as_str(), agent.tasks(), agent.sent().len()), ("done\n", 1, 2));
+    }
+}
+
+#[test]
+fn a_flow_may_want_a_message_sent_again_and_nobody_is_asked() {
+    for (keys, code, times) in
+        [("    on_in_doubt: rerun\n", 0, 2), ("    on_in_doubt: fail\n", 1, 1), ("", 5, 1)]
+    {
+        let agent = Agent::new(old(), &[(Works, Hangs), (Completes("done"), Good)]);
+        let stage = stage(&agent, keys);
+        let run = killed_before_the_reply(&stage, &agent, "message/send");
+        let resumed = stage.expect(code, &["resume", &run]);
+        assert_eq!(agent.sent().len(), times, "{keys}: {resumed:?}");
+    }
+}
+
+#[test]
+fn a_reply_that_is_lost_leads_to_a_question_before_the_time_of_the_step_is_over() {
+    let agent = Agent::new(Ways::default(), &[(Works, BreaksBefore), (Completes("done"), Good)]);
+    let stage = stage(&agent, "    timeout: 9s\n    retry: { attempts: 3, backoff: 1s }\n");
+    let doubtful = stage.expect(5, &["run", "flow.yaml"]);
+    assert!(doubtful.err.contains("The message was sent at"), "{doubtful:?}");
+    stage.expect(0, &["resume", &stage.run_id(), "--in-doubt", "rerun"]);
+    assert_eq!((stage.read("then").as_str(), agent.sent().len()), ("done\n", 1));
 }
 
 #[test]

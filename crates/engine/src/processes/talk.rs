@@ -5,7 +5,7 @@ use crate::runner::Job;
 use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, TOKEN_VARIABLE, Waits};
 use envoi_kernel::{
     event::{Call, Command},
-    flow::{AGENT_TOKEN_PREFIX, Step},
+    flow::{AGENT_TOKEN_PREFIX, Step, StepKind},
 };
 use envoi_step::AttemptDir;
 use std::{
@@ -58,11 +58,12 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
         resend: call.resend,
         cancel: Some(dir.cancel()),
         ends_at_ms: job.started.timeout_ms.map(ends_at_ms),
+        resends: matches!(job.flow.step(&visit.step).map(|step| &step.kind), Some(StepKind::A2a(plan)) if plan.resends),
         record: job.run_base.join("a2a").join(format!("{visit}.{}.json", call.task)),
         report: dir.report(),
         output: dir.output(),
         files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
-        waits: Waits::default(),
+        waits: Waits::within(job.started.timeout_ms),
     }
 }
 

@@ -55,6 +55,19 @@ fn the_next_attempt_finds_out_by_itself_what_became_of_the_last_one() {
 }
 
 #[test]
+fn a_message_is_sent_again_by_itself_only_where_the_file_says_so() {
+    for (keys, resends) in [
+        ("", false),
+        (", on_in_doubt: ask", false),
+        (", on_in_doubt: fail", false),
+        (", on_in_doubt: rerun", true),
+    ] {
+        let flow = loaded(&steps(&[&format!("id: a, a2a: {{ {URL}, message: m }}{keys}")]));
+        assert_eq!(plan(step(&flow, "a")).resends, resends, "{keys}");
+    }
+}
+
+#[test]
 fn the_keys_of_a_step_that_runs_hold() {
     let keys = "timeout: 5m, retry: { attempts: 3 }, artifacts: ['a2a/a/**'], budget: { llm_calls: 2 }, continue_on_error: true, \
                 outputs: { type: object }, if: 'true', for_each: [1, 2], cwd: x, env: { A: b }, marks: []";

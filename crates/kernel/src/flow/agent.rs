@@ -18,4 +18,6 @@ pub struct AgentPlan {
     pub tenant: Option<Template>,
     /// The name of the flow's secret for `Authorization: Bearer`.
     pub token: Option<String>,
+    /// The file says `on_in_doubt: rerun` in so many words: a message is sent again where nobody knows whether it was taken.
+    pub resends: bool,
 }

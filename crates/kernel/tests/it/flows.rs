@@ -121,6 +121,7 @@ pub(crate) fn agent(name: &str) -> Step {
         data: Vec::new(),
         tenant: None,
         token: None,
+        resends: false,
     };
     step(name).with(|step| step.kind = StepKind::A2a(Box::new(plan)))
 }

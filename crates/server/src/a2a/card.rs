@@ -24,6 +24,9 @@ pub(crate) const INPUT_MODES: &[&str] = &[
 /// Media types of what comes back: words, data, files.
 const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/octet-stream"];
 
+/// The extension that says that a message is done once, however often it comes ([`super::send`]).
+const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
+
 /// How long the card may be used without asking again: it changes when Envoi or its configuration does.
 const CACHE_CONTROL: &str = "public, max-age=300";
 
@@ -127,10 +130,18 @@ fn capabilities(push: bool) -> Value {
         .put("description", "A message whose text is {text, attachments}: an answer with files.")
         .put("required", false)
         .value();
+    let once = Writing::new()
+        .put("uri", SENT_ONCE)
+        .put(
+            "description",
+            "A message that comes again, of the same token, with the same id, context, task and content, is done once.",
+        )
+        .put("required", false)
+        .value();
     Writing::new()
         .put("streaming", true)
         .put("pushNotifications", push)
-        .put("extensions", vec![envelope])
+        .put("extensions", vec![envelope, once])
         .put("extendedAgentCard", true)
         .value()
 }
@@ -248,6 +259,8 @@ mod tests {
             (&["supportsAuthenticatedExtendedCard"], "true".to_owned()),
             (&["capabilities", "extensions", "0", "uri"], r#""urn:envoi:a2a:user-envelope:v1""#.to_owned()),
             (&["capabilities", "extensions", "0", "required"], "false".to_owned()),
+            (&["capabilities", "extensions", "1", "uri"], r#""urn:envoi:a2a:sent-once:v1""#.to_owned()),
+            (&["capabilities", "extensions", "1", "required"], "false".to_owned()),
             (
                 &["securitySchemes", "bearer"],
                 r#"{"httpAuthSecurityScheme":{"scheme":"Bearer"},"type":"http","scheme":"Bearer"}"#

@@ -1,0 +1,92 @@
+//! An agent that is away for a while is waited for, and nothing of what it was told is lost.
+
+use crate::{
+    Visit,
+    fake::{
+        Act::{Asks, Completes, Errs, Works},
+        Agent,
+        Line::Good,
+        Ways,
+    },
+};
+
+const AWAY: [&str; 6] = [
+    "503 Service Unavailable",
+    "404 Not Found",
+    "302 Found",
+    "401 Unauthorized",
+    "429 Too Many Requests",
+    "502 Bad Gateway",
+];
+
+#[test]
+fn a_task_is_followed_through_whatever_stands_before_the_agent_meanwhile() {
+    let agent = Agent::new(Ways::default(), &[(Works, Good)]);
+    let visit = Visit::with(&agent);
+    let watching = agent.clone();
+    let follows = std::thread::spawn(move || {
+        watching.wait_for("GetTask", 1);
+        watching.goes_on(0, Completes("done"));
+        watching.is_away(&AWAY);
+    });
+    let left = visit.attempt();
+    follows.join().unwrap();
+    assert_eq!((left.code(), agent.sent().len()), ("ok", 1));
+}
+
+#[test]
+fn silence_ends_with_the_time_of_the_step_and_refusals_before() {
+    for status in ["503 Service Unavailable", "404 Not Found"] {
+        let agent = Agent::new(Ways::default(), &[(Works, Good)]);
+        let mut visit = Visit::with(&agent);
+        let waits = &mut visit.order.waits;
+        match status {
+            "404 Not Found" => waits.refusal_ms = 0,
+            _ => waits.silence_ms = 0,
+        }
+        let watching = agent.clone();
+        let follows = std::thread::spawn(move || {
+            watching.wait_for("SendMessage", 1);
+            watching.is_away(&[status; 1_000]);
+        });
+        let left = visit.attempt();
+        follows.join().unwrap();
+        assert_eq!(left.code(), "AGENT_UNREACHABLE", "{status}");
+        assert!(left.message().contains("task task-1 may still go on there"), "{}", left.message());
+    }
+}
+
+#[test]
+fn an_answer_waits_for_an_agent_that_is_away() {
+    let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Completes("that one"), Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.attempt();
+    agent.is_away(&AWAY);
+    let left = visit.said("left").attempt();
+    assert_eq!((left.code(), left.text.as_str(), agent.sent().len()), ("ok", "that one", 2));
+}
+
+#[test]
+fn an_answer_that_was_certainly_not_taken_is_sent_when_the_agent_is_there_again() {
+    let agent = Agent::new(Ways::default(), &[(Asks("which?"), Good), (Completes("that one"), Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.attempt();
+    // The look before it is answered, the sending is not.
+    agent.is_away(&["", "429 Too Many Requests", "", "425 Too Early"]);
+    let left = visit.said("left").attempt();
+    assert_eq!((left.code(), left.text.as_str(), agent.sent().len()), ("ok", "that one", 2));
+}
+
+#[test]
+fn why_an_answer_was_wrong_is_asked_for_until_the_agent_is_there() {
+    let wrong = Errs(r#"{"code":-32602,"message":"a number, please"}"#);
+    let agent = Agent::new(Ways::default(), &[(Asks("how many?"), Good), (wrong, Good)]);
+    let mut visit = Visit::with(&agent);
+    visit.attempt();
+    agent.is_away(&["", "", "502 Bad Gateway", "503 Service Unavailable"]);
+    let left = visit.said("many").attempt();
+    assert_eq!(
+        (left.agent("said"), left.agent("question")),
+        ("asks", "The agent did not take the answer: a number, please (-32602)\n\nhow many?")
+    );
+}
