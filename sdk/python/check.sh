@@ -1,16 +1,23 @@
 #!/bin/sh
-# Every check of the Python library. Works from any folder; needs python3 (3.10 or later) with pip and setuptools, no network.
+# Every check of the Python library. Works from any folder; needs python3 (3.10 or later) with pip, venv and setuptools.
 #
-# With $ENVOI (the binary), what this library writes is compared with what the binary writes, byte by byte.
+# The type checker, as pinned in check-requirements.txt, is put into target/ at the first call and whenever that file changes;
+# else no network is needed. With $ENVOI (the binary), what this library writes is compared with what the binary writes,
+# byte by byte.
 set -eu
 cd "$(dirname -- "$0")"
 PYTHON=${PYTHON:-python3}
+MYPY=${CARGO_TARGET_DIR:-$PWD/../../target}/mypy
+if ! cmp -s check-requirements.txt "$MYPY/installed.txt"; then
+    rm -rf "$MYPY"
+    "$PYTHON" -m venv "$MYPY"
+    "$MYPY/bin/pip" install --quiet --disable-pip-version-check --no-deps -r check-requirements.txt
+    cp check-requirements.txt "$MYPY/installed.txt"
+fi
 PYTHONPATH=$PWD/src
 export PYTHONPATH
 
 "$PYTHON" -B -W error -c 'import envoi'
+"$MYPY/bin/python" -m mypy --cache-dir "$MYPY/cache"
 "$PYTHON" -B -m envoi.conformance ../../spec/vectors/*.json
 "$PYTHON" -B -m unittest discover -t . -s tests "$@"
-if "$PYTHON" -m mypy --version >/dev/null 2>&1; then
-    "$PYTHON" -m mypy
-fi

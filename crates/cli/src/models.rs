@@ -61,11 +61,16 @@ pub(crate) fn seal(models: &Models, folder: &Path) -> Result<Option<Seal>, Failu
     Seal::of_store(folder).map(Some).map_err(|error| Failure::machine("the key of the bridge", error))
 }
 
-/// What commands are told: where the bridge of the server at this address is, and a token that is theirs alone.
-pub(crate) fn told(seal: Option<&Seal>, address: SocketAddr, encrypted: bool) -> PerAttempt {
-    let Some(seal) = seal.cloned() else { return PerAttempt::default() };
+/// Where commands find the server: where the configuration says that others do, else where it listens.
+pub(crate) fn place(public: Option<&str>, address: SocketAddr, encrypted: bool) -> String {
     let scheme = if encrypted { "https" } else { "http" };
-    let url = format!("{scheme}://{}/api/llm-bridge", reachable(address));
+    public.map_or_else(|| format!("{scheme}://{}", reachable(address)), str::to_owned)
+}
+
+/// What commands are told: where the bridge of the server at this place is, and a token that is theirs alone.
+pub(crate) fn told(seal: Option<&Seal>, place: &str) -> PerAttempt {
+    let Some(seal) = seal.cloned() else { return PerAttempt::default() };
+    let url = format!("{place}/api/llm-bridge");
     PerAttempt::new(move |run, attempt| {
         let (name, value) = ("ENVOI_BRIDGE_URL".to_owned(), url.clone());
         let token =

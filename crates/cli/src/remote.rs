@@ -53,6 +53,7 @@ impl Remote {
         let server = Server::at(address)?;
         // Whatever is interrupted leaves nothing behind.
         interrupts::mean(Mode::Idle)?;
+        mirror::sweep();
         let by = rows::bearer(&server.get("/v1/token")?)?;
         Ok(Self { server, by, json, mirror: OnceLock::new() })
     }

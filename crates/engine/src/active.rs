@@ -3,7 +3,7 @@
 use crate::{
     message::Reply,
     runner::{Caller, Job},
-    trace::Trace,
+    trace::{Of, Trace},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
@@ -171,7 +171,7 @@ impl Active {
             workspace: PathBuf::from(&begun.workspace),
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
-            trace: Trace::of(begun).traceparent(attempt),
+            trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
             envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
         })
     }

@@ -11,10 +11,10 @@ use crate::protocol::CallerWire;
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::{Flow, event::InterruptRaised, ids::RunId, notify::Target};
-use envoi_notify::{Outcome, retry};
+use envoi_notify::{Outcome, retry, share};
 use errand::Errand;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -25,8 +25,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most tries at the same time: a receiver that hangs leaves room for others.
-const MOST_FLYING: usize = 8;
+/// Most tries at the same time: a receiver that hangs leaves room for others. A tenant that is alone has half of them.
+const MOST_FLYING: usize = 16;
 /// Longest wait between two looks at the clock, which may be set or have been suspended.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Until a store that cannot be read is looked at again.
@@ -131,7 +131,7 @@ impl Courier {
             notices,
             callers,
             signals: signals.clone(),
-            flying: BTreeSet::new(),
+            flying: BTreeMap::new(),
             under_way: BTreeMap::new(),
             stop: Arc::default(),
         };
@@ -165,8 +165,8 @@ struct Rounds {
     notices: Notices,
     callers: Callers,
     signals: Sender<Signal>,
-    /// Tries under way, and those whose outcome is not durable yet.
-    flying: BTreeSet<DeliveryKey>,
+    /// Tries under way, and those whose outcome is not durable yet, each with its tenant.
+    flying: BTreeMap<DeliveryKey, String>,
     /// Those of them whose outcome is not known yet.
     under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
@@ -206,16 +206,19 @@ impl Rounds {
         self.cut_short(inbox);
     }
 
-    /// Starts tries of what is due, as many as may be at the same time; says how long nothing else will be.
+    /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
+    /// says how long nothing else will be due.
     fn send_due(&mut self, now: Timestamp) -> Option<Duration> {
-        let room = MOST_FLYING.saturating_sub(self.flying.len());
-        if room > 0 {
+        if self.flying.len() < MOST_FLYING {
             // Those that fly are still due by their rows.
-            let limit = u32::try_from(MOST_FLYING.saturating_add(self.flying.len())).unwrap_or(u32::MAX);
-            let due = self.reader.due_deliveries(now, limit).ok()?;
-            let new: Vec<_> =
-                due.into_iter().filter(|row| !self.flying.contains(&row.key)).take(room).collect();
-            new.into_iter().for_each(|row| self.send(row));
+            let each = u32::try_from(MOST_FLYING.saturating_add(self.flying.len())).unwrap_or(u32::MAX);
+            for row in self.reader.due_deliveries(now, each).ok()? {
+                let own = self.flying.values().filter(|tenant| **tenant == row.tenant).count();
+                let has_share = share::may_take(own, self.flying.len(), MOST_FLYING);
+                if has_share && !self.flying.contains_key(&row.key) {
+                    self.send(row);
+                }
+            }
         }
         let next = self.reader.next_delivery_after(now).ok()?;
         let wait =
@@ -225,7 +228,7 @@ impl Rounds {
 
     /// Has one target told, on a thread of its own.
     fn send(&mut self, row: DeliveryRow) {
-        self.flying.insert(row.key);
+        self.flying.insert(row.key, row.tenant.clone());
         let errand = notice::compose(&self.reader, &row, self.notices.how_to_answer)
             .and_then(|notice| Errand::of(&row, notice, &self.notices, self.callers.of(&row.run).as_deref()));
         let errand = match errand {

@@ -1,4 +1,4 @@
-//! Under which ids a run is observed: its trace, the spans in it, and the `traceparent` that commands are given.
+//! Under which ids a run is observed: its trace, the spans in it, and the `traceparent` that others are given.
 //!
 //! Every id is derived from the run and from what it is about, or was brought by whoever started the run (it is in
 //! `run_started`). So whoever computes it again, after a crash or elsewhere, comes to the same one. What the spans are is
@@ -8,6 +8,7 @@ pub mod spans;
 
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
+    Event, Record,
     event::RunStarted,
     ids::{AttemptId, RunId, Seq, VisitId},
 };
@@ -82,10 +83,19 @@ impl Trace {
         SpanId(derived(&self.run, kind, &name))
     }
 
-    /// What a command is told, so that its own spans stand below that of its attempt.
+    /// What somebody else is told, so that its own spans stand below this one.
     #[must_use]
-    pub fn traceparent(&self, attempt: &AttemptId) -> Traceparent {
-        Traceparent { trace: self.id, span: self.span(Of::Attempt(attempt)), sampled: self.sampled }
+    pub fn traceparent(&self, of: Of<'_>) -> Traceparent {
+        Traceparent { trace: self.id, span: self.span(of), sampled: self.sampled }
+    }
+}
+
+/// How a run was started, as its first record says; `None` if these are others.
+#[must_use]
+pub fn begun(records: &[Record]) -> Option<&RunStarted> {
+    match &records.first()?.event {
+        Event::RunStarted(started) => Some(started),
+        _ => None,
     }
 }
 
@@ -225,7 +235,7 @@ mod tests {
         let run = RunId::new("run_0demo").unwrap();
         let trace = Trace { id: TraceId(derived(&run, "trace", "")), parent: None, sampled: true, run };
         let attempt = AttemptId::parse("build.1.1").unwrap();
-        let told = trace.traceparent(&attempt).to_string();
+        let told = trace.traceparent(Of::Attempt(&attempt)).to_string();
         assert_eq!(told, "00-f881d9b1bf9afdd5bf141cf2ffab3606-accfaa84988b60c5-01");
         let ids = [
             trace.span(Of::Stretch(0)),

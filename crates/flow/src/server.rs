@@ -16,7 +16,7 @@ use envoi_kernel::ids::is_key;
 
 pub(crate) const SERVER: Vocabulary = Vocabulary {
     place: "`server`",
-    keys: &["listen", "hosts", "origins", "tls", "limits", "a2a"],
+    keys: &["listen", "public_url", "hosts", "origins", "tls", "limits", "a2a"],
     later: &[],
 };
 
@@ -42,6 +42,8 @@ const MAX_COUNT: u64 = 1_000_000;
 pub struct Server {
     /// Where it listens.
     pub listen: Option<SocketAddr>,
+    /// Where others find it, if not where it listens: a scheme, a name and a port if it is not the usual one.
+    pub public_url: Option<String>,
     /// Names under which it may be asked for, besides its address.
     pub hosts: Vec<String>,
     /// Origins of pages that may ask.
@@ -57,7 +59,7 @@ pub struct Server {
 /// See [`Server::a2a`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct A2a {
-    /// Where clients find the server: a scheme, a name and a port if it is not the usual one. `None`: as they ask.
+    /// Where clients of A2A find the server, if not at [`Server::public_url`]. With neither: as they ask.
     pub url: Option<String>,
     /// The flow that a message starts, by its id or digest; a tenant that has none of that name is told so.
     pub default_flow: Option<String>,
@@ -111,6 +113,7 @@ pub(crate) fn read(node: &Node, problems: &mut Problems) -> Server {
     let Some(fields) = Fields::of(node, &SERVER, problems) else { return Server::default() };
     Server {
         listen: fields.get("listen").and_then(|node| address(node, problems)),
+        public_url: fields.get("public_url").and_then(|node| origin(node, "`public_url`", problems)),
         hosts: fields.get("hosts").map(|node| hosts(node, problems)).unwrap_or_default(),
         origins: fields.get("origins").map(|node| origins(node, problems)).unwrap_or_default(),
         tls: fields.get("tls").and_then(|node| tls(node, problems)),
@@ -123,7 +126,7 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     const WORKSPACES: &[(&str, Workspace)] =
         &[("alone", Workspace::Alone), ("shared", Workspace::Shared), ("copy", Workspace::Copy)];
     let Some(fields) = Fields::of(node, &A2A, problems) else { return A2a::default() };
-    let url = fields.get("url").and_then(|node| origin(node, problems));
+    let url = fields.get("url").and_then(|node| origin(node, "`url`", problems));
     let default_flow = fields.get("default_flow").and_then(|node| flow(node, problems));
     let workspace =
         fields.get("workspace").and_then(|node| read::choice(node, "`workspace`", WORKSPACES, problems));
@@ -131,14 +134,14 @@ fn a2a(node: &Node, problems: &mut Problems) -> A2a {
     A2a { url, default_flow, workspace: workspace.unwrap_or_default(), push }
 }
 
-fn origin(node: &Node, problems: &mut Problems) -> Option<String> {
-    let text = read::text(node, "`url`", problems)?;
+fn origin(node: &Node, name: &str, problems: &mut Problems) -> Option<String> {
+    let text = read::text(node, name, problems)?;
     if is_origin(text) {
         return Some(text.to_owned());
     }
     refuse(
         problems,
-        read::mismatch(node, "`url`", "a scheme, a name and perhaps a port: `https://envoi.example`"),
+        read::mismatch(node, name, "a scheme, a name and perhaps a port: `https://envoi.example`"),
     )
 }
 
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn everything_that_can_be_said_is_read() {
-        let text = "server:\n  listen: '[::1]:80'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
+        let text = "server:\n  listen: '[::1]:80'\n  public_url: 'https://p.example:8443'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
                     starts: 5, connections: 6, keep_alive: 7ms }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
                     push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n";
@@ -293,6 +296,7 @@ mod tests {
         };
         let expected = Server {
             listen: Some("[::1]:80".parse().unwrap()),
+            public_url: Some("https://p.example:8443".to_owned()),
             hosts: vec!["envoi.example".to_owned(), "a:1".to_owned()],
             origins: vec!["https://app.example".to_owned()],
             tls: Some(("chain.pem".to_owned(), "key.pem".to_owned())),
@@ -320,6 +324,8 @@ mod tests {
         for (text, words) in [
             ("{ port: 1 }", "unknown key `port` in `server`"),
             ("{ listen: localhost }", "an address and a port"),
+            ("{ public_url: envoi.example }", "expected a scheme, a name"),
+            ("{ public_url: 'https://envoi.example/envoi' }", "expected a scheme, a name"),
             ("{ hosts: ['https://x'] }", "is not a name"),
             ("{ origins: ['app.example'] }", "is not an origin"),
             ("{ tls: { key: k } }", "`tls` without a `certificate`"),

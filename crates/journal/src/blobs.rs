@@ -104,6 +104,15 @@ impl Blobs {
         self.write_from(digest, file, &mut io::sink())
     }
 
+    /// How many bytes the file with this digest has; none of them is read.
+    ///
+    /// # Errors
+    /// As [`Blobs::open`].
+    pub fn size_bytes(&self, digest: &Digest) -> Result<u64, BlobError> {
+        let size = self.open(digest)?.metadata().map(|found| found.len());
+        size.map_err(|source| BlobError::Io { path: self.layout.blob(digest), source })
+    }
+
     /// Writes the bytes with this digest to `target`, a piece at a time, and then says whether they were the right ones:
     /// what was written is to be used only after `Ok`.
     ///

@@ -39,6 +39,8 @@ pub struct DeliveryRow {
     pub key: DeliveryKey,
     /// The run.
     pub run: RunId,
+    /// Its tenant.
+    pub tenant: String,
     /// What was written with the event.
     pub delivery: Delivery,
     /// Tries so far.
@@ -150,6 +152,7 @@ pub(crate) fn row(row: &Row<'_>) -> rusqlite::Result<DeliveryRow> {
     Ok(DeliveryRow {
         key: DeliveryKey(row.get("delivery")?),
         run: read(row, "run_id")?,
+        tenant: row.get("tenant")?,
         delivery: Delivery {
             seq: unsigned(seq),
             kind: read(row, "kind")?,

@@ -308,6 +308,17 @@ impl Reader {
         }
     }
 
+    /// How many bytes the content with this digest has; a file is not read for it.
+    ///
+    /// # Errors
+    /// As [`Reader::blob`].
+    pub fn blob_size_bytes(&self, digest: &Digest) -> Result<u64, BlobError> {
+        match self.inline(digest)? {
+            Some(bytes) => Ok(u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            None => self.blobs.size_bytes(digest),
+        }
+    }
+
     /// The digests of all content in the database.
     pub(crate) fn inline_digests(&self) -> Result<Vec<Digest>, ReadError> {
         self.rows("SELECT digest FROM blobs", [], |row| row.get(0).map(Digest::from_bytes), "content")

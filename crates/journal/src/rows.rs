@@ -124,6 +124,8 @@ pub struct Place {
     pub path: String,
     /// Its content; `None` when it was deleted.
     pub digest: Option<Digest>,
+    /// Of its content.
+    pub size_bytes: Option<u64>,
     /// The visit that changed it last.
     pub visit: VisitId,
 }

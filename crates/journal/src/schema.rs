@@ -25,7 +25,7 @@ use std::{
 pub(crate) use read_only::{Access, connect_as, open as open_read_only};
 
 /// How long a connection waits for another process before it gives up.
-const BUSY: Duration = Duration::from_secs(5);
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
 /// Between two looks at who holds the lease.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -146,6 +146,7 @@ impl Store {
 mod tests {
     use super::*;
     use std::{
+        iter,
         sync::atomic::{AtomicBool, Ordering},
         thread,
     };
@@ -176,7 +177,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path().join("a/.envoi"));
         let epochs = thread::scope(|scope| {
-            let take = || Store::open(layout.clone()).unwrap().take_epoch().unwrap();
+            // On a slow disk the last ones are told that it is busy, and may try again.
+            let take = || {
+                let mut opened = iter::repeat_with(|| Store::open(layout.clone()));
+                let store =
+                    opened.find(|store| !matches!(store, Err(OpenError::Busy { .. }))).unwrap().unwrap();
+                let mut taken = iter::repeat_with(|| store.take_epoch());
+                taken.find(|epoch| !matches!(epoch, Err(CommitError::Busy))).unwrap().unwrap()
+            };
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap().0).collect::<Vec<_>>()
         });

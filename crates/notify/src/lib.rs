@@ -13,6 +13,7 @@ pub mod outside;
 mod parcel;
 mod reach;
 pub mod retry;
+pub mod share;
 mod webhook;
 
 pub use command::Command;

@@ -14,6 +14,8 @@ pub struct Webhook {
     pub url: String,
     /// For `Authorization: Bearer`.
     pub token: Option<String>,
+    /// For `traceparent` (W3C Trace Context): of which trace, and of which span in it, the event is.
+    pub trace: Option<String>,
     /// Longest duration of a try, from the look-up of the name to the head of the answer.
     pub timeout: Duration,
 }
@@ -36,6 +38,9 @@ impl Webhook {
             .header("idempotency-key", &event.id);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some(trace) = &self.trace {
+            request = request.header("traceparent", trace);
         }
         match request.send(event.to_json()) {
             Ok(response) => judge(response.status(), response.headers()),

@@ -14,10 +14,11 @@
 //!
 //! That half does not decide what a message starts or answers, and knows no runs, tasks or tenants.
 //!
-//! The other half is the server. [`door`] takes a request of HTTP and finds what it asks for ([`path`]); [`send`] starts a run
+//! The other half is the server. [`door`] takes a request of HTTP and finds what it asks for ([`path`]), or refuses it
+//! ([`refusal`]); [`send`] starts a run
 //! ([`first`], [`inputs`]) or answers a question ([`further`], [`answer`]); [`tasks`] and [`pushes`] look things up and change
 //! them; [`wait`] and [`stream`] follow, and [`push`] tells receivers that clients have named. What a client is told of a run is
-//! what [`fold`] makes of its events and [`task`] writes down; both are pure too.
+//! what [`fold`] makes of its events, or [`glance`] of its state, and [`task`] writes down; they are pure too.
 
 mod answer;
 mod asking;
@@ -31,6 +32,7 @@ pub(crate) mod fault;
 mod first;
 mod fold;
 mod further;
+mod glance;
 mod inputs;
 mod look;
 pub(crate) mod model;
@@ -38,6 +40,7 @@ mod path;
 pub(crate) mod push;
 mod pushes;
 mod reading;
+pub(crate) mod refusal;
 pub(crate) mod request;
 pub(crate) mod rpc;
 mod send;

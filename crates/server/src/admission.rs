@@ -53,14 +53,21 @@ pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
         .hint("name it in `server.hosts` of the configuration"))
 }
 
+/// Whether the configuration names this origin of pages.
+pub(crate) fn is_named(app: &App, origin: &str) -> bool {
+    app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+}
+
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let mut values = headers.get_all(header::ORIGIN).iter();
     let Some(origin) = values.next() else { return Ok(()) };
     let origin = origin.to_str().unwrap_or_default();
-    let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
-    let own = app.hosts.iter().any(|host| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")));
-    let named = app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin));
-    if (own || named) && values.next().is_none() {
+    // A proxy may speak TLS where the server does not; what is spoken in the clear is not the page of a server with TLS.
+    let schemes = if app.settings.tls.is_some() { &["https"][..] } else { &["http", "https"] };
+    let is_own = |host: &String| {
+        schemes.iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
+    };
+    if (app.hosts.iter().any(is_own) || is_named(app, origin)) && values.next().is_none() {
         return Ok(());
     }
     let detail = "pages of that origin may not ask this server";

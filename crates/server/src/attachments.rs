@@ -19,9 +19,9 @@ const REVISION_DIGITS: usize = 16;
 /// The type of content of which nothing else is known.
 pub(crate) const UNKNOWN: &str = "application/octet-stream";
 
-/// What a reference leads to: bytes that were just found to be those of the digest.
+/// What the store has where a reference leads. Whether its bytes are those of the digest is known once they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct Found {
     pub(crate) digest: Digest,
     /// How many bytes there are.
     pub(crate) size: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
-    fn because(reason: &str) -> Self {
+    pub(crate) fn because(reason: &str) -> Self {
         Self { reason: reason.to_owned(), cause: None }
     }
 
@@ -51,6 +51,16 @@ impl Unreadable {
 
     fn missing() -> Self {
         Self::because("there is no such content")
+    }
+}
+
+impl From<BlobError> for Unreadable {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Missing { .. } => Self::failed("its bytes are lost", &error),
+            BlobError::Damaged { .. } => Self::failed("its bytes are not those of its digest", &error),
+            _ => Self::failed("its bytes cannot be read", &error),
+        }
     }
 }
 
@@ -76,29 +86,47 @@ pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
     }
 }
 
-/// What a reference leads to within a tenant. Reads all of the content: call it on a thread that may block.
+/// What a reference leads to within a tenant: bytes that were just found to be those of the digest. Reads all of the content:
+/// call it on a thread that may block.
 ///
 /// # Errors
 /// [`Unreadable`], when it leads to nothing; what is not the reference's fault is also told to the server's log.
-pub(crate) fn resolve(app: &App, tenant: &str, reference: &AttachmentRef) -> Result<Resolved, Unreadable> {
+pub(crate) fn resolve(app: &App, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
     let resolved = app.read(|reader| look(reader, tenant, reference));
-    if let Err(Unreadable { cause: Some(cause), .. }) = &resolved {
-        (app.settings.log)(&format!("attachment `{}`: {cause}", reference.digest));
-    }
-    resolved
+    resolved.inspect_err(|unreadable| note(app, reference, unreadable))
 }
 
-fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Resolved, Unreadable> {
+/// Tells the server's log what is not the reference's fault.
+pub(crate) fn note(app: &App, reference: &AttachmentRef, unreadable: &Unreadable) {
+    if let Some(cause) = &unreadable.cause {
+        (app.settings.log)(&format!("attachment `{}`: {cause}", reference.digest));
+    }
+}
+
+fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+    let found = find(reader, tenant, reference)?;
+    write(reader, &found, &mut io::sink())?;
+    Ok(found)
+}
+
+/// Writes the bytes of what was found to `target`: they are to be used only after `Ok`.
+///
+/// # Errors
+/// [`Unreadable`], when they are not those of the digest.
+pub(crate) fn write(reader: &Reader, found: &Found, target: &mut dyn Write) -> Result<(), Unreadable> {
+    Ok(reader.write_blob(&found.digest, target)?)
+}
+
+/// What the store has where a reference leads within a tenant. Its bytes are not read.
+///
+/// # Errors
+/// [`Unreadable`], when there is nothing.
+pub(crate) fn find(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
     let digest = named(reference)?;
     if !reader.is_content_of(tenant, &digest)? {
         return Err(Unreadable::missing());
     }
-    let mut size = Count(0);
-    reader.write_blob(&digest, &mut size).map_err(|error| match error {
-        BlobError::Missing { .. } => Unreadable::failed("its bytes are lost", &error),
-        BlobError::Damaged { .. } => Unreadable::failed("its bytes are not those of its digest", &error),
-        _ => Unreadable::failed("its bytes cannot be read", &error),
-    })?;
+    let size = reader.blob_size_bytes(&digest)?;
     let path = reader.path_of_content(tenant, &digest)?;
     let mime = match reader.upload(tenant, &digest)? {
         Some(upload) => upload.mime,
@@ -106,7 +134,7 @@ fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Reso
     };
     let given = reference.filename.clone().filter(|name| !name.is_empty());
     let own = path.and_then(|path| Some(path.rsplit('/').next()?.to_owned()));
-    Ok(Resolved { digest, size: size.0, mime, name: given.or(own) })
+    Ok(Found { digest, size, mime, name: given.or(own) })
 }
 
 /// The content that the three ids of a reference agree on. Content never changes, so that an artifact has one revision:
@@ -130,20 +158,6 @@ fn named(reference: &AttachmentRef) -> Result<Digest, Unreadable> {
 /// The media type that the name of an artifact stands for.
 pub(crate) fn type_of(path: &str) -> String {
     mime_guess::from_path(path).first_or_octet_stream().to_string()
-}
-
-/// Counts what is written to it.
-struct Count(u64);
-
-impl Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -189,7 +203,7 @@ mod tests {
             };
             let resolved = look(&store.reader().unwrap(), "north", &told).unwrap();
             let name = Some("minutes.txt".to_owned());
-            assert_eq!(resolved, Resolved { digest, size: 20, mime: "text/plain".to_owned(), name });
+            assert_eq!(resolved, Found { digest, size: 20, mime: "text/plain".to_owned(), name });
         }
         assert_eq!(look(&store.reader().unwrap(), "north", &own).unwrap().name, None);
     }

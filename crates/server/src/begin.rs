@@ -125,7 +125,7 @@ impl Begun {
     }
 }
 
-/// Begins a run, once for a key: `body` is what a request with the same key has to be about.
+/// Begins a run, once for a key of a token: `body` is what a request with the same key has to be about.
 fn once(
     app: &App,
     call: &Call,
@@ -133,13 +133,14 @@ fn once(
     begin: impl FnOnce(RunId) -> Result<Request, Problem>,
 ) -> Result<Begun, Problem> {
     let fresh = new_run(app)?;
+    // Starts and forks are one kind of request: a key that has begun one run begins no other.
+    let of = call.key()?.map(|key| format!("begin\n{}\n{key}", call.bearer.id));
     // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
-    let _turn = call.key()?.map(|key| app.starts.turn(key));
-    let run = match call.key()? {
+    let _turn = of.as_deref().map(|key| app.starts.turn(key));
+    let run = match of {
         None => fresh,
         Some(key) => {
-            let asked =
-                StartKey { tenant: call.bearer.tenant.clone(), key: key.to_owned(), body, run: fresh };
+            let asked = StartKey { tenant: call.bearer.tenant.clone(), key, body, run: fresh };
             let kept = app.store.keep_start(&asked, app.now())?;
             if kept.body != asked.body {
                 return Err(Problem::key_reused());

@@ -43,12 +43,13 @@ use futures_util::stream;
 use meter::{Denied, Meter};
 use models::Chosen;
 use pieces::{Piece, Pieces};
+pub(crate) use refusal::SHOULD_RETRY;
 use refusal::{Refusal, Shape};
 use serde_json::{Value, json};
 use std::{io, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 use turn::Turn;
-use upstream::{Answer, Failed};
+use upstream::{Answer, Failed, Unanswered};
 
 pub use models::{Models, Offer, Provider};
 pub use seal::Seal;
@@ -70,6 +71,9 @@ pub(crate) const MAX_READINGS: usize = 4;
 const DRAINING: Duration = Duration::from_secs(5);
 const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
+/// Where a message with files is sent.
+const TURN: &str = "/api/llm-bridge";
+
 const COMPLETIONS: &str = "/chat/completions";
 
 /// Who asks by this request, if they may. Host and origin are checked as everywhere; then the token, before anything else.
@@ -83,6 +87,11 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller
 /// What is said to somebody who may not ask.
 pub(crate) fn forbidden() -> Response {
     Refusal::Forbidden.into_response(Shape::Chat)
+}
+
+/// What is said at `path` when something went wrong that is not the bridge's own: at the door, or with the method.
+pub(crate) fn refused(path: &str, problem: Problem) -> Response {
+    Refusal::from(problem).into_response(Shape::of(path))
 }
 
 /// Does what an operation of the bridge is for.
@@ -286,7 +295,7 @@ impl Asked {
     /// Asks the provider, and waits for the head of its answer.
     async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<Answer, Refusal> {
         let provider = meter.chosen().provider.clone();
-        let answer = self.app.upstream.post(&provider, COMPLETIONS, request);
+        let answer = self.app.upstream.post(&provider, COMPLETIONS, meter.trace(), request);
         self.unless_stopping(meter, answer).await
     }
 
@@ -298,7 +307,7 @@ impl Asked {
     async fn unless_stopping<T>(
         &self,
         meter: &mut Meter,
-        work: impl Future<Output = Result<T, Failed>>,
+        work: impl Future<Output = Result<T, impl Into<Unanswered>>>,
     ) -> Result<T, Refusal> {
         let mut stopping = self.app.stopping.clone();
         let done = tokio::select! {
@@ -309,12 +318,19 @@ impl Asked {
             Some(Ok(done)) => Ok(done),
             None => {
                 meter.end(CallOutcome::BrokenOff).await;
-                Err(Problem::stopping().into())
+                Err(Refusal::BrokenOff)
             }
-            Some(Err(Failed(reason))) => {
+            Some(Err(failed)) => {
                 meter.end(CallOutcome::Failed).await;
+                let (Failed(reason), refusal) = match failed.into() {
+                    Unanswered::Unreached(failed) => (failed, Refusal::Unreached),
+                    Unanswered::Asked(failed) => {
+                        let told = "the model's provider was asked, and broke off or did not answer in time";
+                        (failed, Refusal::Provider(told.to_owned()))
+                    }
+                };
                 (self.app.settings.log)(&format!("provider {}: {reason}", meter.chosen().offer.provider));
-                Err(Refusal::Provider("the model's provider cannot be reached, or broke off".to_owned()))
+                Err(refusal)
             }
         }
     }

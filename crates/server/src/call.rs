@@ -143,9 +143,8 @@ impl Call {
         let Some(of) = self.request_of(operation)? else {
             return Ok(format!("req_{}", uuid_v7_text(app.now(), &random_seed()?)));
         };
-        let id = format!("req_{}", Digest::of(of.as_bytes()).hex());
+        let id = known_as(&of);
         let said = Value::Object(self.object()?).compact();
-        // No header has a line break: keys of starts, in the same table, are others.
         let asked = StartKey {
             tenant: self.bearer.tenant.clone(),
             key: of,
@@ -156,7 +155,13 @@ impl Call {
         if kept.body == asked.body { Ok(id) } else { Err(Problem::key_reused()) }
     }
 
-    /// Which request this is, whatever its body: nothing without a key.
+    /// Whether the decision about `run` that this request wants is in the journal: it has come before, with the same key.
+    pub(crate) fn was_done(&self, app: &App, operation: &str, run: &RunId) -> Result<bool, Problem> {
+        let Some(of) = self.request_of(operation)? else { return Ok(false) };
+        app.read(|reader| reader.has_request(run, &known_as(&of)).map_err(Problem::from))
+    }
+
+    /// Which request this is, whatever its body: nothing without a key. A key is of the token that brings it.
     fn request_of(&self, operation: &str) -> Result<Option<String>, Problem> {
         let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
         let of = |key| format!("{operation}\n{}\n{}\n{key}", self.bearer.id, params.join("\n"));
@@ -202,6 +207,11 @@ impl Call {
             _ => Err(Problem::no_run(id)),
         }
     }
+}
+
+/// The id under which the engine knows a request with a key.
+fn known_as(of: &str) -> String {
+    format!("req_{}", Digest::of(of.as_bytes()).hex())
 }
 
 fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
@@ -272,13 +282,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_key_is_another_request_for_another_operation() {
+    fn one_key_is_another_request_for_another_operation_and_for_another_token() {
         let mut call = Call::default();
         assert_eq!(call.request_of("raiseRun").unwrap(), None);
         call.headers.insert("idempotency-key", "k".parse().unwrap());
         let of = |operation: &str| call.request_of(operation).unwrap().unwrap();
         assert_eq!(of("raiseRun"), of("raiseRun"));
         assert_ne!(of("raiseRun"), of("resumeRun"));
-        assert!(of("raiseRun").contains('\n'), "no key of a start is like it");
+        let first = of("raiseRun");
+        call.bearer.id = "another".to_owned();
+        assert_ne!(call.request_of("raiseRun").unwrap().unwrap(), first, "nor is it another token's");
     }
 }

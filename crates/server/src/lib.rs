@@ -46,6 +46,8 @@ mod metrics;
 #[cfg(feature = "serve")]
 mod observe;
 #[cfg(feature = "serve")]
+mod pages;
+#[cfg(feature = "serve")]
 mod problem;
 #[cfg(feature = "serve")]
 mod questions;

@@ -144,6 +144,7 @@ const AFTER: Param = Param {
 };
 const CURSOR: Param = query("cursor", "string", "The `next` of the page before");
 const RANGE: Param = header("Range", "One range of bytes");
+const IF_NONE_MATCH: Param = header("If-None-Match", "An ETag that is known");
 const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
 const KEY: Param =
     header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
@@ -175,6 +176,7 @@ const NO_QUESTION: Outcome = problem(404, "The tenant has no such question");
 const TOO_LARGE: Outcome = problem(413, "The body is too large");
 const BUSY: Outcome = problem(429, "The token has as much under way as it may");
 const NO_RANGE: Outcome = problem(416, "The range is outside of the content");
+const UNCHANGED: Outcome = Outcome { status: 304, about: "It is what is known", content: Content::None };
 const PARTIAL: Outcome =
     Outcome { status: 206, about: "The part that was asked for", content: Content::Bytes };
 
@@ -199,16 +201,13 @@ pub const ALL: &[Operation] = &[
         &[],
         &[ok(Content::Json("Health"))],
     ),
-    Operation {
-        scopes: &[Scope::Admin],
-        ..get(
-            "getMetrics",
-            "/v1/metrics",
-            "Figures of the tenant, as Prometheus reads them",
-            &[],
-            &[ok(Content::Text("text/plain; version=0.0.4"))],
-        )
-    },
+    get(
+        "getMetrics",
+        "/v1/metrics",
+        "Figures of the tenant, as Prometheus reads them",
+        &[],
+        &[ok(Content::Text("text/plain; version=0.0.4"))],
+    ),
     get(
         "getToken",
         "/v1/token",
@@ -301,10 +300,11 @@ pub const ALL: &[Operation] = &[
         "getRunContent",
         "/v1/runs/{run}/contents/{digest}",
         "What one of the run's files was, at any time that its events tell of",
-        &[RUN_ID, path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE],
+        &[RUN_ID, path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE, IF_NONE_MATCH],
         &[
             ok(Content::Bytes),
             PARTIAL,
+            UNCHANGED,
             problem(404, "The tenant has no such run, or the run never had such a file"),
             NO_RANGE,
         ],
@@ -541,18 +541,8 @@ pub const ALL: &[Operation] = &[
         "getArtifact",
         "/v1/artifacts/{digest}",
         "Content by its digest: what the tenant has brought, or the newest version of an artifact of a run",
-        &[
-            path("digest", "`sha256:` and 64 hexadecimal digits"),
-            RANGE,
-            header("If-None-Match", "An ETag that is known"),
-        ],
-        &[
-            ok(Content::Bytes),
-            PARTIAL,
-            Outcome { status: 304, about: "It is what is known", content: Content::None },
-            problem(404, "The tenant has no such content"),
-            NO_RANGE,
-        ],
+        &[path("digest", "`sha256:` and 64 hexadecimal digits"), RANGE, IF_NONE_MATCH],
+        &[ok(Content::Bytes), PARTIAL, UNCHANGED, problem(404, "The tenant has no such content"), NO_RANGE],
     ),
     Operation {
         method: Method::Post,
@@ -571,7 +561,7 @@ pub const ALL: &[Operation] = &[
                 bridge(413, "The body is too large", "BridgeRefusal"),
                 bridge(429, "The run, or the attempt, may use no more", "BridgeRefusal"),
                 bridge(500, "The provider failed, or the store", "BridgeRefusal"),
-                bridge(503, "No provider is there", "BridgeRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "BridgeRefusal"),
             ],
         )
     },
@@ -592,7 +582,7 @@ pub const ALL: &[Operation] = &[
                 bridge(413, "The body is too large", "ChatRefusal"),
                 bridge(429, "The run, or the attempt, may use no more", "ChatRefusal"),
                 bridge(502, "The provider cannot be reached, or broke off", "ChatRefusal"),
-                bridge(503, "No provider is there", "ChatRefusal"),
+                bridge(503, "No provider is there, or the server is stopping", "ChatRefusal"),
             ],
         )
     },

@@ -89,9 +89,19 @@ impl Problem {
         Self { cause: Some(cause.to_string()), ..problem }
     }
 
+    /// What would help, if anything is known to.
+    pub(crate) fn hint_of(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// What exactly is wrong.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// When it may be asked again.
+    pub(crate) const fn retry_after_s(&self) -> Option<u32> {
+        self.retry_after_s
     }
 
     /// What the client is told, who knows the request by this id.

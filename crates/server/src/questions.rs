@@ -121,7 +121,13 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
     let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
     let by = call.principal();
-    let (text, attachments) = said(app, call, &members)?;
+    let (text, references) = said(&members)?;
+    let attachments = match resolved(app, &call.bearer.tenant, references.clone()) {
+        Ok(resolved) => resolved,
+        // What the first one led to may be gone; the answer is there, and no other one is given.
+        Err(_) if call.was_done(app, "answerQuestion", &row.run)? => references,
+        Err(problem) => return Err(problem),
+    };
     let answer = Answer {
         text,
         data: members.get("data").filter(|data| **data != Value::Null).cloned(),
@@ -170,8 +176,9 @@ fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
     text(members, "seen")?.map(read).transpose()
 }
 
-/// The words and the files of an answer. With `user_envelope` the text is contract 5's envelope, and its files come first.
-fn said(app: &App, call: &Call, members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
+/// The words and the files of an answer, as they were sent. With `user_envelope` the text is contract 5's envelope, and its
+/// files come first.
+fn said(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
     let beside = references(members)?;
     let text = text(members, "text")?;
     let enabled = match members.get("user_envelope") {
@@ -186,8 +193,7 @@ fn said(app: &App, call: &Call, members: &Object) -> Result<(Option<String>, Vec
     }
     let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
         .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code(), refusal.reason))?;
-    let attached = resolved(app, &call.bearer.tenant, envelope.attachments)?;
-    Ok((text.is_some().then_some(envelope.text), attached))
+    Ok((text.is_some().then_some(envelope.text), envelope.attachments))
 }
 
 /// The references beside the text, as they were sent.

@@ -7,6 +7,7 @@ use crate::{
     call::{Call, discard, in_time},
     evidence, flows, follow, logs, metrics, observe,
     operation::{self, Content, Gate, Method, Operation},
+    pages,
     problem::Problem,
     questions, reply, runs,
     token::Bearer,
@@ -108,6 +109,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
         .route(a2a::door::CARD, get(card))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), pages::told))
         .layer(middleware::from_fn(observe::observed))
 }
 
@@ -132,7 +134,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         }
         Err(problem) => {
             app.note(&problem);
-            refused(problem, body).await
+            with_body_gone(a2a::refusal::of(&parts, problem), body).await
         }
     }
 }
@@ -143,14 +145,19 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
         Ok(Some(caller)) => {
             observe::asked_by(&caller.tenant, &caller.name);
+            let path = parts.uri.path().to_owned();
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let mut response = next.run(request).await;
+            match response.extensions_mut().remove::<Problem>() {
+                Some(problem) => bridge::refused(&path, problem),
+                None => response,
+            }
         }
         Ok(None) => with_body_gone(bridge::forbidden(), body).await,
         Err(problem) => {
             app.note(&problem);
-            refused(problem, body).await
+            with_body_gone(bridge::refused(parts.uri.path(), problem), body).await
         }
     }
 }

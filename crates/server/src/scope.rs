@@ -5,13 +5,13 @@ use core::fmt;
 /// One thing that a token may be good for. Every token may read; `admin` is all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// See runs, questions, artifacts.
+    /// See runs, questions, artifacts, figures.
     Read,
     /// Answer questions.
     Answer,
     /// Start, resume and cancel runs.
     Run,
-    /// Register flows, which is to say what commands may be run; see figures.
+    /// Register flows, which is to say what commands may be run.
     Admin,
 }
 

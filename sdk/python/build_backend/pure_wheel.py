@@ -1,4 +1,4 @@
-"""Builds the wheel and the source archive of this package (PEP 517), from the standard library alone.
+"""Builds the wheels and the source archive of this package (PEP 517, PEP 660), from the standard library alone.
 
 A pure package needs a zip file with three more files in it. So building needs no download, and the same sources give the
 same bytes.
@@ -20,9 +20,19 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Writes the wheel; its file name."""
+    files = {str(file.relative_to(ROOT / "src").as_posix()): file.read_bytes() for file in sources()}
+    return write_wheel(wheel_directory, files)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """Writes a wheel that leads to the sources where they are (PEP 660); its file name."""
+    return write_wheel(wheel_directory, {"__editable__.envoi.pth": f"{ROOT / 'src'}\n".encode()})
+
+
+def write_wheel(wheel_directory, files):
+    """Writes a wheel of these files, with what every wheel has; its file name."""
     project = read_project()
     stem = f"{project['name']}-{project['version']}"
-    files = {str(file.relative_to(ROOT / "src").as_posix()): file.read_bytes() for file in sources()}
     files[f"{stem}.dist-info/METADATA"] = metadata(project).encode()
     files[f"{stem}.dist-info/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: pure_wheel\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files.update({f"{stem}.dist-info/licenses/{file.name}": file.read_bytes() for file in licences()})

@@ -5,12 +5,13 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, Dict, Optional
 
 import envoi
-from envoi.client import ApiError, Client, Unreachable
+from envoi.client import ApiError, Client, File, Unreachable
 from envoi.client.stream import Lines
 from tests.served import Hands, Scripted
 
@@ -213,6 +214,56 @@ class AskingAgain(WithAnswers):
         file.seek(10)
         self.assertEqual(self.client(server).upload_artifact(file, filename="a.txt").filename, "a.txt")
         self.assertEqual(server.bodies, [b"this", b"this"])
+
+    def test_what_is_no_file_is_refused_before_anything_is_sent(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "u.txt")
+        path.write_text("aéb", encoding="utf-8")
+        text = "a file that is open as text: open it with mode `rb`"
+        with path.open(encoding="utf-8") as opened, tempfile.NamedTemporaryFile("w") as wrapped, path.open("ab") as written:
+            for wrong, told in (
+                ("x.txt", "a `str`: `Path(…)` for the file of that name, `.encode()` for the text itself"),
+                (opened, text),
+                (wrapped, text),
+                (io.StringIO("x"), text),
+                (written, "a file that is open for writing: open it with mode `rb`"),
+                (bytearray(b"x"), "a `bytearray`"),
+                (None, "a `NoneType`"),
+            ):
+                # Nobody listens there: whatever is sent is Unreachable.
+                client = Client("http://127.0.0.1:1", "t", patience=0)
+                for call in (
+                    lambda: client.upload_artifact(wrong),
+                    lambda: client.upload_artifact(File(wrong, "a.txt")),
+                    lambda: client.answer_question("int_1", "approve", files=[b"right", wrong]),
+                    lambda: client.answer_question("int_1", "approve", files=iter([b"right", File(wrong)])),
+                ):
+                    with self.assertRaises(TypeError) as refused:
+                        call()
+                    self.assertEqual(str(refused.exception), f"a file is bytes, a path or an open binary file, not {told}")
+
+    def test_a_flow_that_is_open_as_text_is_refused_too(self) -> None:
+        with self.assertRaises(TypeError):
+            Client("http://127.0.0.1:1", "t", patience=0).register_flow(io.StringIO("flow: f\n"))
+
+    def test_one_file_is_no_list_of_files(self) -> None:
+        client = Client("http://127.0.0.1:1", "t", patience=0)
+        for wrong in ("x.txt", b"words", Path("x.txt"), io.BytesIO(b"a\nb"), File(b"words")):
+            with self.assertRaises(TypeError) as refused:
+                client.answer_question("int_1", "approve", files=wrong)
+            self.assertEqual(str(refused.exception), "`files` is a list of files, also if it is one: `files=[…]`")
+
+    def test_a_reader_without_a_place_to_come_back_to_is_sent_once(self) -> None:
+        class Reader:
+            left = [b"wo", b"rds", b""]
+
+            def read(self, size: int) -> bytes:
+                return self.left.pop(0)
+
+        server = self.server((201, {}, envoi.json.dumps(REF.to_dict(), compact=True).encode()))
+        self.client(server).upload_artifact(Reader())
+        self.assertEqual(server.bodies, [b"words"])
 
     def test_what_is_not_envoi_s_is_told_as_that(self) -> None:
         rows = ((404, {"Content-Type": "text/html"}, b"<p>"), (302, {"Location": "http://127.0.0.1:9/"}, b""), (200, {}, b"<p>"), (200, {}, b"[]"))

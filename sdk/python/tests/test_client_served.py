@@ -2,10 +2,14 @@
 
 import hashlib
 from contextlib import closing
+from pathlib import Path
 
 from envoi import json
 from envoi.client import ApiError, Client, DigestMismatch, File, Unreachable
 from tests.served import APPROVAL, Dropping, Hands, Scripted, WithServer
+
+CERTIFICATES = Path(__file__).resolve().parents[3] / "crates" / "cli" / "tests" / "it" / "remote"
+"""One for `localhost` and 127.0.0.1, and the authority that has signed it."""
 
 WAITING = """
 flow: slow
@@ -279,3 +283,25 @@ class TheServer(WithServer):
         self.assertEqual((self.client.get_health(), self.client.get_readiness()), ({"status": "ok"},) * 2)
         self.assertIn("envoi_runs_unfinished", self.client.get_metrics())
         self.assertEqual(self.client.get_open_api()["openapi"], "3.1.0")
+
+
+class TheCertificate(WithServer):
+    def setUp(self) -> None:
+        super().setUp()
+        self.served.kill()
+        store = self.folder / ".envoi"
+        for name in ("certificate.pem", "key.pem"):
+            (store / name).write_bytes((CERTIFICATES / name).read_bytes())
+        config = "server: { tls: { certificate: certificate.pem, key: key.pem } }\n"
+        (store / "config.yaml").write_text(config, encoding="utf-8")
+        self.restart()
+
+    def test_it_is_checked_against_the_authorities_that_are_named(self) -> None:
+        self.assertTrue(self.served.url.startswith("https://"), self.served.url)
+        authority = CERTIFICATES / "authority.pem"
+        for ca in (authority, str(authority)):
+            self.assertEqual(Client(self.served.url, self.token, ca=ca).get_health(), {"status": "ok"})
+        for wrong in (CERTIFICATES.parent / "serve" / "certificate.pem", None):
+            client = Client(self.served.url, self.token, ca=wrong, patience=0)
+            with self.assertRaisesRegex(Unreachable, "certificate verify failed"):
+                client.get_health()

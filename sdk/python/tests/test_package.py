@@ -1,15 +1,19 @@
 """The wheel: built without the network, installed from the file, and the README's examples run with it."""
 
+import ast
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 import venv
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import Mapping
 
+import envoi
 from tests.served import ENVOI, Served
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +26,16 @@ def examples(*, served: bool) -> str:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     fence = r"```python(?: server)?\n(.*?)```" if served else r"```python\n(.*?)```"
     return "\n".join(re.findall(fence, readme, re.DOTALL))
+
+
+class TheNames(unittest.TestCase):
+    def test_what_a_package_takes_from_its_modules_it_exports(self) -> None:
+        # Strict type checkers refuse the import of anything else.
+        for file in (ROOT / "src").rglob("__init__.py"):
+            imports = [each for each in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(each, ast.ImportFrom)]
+            taken = {each.asname or each.name for one in imports if one.level for each in one.names}
+            package = import_module(".".join(file.parent.relative_to(ROOT / "src").parts))
+            self.assertEqual(taken - set(package.__all__ if taken else ()), set(), package.__name__)
 
 
 class TheWheel(unittest.TestCase):
@@ -69,6 +83,20 @@ class TheWheel(unittest.TestCase):
         archive = self.folder / made.stdout.strip()
         self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, archive])
         self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_it_can_be_installed_to_be_worked_on(self) -> None:
+        copy = Path(shutil.copytree(ROOT, self.folder / "a copy é", ignore=shutil.ignore_patterns("tests", "__pycache__")))
+        for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
+            shutil.copy(ROOT.parent.parent / licence, copy)
+        venv.create(self.folder / "editable", with_pip=False)
+        python = self.folder / "editable" / self.python.relative_to(self.folder / "venv")
+        self.run_command([*PIP, "--python", python, "install", "--no-deps", "--no-index", "-e", copy])
+        (copy / "src" / "envoi" / "added.py").write_text("", encoding="utf-8")
+        show = "import envoi.added, importlib.metadata as m; print(envoi.__file__, m.version('envoi'))"
+        run = self.run_command([python, "-X", "utf8", "-c", show])
+        self.assertEqual(run.stdout.strip(), f"{copy / 'src' / 'envoi' / '__init__.py'} {envoi.__version__}")
+        self.run_command([*PIP, "--python", python, "uninstall", "--yes", "envoi"])
+        self.assertEqual(list((self.folder / "editable").rglob("*envoi*")), [])
 
     def test_the_examples_of_the_readme_run_as_installed(self) -> None:
         self.run_examples(served=False)

@@ -154,6 +154,39 @@ class Setting(unittest.TestCase):
                     write()
                 self.assertEqual((caught.exception.code, caught.exception.pointer), ("ENVELOPE_INVALID", pointer))
 
+    def test_a_handoff_that_could_not_be_read_again_is_not_written(self) -> None:
+        for name, value, pointer, found in (
+            ("summary", "x" * 3000, "/summary", "3000 of them"),
+            ("summary", "x" * 1999 + "\ud800", "/summary", "half a surrogate pair"),
+            ("error", "it broke", "/error", "`it broke`"),
+            ("timestamp", "soon", "/timestamp", '`"soon"`'),
+            ("step_id", " ", "/step_id", "an empty one"),
+            ("artifacts", {"a": "../a"}, "/artifacts/a", '`"../a"`'),
+            ("artifacts", None, "/artifacts", "`null`"),
+            ("status", "tired", "/status", '`"tired"`'),
+            ("duration_ms", -1, "/duration_ms", "`-1`"),
+            ("file_changes", {"a": object()}, "/file_changes/a", "a Python `object`"),
+            ("unknown", {"x": [object()]}, "/x/0", "a Python `object`"),
+            ("routing_signal", envoi.RoutingSignal(confidence=5), "/routing_signal/confidence", "`5`"),
+            ("routing_signal", envoi.RoutingSignal("branch"), "/routing_signal", "neither"),
+        ):
+            handoff = envoi.write_handoff(step_id="s", flow_key="f", run_id="r", status="succeeded")
+            setattr(handoff, name, value)
+            for write in (handoff.to_dict, handoff.to_json):
+                with self.assertRaises(envoi.ContractError, msg=name) as caught:
+                    write()
+                refusal = caught.exception
+                self.assertEqual((refusal.code, refusal.pointer, refusal.found), ("HANDOFF_INVALID", pointer, found))
+
+    def test_a_handoff_is_written_as_it_would_be_read(self) -> None:
+        handoff = envoi.write_handoff(step_id="s", flow_key="f", run_id="r", status="succeeded")
+        handoff.timestamp = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+        handoff.error, handoff.duration_ms, handoff.status = "", json.loads("4.5e1"), "skipped"
+        written = handoff.to_dict()
+        self.assertEqual((written["error"], written["duration_ms"], written["status"]), (None, 45, "skipped"))
+        self.assertEqual(written["timestamp"], "2026-01-02T03:04:05+00:00")
+        self.assertEqual(envoi.HandoffEnvelope.from_dict(written).to_dict(), written)
+
     def test_an_unknown_member_never_takes_the_place_of_a_known_one(self) -> None:
         envelope = envoi.Envelope(user_id="u", unknown={"user_id": "another", "z": 1})
         self.assertEqual(envelope.to_state_dict()["user_id"], "u")

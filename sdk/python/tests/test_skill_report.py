@@ -69,6 +69,34 @@ class Reports(unittest.TestCase):
         self.assertRaises(envoi.JsonError, self.write, "s", {"x": object()})
         self.assertEqual(envoi.read_skill_report(self.path).data, "old")
 
+    def test_what_no_reader_would_take_for_a_report_is_not_written(self) -> None:
+        self.write("s", "old")
+        for arguments, named, pointer, expected, found in (
+            ((None, 1), {}, "/skillName", "a string", "`null`"),
+            (("s", 1), {"ok": "no"}, "/ok", "true or false", '`"no"`'),
+            (("s", 1), {"ok": 0}, "/ok", "true or false", "`0`"),
+            (("s", 1), {"generated_at": 1}, "/generatedAt", "a string", "`1`"),
+            (("s", 1), {"metrics": [1]}, "/metrics", "an object", "an array"),
+            (("s", "x" * envoi.json.MAX_BYTES), {}, "", "a document of at most 16 MiB", "16777289 bytes"),
+        ):
+            with self.assertRaises(envoi.ContractError, msg=pointer) as caught:
+                self.write(*arguments, **{"generated_at": "t", **named})
+            refusal = caught.exception
+            self.assertEqual((refusal.code, refusal.pointer), ("SKILL_REPORT_INVALID", pointer))
+            self.assertEqual((refusal.expected, refusal.found), (expected, found))
+        self.assertEqual(envoi.read_skill_report(self.path).data, "old")
+        self.assertRaises(envoi.ContractError, envoi.SkillReport(1, "t", "s").to_json)
+
+    def test_a_refusal_says_where(self) -> None:
+        for arguments, named, pointer in (
+            (("s", {"a": [object()]}), {}, "/data/a/0"),
+            (("s", 1), {"metrics": {"at": object()}}, "/metrics/at"),
+            (("s", 1), {"error": {"message": object()}}, "/error/message"),
+        ):
+            with self.assertRaises(envoi.JsonError) as caught:
+                self.write(*arguments, **named)
+            self.assertEqual(caught.exception.pointer, pointer)
+
     def test_a_failure_while_writing_spares_the_old_file_and_leaves_nothing_beside_it(self) -> None:
         self.write("s", "old")
         with mock.patch("os.replace", side_effect=OSError("no space left")):

@@ -1,10 +1,13 @@
 """The step helper: what a command is given, what it leaves, however it ends."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+from datetime import datetime
 from pathlib import Path
 
 import envoi
@@ -114,12 +117,99 @@ class AStep(unittest.TestCase):
     def test_data_that_json_cannot_say_is_a_failure(self) -> None:
         with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
             step.data = {"x": {1, 2}}
-        self.assertEqual((self.left().ok, self.left().error["code"]), (False, "SKILL_REPORT_INVALID"))
-        with self.assertRaises(envoi.JsonError) as caught, envoi.step(environ=self.environ) as step:
+        message = "data or metrics: at `/data/x`: expected a value that JSON can say, found a Python `set`"
+        self.assertEqual((self.left().ok, self.left().error), (False, {"code": "SKILL_REPORT_INVALID", "message": message}))
+        with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
+            step.data = {1, 2}
+            sys.exit(0)
+        self.assertEqual(self.left().error["code"], "SKILL_REPORT_INVALID")
+
+    def test_what_json_cannot_say_takes_nothing_else_with_it(self) -> None:
+        spent, at = {"llm_calls": 7, "cost_usd": "1.50"}, datetime(2026, 1, 2)
+        for data, metrics, left in (
+            ({"at": at}, spent, (None, spent)),
+            ([1], {**spent, "at": at, 3: 4}, ([1], spent)),
+            ({"at": at}, {**spent, "\udce9": 1}, (None, spent)),
+            ("x" * envoi.json.MAX_BYTES, spent, (None, spent)),
+            ([1], [7], ([1], None)),
+            ([1], {"text": "x" * envoi.json.MAX_BYTES}, (None, None)),
+        ):
+            with self.assertRaises((envoi.JsonError, envoi.ContractError)), envoi.step(environ=self.environ) as step:
+                step.data, step.metrics = data, metrics
+            self.assertEqual((self.left().data, self.left().metrics), left)
+            self.assertEqual((self.left().ok, self.left().error["code"]), (False, "SKILL_REPORT_INVALID"))
+            self.assertEqual(step.report, self.left())
+
+    def test_an_exception_comes_before_what_json_cannot_say(self) -> None:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(RuntimeError), envoi.step(environ=self.environ) as step:
+            step.metrics["llm_calls"] = 7
             step.data = {"x": {1, 2}}
             raise RuntimeError("the first of two")
-        self.assertIn("the first of two", self.left().error["message"])
-        self.assertIsInstance(caught.exception.__context__, RuntimeError)
+        refusal = "at `/data/x`: expected a value that JSON can say, found a Python `set`"
+        self.assertEqual(said.getvalue(), f"not in the report: {refusal}\n")
+        self.assertEqual((self.left().data, self.left().metrics), (None, {"llm_calls": 7}))
+        self.assertEqual(self.left().error, {"code": "SKILL_EXCEPTION", "message": "RuntimeError: the first of two"})
+        with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
+            step.data = {1, 2}
+            step.fail("no rates today", code="THROTTLED")
+        self.assertEqual(self.left().error, {"code": "THROTTLED", "message": "no rates today"})
+
+    def test_a_text_that_cannot_be_left_leaves_a_report_all_the_same(self) -> None:
+        self.output.mkdir(parents=True)
+        with self.assertRaises(OSError), envoi.step(environ=self.environ) as step:
+            step.text("words")
+            step.metrics["llm_calls"] = 7
+        self.assertEqual((self.left().metrics, self.left().error["code"]), ({"llm_calls": 7}, "SKILL_EXCEPTION"))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(ZeroDivisionError), envoi.step(environ=self.environ) as step:
+            step.text("words")
+            step.metrics["llm_calls"] = 8
+            1 / 0  # noqa: B018
+        self.assertEqual((self.left().metrics, self.left().error["message"]), ({"llm_calls": 8}, "ZeroDivisionError: division by zero"))
+        self.assertIn("not in the report: ", said.getvalue())
+
+    def test_words_without_bytes_leave_a_report_all_the_same(self) -> None:
+        name = b"caf\xe9.txt".decode("utf-8", "surrogateescape")  # as os.fsdecode has it
+
+        def leave(step: envoi.Step) -> None:
+            sys.exit(f"cannot read {name}")
+
+        def state(step: envoi.Step) -> None:
+            step.error, step.skill_name = envoi.SkillError(f"NO_{name}", name), name
+
+        for end, code, message in (
+            (lambda step: step.fail(f"cannot read {name}", code="UNREADABLE"), "UNREADABLE", "cannot read caf?.txt"),
+            (lambda step: step.fail(OSError("gone"), code=None), "SKILL_ERROR", "gone"),
+            (lambda step: setattr(step, "error", "gone"), "SKILL_ERROR", "gone"),
+            (state, "NO_caf?.txt", "caf?.txt"),
+            (leave, "SKILL_EXIT", "cannot read caf?.txt"),
+        ):
+            with contextlib.suppress(SystemExit), envoi.step(environ=self.environ) as step:
+                step.metrics["llm_calls"] = 3
+                end(step)
+            self.assertEqual((self.left().ok, self.left().error), (False, {"code": code, "message": message}))
+            self.assertEqual((self.left().metrics, step.report), ({"llm_calls": 3}, self.left()))
+
+    def test_an_exception_without_words_leaves_a_report_all_the_same(self) -> None:
+        class Mute(Exception):
+            def __str__(self) -> str:
+                raise KeyError("no words")
+
+        class Coy(Exception):
+            @property
+            def code(self) -> str:
+                raise KeyError("no code")
+
+        for error, code, message in (
+            (Mute(), "SKILL_EXCEPTION", "Mute"),
+            (Coy("x"), "SKILL_EXCEPTION", "Coy: x"),
+            (SystemExit(Mute()), "SKILL_EXIT", "Mute"),
+        ):
+            with self.assertRaises(type(error)), envoi.step(environ=self.environ) as step:
+                step.metrics["llm_calls"] = 3
+                raise error
+            self.assertEqual((self.left().error, self.left().metrics), ({"code": code, "message": message}, {"llm_calls": 3}))
 
     def test_as_a_command_it_exits_with_1_and_shows_the_exception(self) -> None:
         program = "import envoi\nwith envoi.step() as step:\n    step.text('x')\n    raise ValueError('bad \\udcff')\n"

@@ -3,12 +3,12 @@
 import { readFileSync } from "node:fs";
 
 import { Envelope } from "./envelope/envelope.js";
-import { ContractError } from "./diagnostic.js";
+import { SKILL_ERROR, explained, reason, sayable, words } from "./failure.js";
 import { HandoffEnvelope } from "./handoff/handoff.js";
-import { JsonError } from "./json/error.js";
+import { toJson } from "./json/value.js";
 import { writeWhole } from "./whole-file.js";
 import type { SkillError, SkillReport } from "./skill-report.js";
-import { leaveSkillReport } from "./skill-report-file.js";
+import { keepReport, reportOf } from "./skill-report-file.js";
 import { answerOfWords, readAnswer, type Answer } from "./step-answer.js";
 
 /** What the critic of a loop said: its text, and the end of its stderr. */
@@ -19,6 +19,8 @@ export interface Feedback {
 
 /** The variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+type Metrics = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
 /** One attempt of a step, seen from its command. What it reads from files it reads when asked. */
 export class Attempt {
@@ -91,22 +93,24 @@ export class Attempt {
   }
 
   /** Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays as it is. */
-  fail(message: string, code = "SKILL_ERROR"): void {
-    this.error = { code, message };
+  fail(message: string, code = SKILL_ERROR): void {
+    this.error = { code: words(code), message: words(message) };
   }
 
-  /** Leaves text and report where the engine looks for them; without Envoi the text goes to stdout, the report nowhere. */
+  /**
+   * Leaves text and report where the engine looks for them; without Envoi the text goes to stdout, the report nowhere.
+   *
+   * @throws JsonError or ContractError if not all of the report could be said: it says so then, and has all that could be
+   */
   leave(): SkillReport | null {
-    this.leaveText();
+    let report: SkillReport | null;
     try {
-      return this.leaveReport();
-    } catch (unsayable) {
-      if (!(unsayable instanceof JsonError || unsayable instanceof ContractError)) throw unsayable;
-      [this.data, this.metrics] = [null, {}];
-      this.error ??= { code: "SKILL_REPORT_INVALID", message: `data or metrics: ${unsayable.message}` };
-      this.leaveReport();
-      throw unsayable;
+      this.leaveText();
+    } finally {
+      // What was used is told even where the text could not be left.
+      report = this.leaveReport();
     }
+    return report;
   }
 
   private leaveText(): void {
@@ -118,9 +122,38 @@ export class Attempt {
 
   private leaveReport(): SkillReport | null {
     const path = this.environment["ENVOI_REPORT"];
-    const { skillName, data, metrics, error } = this;
-    const measured = Object.keys(metrics).length > 0 ? metrics : undefined;
-    return path ? leaveSkillReport(path, skillName, data, { metrics: measured, error }) : null;
+    if (!path) return null;
+    const { report, refusal } = this.whatCanBeSaid();
+    keepReport(path, report);
+    if (refusal !== undefined) throw refusal.cause;
+    return report;
+  }
+
+  /** The report with all of it that can be said, and why that is not all, if it is not. */
+  private whatCanBeSaid(): { report: SkillReport; refusal: { cause: unknown } | undefined } {
+    let refusal: { cause: unknown } | undefined;
+    for (const [data, metrics] of this.payloads()) {
+      try {
+        return { report: reportOf(words(this.skillName), data, { metrics, error: sayable(this.error) }), refusal };
+      } catch (cause) {
+        refusal ??= { cause };
+        this.error ??= { code: "SKILL_REPORT_INVALID", message: `data or metrics: ${reason(cause)}` };
+      }
+    }
+    throw refusal?.cause;
+  }
+
+  /** Data and metrics as they are, then less and less of them. Limits are held by the metrics: they go last. */
+  private *payloads(): Generator<[data: unknown, metrics: Metrics | null | undefined], void, undefined> {
+    const { data } = this;
+    const given: Metrics | null = this.metrics;
+    const entries: [unknown, unknown][] = given instanceof Map ? Array.from(given) : Object.entries(given ?? {});
+    yield [data, entries.length > 0 ? given : undefined];
+    const said = entries.filter(isMetric);
+    const metrics = said.length > 0 ? new Map(said) : undefined;
+    yield [data, metrics];
+    yield [null, metrics];
+    yield [null, undefined];
   }
 
   private content(variable: string): Uint8Array | null {
@@ -144,10 +177,19 @@ export async function runStep<T>(
     step.data = (await body(step)) ?? step.data;
   } catch (cause) {
     step.error = explained(cause);
-    step.leave();
+    leaveQuietly(step);
     throw cause;
   }
   return step.leave();
+}
+
+/** Leaves what can be left: the exception that is on its way says more than that the report is not whole. */
+function leaveQuietly(step: Attempt): void {
+  try {
+    step.leave();
+  } catch (refusal) {
+    process.stderr.write(`not in the report: ${reason(refusal)}\n`);
+  }
 }
 
 /** Takes the file apart at the first line `--- stderr`. */
@@ -157,11 +199,14 @@ function readFeedback(content: string): Feedback {
   return { text: content.slice(0, mark), stderr: content.slice(mark + "--- stderr\n".length) };
 }
 
-/** An exception as the error of a report. A code in capitals is one that the command chose. */
-function explained(cause: unknown): SkillError {
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
-  const known = typeof code === "string" && /^[A-Z][A-Z0-9_]*$/.test(code);
-  return { code: known ? code : "SKILL_EXCEPTION", message: String(cause).replace(/\p{Surrogate}/gu, "\uFFFD") };
+/** Whether JSON can say it, where it stands in a report. */
+function isMetric(metric: [unknown, unknown]): metric is [string, unknown] {
+  try {
+    toJson({ metrics: new Map([metric]) });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function count(text: string, otherwise: number): number {

@@ -73,7 +73,7 @@ export function refuse(code: Code, pointer: string, expected: string, value: Jso
 
 /** A refusal of what is no JSON at all. */
 export function refuseJson(code: Code, { pointer, position, expected, found }: JsonError): ContractError {
-  const hint = "the input is one JSON document in UTF-8 with each member name once";
+  const hint = position && "the input is one JSON document in UTF-8 with each member name once";
   return new ContractError(code, { pointer, position, expected, found, hint });
 }
 

@@ -7,6 +7,7 @@
 import { ContractError, refuse } from "./diagnostic.js";
 import { escapeSegment } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
+import { membersOf } from "./json/stringify.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import type { Code } from "./vocabulary.js";
 
@@ -22,7 +23,7 @@ export class Fields {
     if (!(value instanceof Map)) throw refuse(code, place, "an object", value);
     this.code = code;
     this.place = place;
-    this.left = new Map(value);
+    this.left = membersOf(value);
   }
 
   take(name: string): JsonValue | undefined {
@@ -109,7 +110,7 @@ export class Fields {
   /** An object; empty when absent. */
   object(name: string): JsonObject {
     const value = this.take(name);
-    if (value === undefined) return new Map();
+    if (value === undefined) return membersOf();
     if (value instanceof Map) return value;
     throw this.wrong(name, "an object", value);
   }
@@ -123,7 +124,7 @@ export class Fields {
 
   /** A map whose values are all of one type; empty when absent. */
   mapOf<V extends JsonValue>(name: string, expected: string, is: (value: JsonValue) => value is V): Map<string, V> {
-    const typed = new Map<string, V>();
+    const typed = membersOf<V>();
     for (const [key, value] of this.object(name)) {
       if (!is(value)) throw refuse(this.code, `${this.pointer(name)}/${escapeSegment(key)}`, expected, value);
       typed.set(key, value);
@@ -158,7 +159,7 @@ export function isTruth(value: JsonValue): value is boolean {
 }
 
 /** The known members, then the unknown ones; a known name is never written twice. */
-export function withUnknown(known: JsonObject, unknown: ReadonlyMap<string, JsonValue>): JsonObject {
+export function withUnknown<V>(known: Map<string, V>, unknown: ReadonlyMap<string, V>): Map<string, V> {
   for (const [name, value] of unknown) {
     if (!known.has(name)) known.set(name, value);
   }

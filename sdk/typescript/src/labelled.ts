@@ -9,6 +9,7 @@ import { positionOf } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
 import { parseJson } from "./json/read.js";
 import { open, type Source } from "./json/source.js";
+import { membersOf } from "./json/stringify.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { dropEnd, isBlank, sameIgnoringCase, shorten, trim, trimEnd, trimStart } from "./scalars.js";
 import type { Code } from "./vocabulary.js";
@@ -52,7 +53,7 @@ interface Entry {
 
 /** The JSON form of a text, and where the label of each member stands. */
 function fromLabels(labels: Labels, text: string): { members: JsonObject; starts: Map<string, number> } {
-  const members: JsonObject = new Map();
+  const members: JsonObject = membersOf();
   const starts = new Map<string, number>();
   for (const { label, value, start } of entries(labels, text)) {
     const known = labels.members[label];
@@ -169,7 +170,7 @@ export function pairs(text: string, read: (name: string, value: string) => JsonV
     else if (last !== undefined) last[1] += `,${trimEnd(piece)}`;
     else found.push([trim(piece), ""]);
   }
-  const members: JsonObject = new Map();
+  const members: JsonObject = membersOf();
   for (const [name, value] of found) members.set(name, read(name, value));
   return members;
 }

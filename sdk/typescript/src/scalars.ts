@@ -10,6 +10,11 @@ export function isIllFormed(text: string): boolean {
   return /\p{Surrogate}/u.test(text);
 }
 
+/** `text` with U+FFFD for each half of a surrogate pair. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "\uFFFD");
+}
+
 export function trimStart(text: string): string {
   let at = 0;
   while (SPACE.has(text.charAt(at))) at += 1;

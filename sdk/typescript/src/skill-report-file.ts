@@ -10,18 +10,18 @@ import { writeWhole } from "./whole-file.js";
 
 /** What a report may say beside its payload. */
 export interface SkillReportOptions {
-  /** Default: true, unless there is an `error`. */
+  /** Default: true, unless there is an `error`; null is none. */
   ok?: boolean | undefined;
-  metrics?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | undefined;
-  error?: SkillError | undefined;
+  metrics?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | null | undefined;
+  error?: SkillError | null | undefined;
 }
 
 /**
  * Writes the report of a skill: makes the folder, writes the file beside its place and moves it there when it is whole and
  * on disk, and prints one line to stdout. `data` may be any value that JSON can say; undefined is written as null.
  *
- * @throws JsonError if `data` or `metrics` cannot be said in JSON; what the file system throws. Nothing stands at
- * `outputPath` then but what stood there before.
+ * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be said in JSON, or if it would be no report;
+ * what the file system throws. Nothing stands at `outputPath` then but what stood there before.
  */
 export function writeSkillReport(
   outputPath: string,
@@ -29,28 +29,27 @@ export function writeSkillReport(
   data: unknown,
   options: SkillReportOptions = {},
 ): SkillReport {
-  const report = leaveSkillReport(outputPath, skillName, data, options);
+  const report = reportOf(skillName, data, options);
+  keepReport(outputPath, report);
   process.stdout.write(`${skillName}: ${report.ok ? "ok" : "failed"}, report in ${outputPath}\n`);
   return report;
 }
 
-/** The same without a word on stdout. */
-export function leaveSkillReport(
-  outputPath: string,
-  skillName: string,
-  data: unknown,
-  { ok, metrics, error }: SkillReportOptions,
-): SkillReport {
-  const report = SkillReport.from({
-    ok: ok ?? error === undefined,
+/** A report of this moment. @throws ContractError `SKILL_REPORT_INVALID` */
+export function reportOf(skillName: string, data: unknown, { ok, metrics, error }: SkillReportOptions): SkillReport {
+  return SkillReport.from({
+    ok: ok ?? (error ?? null) === null,
     generatedAt: formatTime(Date.now()),
     skillName,
     data: data ?? null,
-    metrics,
-    error,
+    metrics: metrics ?? undefined,
+    error: error ?? undefined,
   });
+}
+
+/** Writes a report whole, without a word on stdout. */
+export function keepReport(outputPath: string, report: SkillReport): void {
   writeWhole(outputPath, formatJson(report));
-  return report;
 }
 
 /**

@@ -6,6 +6,7 @@
 import { ContractError, jsonFor, readDocument } from "./diagnostic.js";
 import { Fields, withUnknown } from "./fields.js";
 import type { Source } from "./json/source.js";
+import { membersOf, refuseStringify } from "./json/stringify.js";
 import { asString, member, type JsonObject, type JsonValue } from "./json/value.js";
 import { compact } from "./json/write.js";
 import { lastScalars, trim } from "./scalars.js";
@@ -84,11 +85,16 @@ export class SkillReport {
   /** The report as JSON, members in the order of the contract. */
   toJson(): JsonObject {
     const { ok, generatedAt, skillName, data, metrics, error } = this;
-    const known: JsonObject = new Map<string, JsonValue>([["ok", ok], ["generatedAt", generatedAt], ["skillName", skillName]]);
+    const known = membersOf<JsonValue>([["ok", ok], ["generatedAt", generatedAt], ["skillName", skillName]]);
     for (const [name, value] of Object.entries({ data, metrics, error })) {
       if (value !== undefined) known.set(name, value);
     }
     return withUnknown(known, this.unknown);
+  }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
   }
 
   /** The failure that the report states, whatever its shape; null is none. */

@@ -3,6 +3,7 @@
 import { readTime } from "./envelope/fields.js";
 import { Fields } from "./fields.js";
 import { parseJson } from "./json/read.js";
+import { membersOf } from "./json/stringify.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
 import { INTERRUPT_KINDS, type InterruptKind } from "./vocabulary.js";
@@ -52,7 +53,7 @@ export interface Answer {
 /** An answer that is nothing but its words. */
 export function answerOfWords(text: string): Answer {
   const nothing = { interrupt: null, step: null, visit: null, kind: null, question: null, choice: null, approved: null, data: null, by: null, channel: null };
-  return { text, attachments: [], ...nothing, answered_at: null, files: [], paths: [], folder: null, members: new Map() };
+  return { text, attachments: [], ...nothing, answered_at: null, files: [], paths: [], folder: null, members: membersOf() };
 }
 
 /** Reads an answer. @throws JsonError for what is no JSON; ContractError `INVALID_USER_ENVELOPE` with the pointer */
@@ -71,7 +72,7 @@ export function readAnswer(content: Uint8Array, folder: string | null): Answer {
   const answered_at = readTime(fields, "answered_at");
   const files = fields.list("files", "a list of files", readFile);
   const paths = files.flatMap(({ path }) => (path === null ? [] : [path]));
-  const members = json instanceof Map ? json : new Map();
+  const members = json instanceof Map ? json : membersOf<JsonValue>();
   const asked = { interrupt, step, visit, kind, question };
   return { text, attachments, ...asked, choice, approved, data, by, channel, answered_at, files, paths, folder, members };
 }

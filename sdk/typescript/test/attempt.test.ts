@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeHandoff, type Environment, type SkillReport } from "envoi";
+import { Envelope, formatCompact, formatJson, readSkillReport, runStep, writeHandoff, type Attempt, type Environment, type SkillReport } from "envoi";
 
 /** A folder with what the engine gives, and the variables that name it. */
 async function given(run: (environment: Environment, folder: string) => Promise<void>): Promise<void> {
@@ -97,6 +97,114 @@ test("a failure that is said is reported, and data that JSON cannot say is one",
     assert.deepEqual([report(folder).ok, report(folder).statedError()], [false, { code: "THROTTLED", message: "no rates today" }]);
     await thrown(runStep(() => NaN, { environment }));
     assert.deepEqual([report(folder).ok, report(folder).statedError()?.code], [false, "SKILL_REPORT_INVALID"]);
+  });
+});
+
+/** An error whose words are a trap. */
+class Mute extends Error {
+  override toString(): string {
+    throw new Error("no words");
+  }
+}
+
+test("what cannot be said is left out of the report, and no more than that: limits are held by the metrics", async () => {
+  await given(async (environment, folder) => {
+    const used = (step: Attempt): void => void Object.assign(step.metrics, { llm_calls: 7, cost_usd: "1.50" });
+    const rows: [unknown, object, string, string][] = [
+      [{ seen: new Set() }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ total: Promise.resolve(3) }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ toJSON: () => assert.fail("no words") }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ words: 3 }, { rate: NaN }, '{"words":3}', '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ seen: new Set() }, { tokens_in: Promise.resolve(1), "half \ud800": 1 }, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
+    ];
+    for (const [data, metrics, leftData, leftMetrics] of rows) {
+      const refusal = await thrown(runStep((step) => (used(step), Object.assign(step.metrics, metrics), data), { environment }));
+      const left = report(folder);
+      assert.deepEqual([left.ok, formatCompact(left.data), formatCompact(left.metrics)], [false, leftData, leftMetrics]);
+      const [code, message] = [left.statedError()?.code, left.statedError()?.message ?? ""];
+      assert.equal(code, "SKILL_REPORT_INVALID");
+      assert(message.startsWith("data or metrics: ") && message.includes(refusal instanceof Error ? refusal.message : "?"), message);
+    }
+    for (const metrics of [null, 5, "x"] as unknown[]) {
+      await runStep((step) => void Object.assign(step, { metrics }), { environment }).catch(() => undefined);
+      assert.equal(report(folder).skillName, "count");
+    }
+    await runStep((step) => void Object.assign(step, { metrics: new Map([["llm_calls", 7]]) }), { environment });
+    assert.equal(formatCompact(report(folder).metrics), '{"llm_calls":7}');
+  });
+});
+
+test("the body's own exception is what ends it, whatever the report could not say", async () => {
+  await given(async (environment, folder) => {
+    const cause = new RangeError("boom");
+    const body = (step: Attempt): never => {
+      Object.assign(step.metrics, { llm_calls: 7, rate: NaN });
+      step.data = new Set();
+      throw cause;
+    };
+    assert.equal(await thrown(runStep(body, { environment })), cause);
+    const { data, metrics } = report(folder);
+    assert.deepEqual([report(folder).statedError(), data, formatCompact(metrics)], [{ code: "SKILL_EXCEPTION", message: "RangeError: boom" }, null, '{"llm_calls":7}']);
+    const nowhere = { ...environment, ENVOI_REPORT: join(folder, "f", "report.json") };
+    writeFileSync(join(folder, "f"), "a file where a folder should be");
+    assert.equal(await thrown(runStep(body, { environment: nowhere })), cause);
+  });
+});
+
+test("where the text cannot be left, the report still is", async () => {
+  await given(async (environment, folder) => {
+    writeFileSync(join(folder, "f"), "a file where a folder should be");
+    const body = (step: Attempt): void => {
+      step.metrics["llm_calls"] = 7;
+      step.say("words");
+    };
+    await thrown(runStep(body, { environment: { ...environment, ENVOI_OUTPUT: join(folder, "f", "output.txt") } }));
+    assert.equal(formatCompact(report(folder).metrics), '{"llm_calls":7}');
+  });
+});
+
+test("a failure is reported whatever it says of itself", async () => {
+  await given(async (environment, folder) => {
+    const said: [unknown, string, string][] = [
+      ["cannot read caf\udce9.txt", "UNREADABLE", "cannot read caf\ufffd.txt"],
+      ["no \ud800", "HALF_\ud800", "no \ufffd"],
+      [new Mute("x"), "SKILL_ERROR", "Mute"],
+      [undefined, "SKILL_ERROR", "undefined"],
+    ];
+    for (const [message, code, left] of said) {
+      await runStep((step) => {
+        step.metrics["llm_calls"] = 3;
+        step.fail(message as string, code);
+      }, { environment });
+      assert.deepEqual(report(folder).statedError(), { code: code.replace("\ud800", "\ufffd"), message: left });
+      assert.equal(formatCompact(report(folder).metrics), '{"llm_calls":3}');
+    }
+    const trap = { get code(): string { throw new Error("no code"); } };
+    const thrownOnes: [unknown, string][] = [
+      [new Mute("x"), "Mute"],
+      [Object.create(null), "object"],
+      [{ message: "words" }, "words"],
+      [Symbol("q"), "Symbol(q)"],
+      [null, "null"],
+      [trap, "[object Object]"],
+      [Object.assign(new Error(), { message: "half \ud800" }), "Error: half \ufffd"],
+    ];
+    for (const [cause, message] of thrownOnes) {
+      const body = (step: Attempt): never => {
+        step.metrics["llm_calls"] = 3;
+        throw cause;
+      };
+      assert.equal(await thrown(runStep(body, { environment })), cause);
+      assert.deepEqual(report(folder).statedError(), { code: "SKILL_EXCEPTION", message });
+      assert.equal(formatCompact(report(folder).metrics), '{"llm_calls":3}');
+    }
+    for (const error of [new Error("disk full"), { code: "FULL", message: "disk \ud800" }, "disk full"]) {
+      await runStep((step) => void Object.assign(step, { error }), { environment });
+      assert.equal(report(folder).ok, false);
+      assert(report(folder).statedError()?.message.includes("disk"), formatCompact(report(folder)));
+    }
+    await runStep((step) => void Object.assign(step, { error: null }), { environment, skillName: "half \ud800" });
+    assert.deepEqual([report(folder).ok, report(folder).skillName], [true, "half \ufffd"]);
   });
 });
 

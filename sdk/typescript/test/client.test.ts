@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import { formatCompact } from "envoi";
 import { ApiError, Client, DigestMismatch, Unreachable, type ClientOptions, type FetchResponse } from "envoi/client";
@@ -300,4 +301,16 @@ test("a server that says nothing is given up", async () => {
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   const client = new Client("http://h", "t", { fetch, clock: new Hands(), timeoutMs: 1, patienceMs: 300 });
   await assert.rejects(client.getHealth(), (error) => unreachable(error) && error.message === "no answer came: nothing came for 1 ms");
+});
+
+test("a token is not shown: not printed, not written as JSON, not in what is thrown", async () => {
+  const shown: string[] = [];
+  const fetch = async (): Promise<FetchResponse> => {
+    throw new TypeError("fetch failed");
+  };
+  const client = new Client("http://127.0.0.1:7007", "evt_SECRET", { fetch, clock: new Hands() });
+  const error = await client.getRun("run_1").catch((cause: unknown) => cause);
+  for (const each of [client, error]) shown.push(inspect(each, { depth: 20, showHidden: true }), JSON.stringify(each), String(each));
+  assert(shown.some((text) => text.includes("127.0.0.1")));
+  assert.deepEqual(shown.filter((text) => text.includes("SECRET")), []);
 });

@@ -13,10 +13,13 @@ import {
   ContractError,
   DEFAULT_TIME_TO_LIVE_MS,
   Envelope,
+  FlowInterrupt,
   HandoffEnvelope,
   INTERRUPT_KINDS,
+  InterruptResponse,
   JsonError,
   JsonNumber,
+  ProcessingRecord,
   RoutingSignal,
   SkillReport,
   TERMINAL_REASONS,
@@ -25,6 +28,7 @@ import {
   createEnvelope,
   createInterrupt,
   formatCompact,
+  formatJson,
   formatTime,
   judge,
   parseTerminalReason,
@@ -38,6 +42,7 @@ import {
   writeHandoff,
   writeSkillReport,
   type AttachmentRef,
+  type JsonValue,
 } from "envoi";
 import * as pure from "envoi/pure";
 
@@ -91,11 +96,73 @@ test("a stage context is a copy", () => {
   assert.deepEqual(Array.from(envelope.goal_completion_status), [["a", "complete"], ["b", "pending"]]);
 });
 
-test("a counter that is no counter is not written", () => {
-  for (const wrong of [-1, 1.5, NaN, 2 ** 53]) {
-    const envelope = new Envelope();
-    envelope.iteration = wrong;
-    assert.throws(() => envelope.toStateDict(), (error) => error instanceof RangeError);
+test("what nobody could read again is not written, whatever plain JavaScript has put there", () => {
+  const rows: [string, unknown, string][] = [
+    ["terminal_reason", "done", "/terminal_reason"],
+    ["created_at", "yesterday", "/created_at"],
+    ["received_at", 5, "/received_at"],
+    ["terminated", "yes", "/terminated"],
+    ["raw_input", undefined, "/raw_input"],
+    ["user_id", null, "/user_id"],
+    ["stage_order", [1], "/stage_order/0"],
+    ["completed_stages", ["x"], "/completed_stages/0"],
+    ["failed_stages", new Map([["a", 1]]), "/failed_stages/a"],
+    ["outputs", { seen: new Set() }, "/outputs/seen"],
+    ["outputs", [], "/outputs"],
+    ["processing_history", "none", "/processing_history"],
+    ["processing_history", [new ProcessingRecord({ started_at: "noon" })], "/processing_history/0/started_at"],
+    ["processing_history", [new ProcessingRecord({ status: "ok" as "success" })], "/processing_history/0/status"],
+    ["interrupt", new FlowInterrupt({ kind: "approval" as "timeout" }), "/interrupt/kind"],
+    ["interrupt", new FlowInterrupt({ kind: "timeout", expires_at: "soon" }), "/interrupt/expires_at"],
+    ["interrupt", new FlowInterrupt({ kind: "timeout", response: new InterruptResponse({ received_at: "now" }) }), "/interrupt/response/received_at"],
+    ...[-1, 1.5, NaN, 2 ** 53].map((wrong): [string, unknown, string] => ["iteration", wrong, "/iteration"]),
+  ];
+  for (const [name, value, pointer] of rows) {
+    const envelope = Object.assign(new Envelope(), { [name]: value });
+    assert.deepEqual([refused(() => envelope.toStateDict()).code, refused(() => formatJson(envelope)).pointer], ["ENVELOPE_INVALID", pointer]);
+  }
+  let deep: JsonValue = null;
+  for (let level = 0; level < 126; level += 1) deep = new Map([["a", deep]]);
+  assert.equal(refused(() => Object.assign(new Envelope(), { outputs: { deep } }).toDict()).expected, "at most 127 levels of nesting");
+  assert.equal(refused(() => new FlowInterrupt({ kind: "timeout", status: "open" as "pending" }).toJson()).pointer, "/status");
+  assert.equal(refused(() => new ProcessingRecord({ llm_calls: 0.5 }).toJson()).pointer, "/llm_calls");
+  assert.equal(refused(() => new InterruptResponse({ approved: 1 as unknown as boolean }).toJson()).pointer, "/approved");
+});
+
+test("what plain JavaScript says in its own way is written in the contract's", () => {
+  const envelope = Object.assign(new Envelope(), { outputs: { a: { n: 1 } }, active_stages: { a: true }, unknown: { more: [1] }, completed_at: new Date(0), terminal_reason: "COMPLETED" });
+  const state = envelope.toStateDict();
+  assert.equal(formatCompact([state.get("outputs"), state.get("active_stages"), state.get("more")]), '[{"a":{"n":1}},{"a":true},[1]]');
+  assert.deepEqual([state.get("completed_at"), state.get("terminal_reason"), state.size], ["1970-01-01T00:00:00.000Z", "completed", 38]);
+  assert.equal(formatJson(Envelope.decode(formatJson(envelope))), formatJson(envelope));
+});
+
+test("a hand-off or a signal that nobody could read again is not written", () => {
+  const handoff = writeHandoff({ step_id: "s", flow_key: "f", run_id: "r", status: "succeeded" });
+  const rows: [object, string][] = [
+    [{ summary: "x".repeat(2001) }, "/summary"],
+    [{ error: "bad" }, "/error"],
+    [{ timestamp: "never" }, "/timestamp"],
+    [{ status: "done" }, "/status"],
+    [{ step_id: " " }, "/step_id"],
+    [{ duration_ms: 1.5 }, "/duration_ms"],
+    [{ duration_ms: NaN }, "/duration_ms"],
+    [{ artifacts: { a: "../a" } }, "/artifacts/a"],
+    [{ file_changes: new Set() }, "/file_changes"],
+    [{ routing_signal: new RoutingSignal({ decision: "fly" as "loop" }) }, "/routing_signal/decision"],
+    [{ routing_signal: { decision: "fly" } }, "/routing_signal/decision"],
+  ];
+  for (const [parts, pointer] of rows) {
+    const { code, pointer: found } = refused(() => formatJson(new HandoffEnvelope({ ...handoff, ...parts })));
+    assert.deepEqual([code, found], ["HANDOFF_INVALID", pointer]);
+  }
+  assert.equal(refused(() => new HandoffEnvelope({ ...handoff, error: "bad" }).toJson()).hint, "say `failed`, or leave the error out");
+  for (const [parts, pointer] of [[{ decision: "done" }, "/decision"], [{ decision: "branch" }, ""], [{ confidence: new JsonNumber("2") }, "/confidence"], [{ needs_human: 1 }, "/needs_human"]] as const) {
+    const signal = new RoutingSignal(parts as object);
+    for (const write of [() => signal.toResolver(), () => signal.toOrchestrator()]) {
+      const { code, pointer: found } = refused(write);
+      assert.deepEqual([code, found], ["ROUTING_SIGNAL_INVALID", pointer]);
+    }
   }
 });
 
@@ -103,6 +170,23 @@ test("given ids and a moment, creating reads no clock", () => {
   const request = { raw_input: "i", user_id: "u", session_id: "s", request_id: "r", envelope_id: "e", now_ms: 1767323045006 };
   const { received_at, created_at, max_iterations, max_stages } = createEnvelope(request);
   assert.deepEqual([received_at, created_at, max_iterations, max_stages], ["2026-01-02T03:04:05.006Z", "2026-01-02T03:04:05.006Z", 3, 5]);
+});
+
+test("ids are drawn as the other languages draw them, also where a page has no TLS", () => {
+  const own = Object.getOwnPropertyDescriptor(globalThis, "crypto") ?? assert.fail("no crypto");
+  const getRandomValues = (into: Uint8Array): Uint8Array => into.fill(0xff);
+  Object.defineProperty(globalThis, "crypto", { value: { getRandomValues }, configurable: true });
+  try {
+    const uuid4 = "ffffffffffff4fffbfffffffffffffff";
+    const { envelope_id, request_id } = createEnvelope({ raw_input: "i", user_id: "u", session_id: "s" });
+    assert.deepEqual([envelope_id, request_id], [`env_${uuid4}`, `req_${uuid4}`]);
+    assert.equal(createInterrupt({ kind: "timeout" }).id, `int_${uuid4}`);
+  } finally {
+    Object.defineProperty(globalThis, "crypto", own);
+  }
+  const one = createEnvelope({ raw_input: "i", user_id: "u", session_id: "s" });
+  assert.equal(/^env_[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}$/.test(one.envelope_id), true, one.envelope_id);
+  assert.notEqual(one.envelope_id.slice(4), one.request_id.slice(4));
 });
 
 test("an interrupt made here expires by its kind", () => {
@@ -262,6 +346,32 @@ test("a report is written whole, in the order of the contract, and nothing is le
   });
 });
 
+test("no error is no error, however it is said, and a report that would be none is not written", () => {
+  inFolder((folder) => {
+    const path = join(folder, "report.json");
+    for (const none of [{ error: null }, { error: undefined }, { ok: undefined, error: null, metrics: null }]) {
+      const { ok, error, metrics, unknown } = writeSkillReport(path, "s", 1, none as object);
+      assert.deepEqual([ok, error, metrics, unknown], [true, undefined, undefined, new Map()]);
+      assert.equal(judge({ exit: 0, report: readFileSync(path) }).ok, true);
+    }
+    const before = readFileSync(path, "utf8");
+    const rows: [unknown, unknown, object, string][] = [
+      [null, 1, {}, "/skillName"],
+      ["s", 1, { ok: "no" }, "/ok"],
+      ["s", 1, { ok: 0 }, "/ok"],
+      ["s", 1, { error: new Error("disk full") }, "/error"],
+      ["s", { seen: new Set() }, {}, "/data/seen"],
+      ["s", Promise.resolve(1), {}, "/data"],
+      ["s", 1, { metrics: { rate: NaN } }, "/metrics/rate"],
+    ];
+    for (const [name, data, options, pointer] of rows) {
+      const { code, pointer: found } = refused(() => writeSkillReport(path, name as string, data, options));
+      assert.deepEqual([code, found], ["SKILL_REPORT_INVALID", pointer]);
+    }
+    assert.equal(readFileSync(path, "utf8"), before);
+  });
+});
+
 test("a report that cannot be written leaves what stood there", () => {
   inFolder((folder) => {
     const path = join(folder, "report.json");
@@ -387,7 +497,7 @@ test("the pure part has all but the files, and loads nothing of Node", () => {
   const seen = loaded("index.js");
   assert.equal(seen.size > 25, true);
   for (const file of seen) {
-    const clocks = /\b(?:Date|Math\.random|crypto|process)\b/.test(readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, ""));
+    const clocks = /\b(?:Date\.now|new Date|Math\.random|crypto|process)\b/.test(readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, ""));
     assert.equal(clocks, file.endsWith("create.js"), file);
   }
 });

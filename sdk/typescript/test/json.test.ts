@@ -1,7 +1,29 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { JsonError, JsonNumber, MAX_BYTES, formatCompact, formatJson, parseJson, toJson, toPlain, type Source } from "envoi";
+import {
+  Envelope,
+  FlowInterrupt,
+  HandoffEnvelope,
+  InterruptResponse,
+  JsonError,
+  JsonNumber,
+  MAX_BYTES,
+  ProcessingRecord,
+  RoutingSignal,
+  SkillReport,
+  createEnvelope,
+  createInterrupt,
+  formatCompact,
+  formatJson,
+  parseJson,
+  resolve,
+  toJson,
+  toJsonObject,
+  toPlain,
+  writeHandoff,
+  type Source,
+} from "envoi";
 
 import { Chance, json } from "./chance.js";
 
@@ -115,6 +137,98 @@ test("ordinary JavaScript values are JSON, and what cannot be said is refused", 
   for (const wrong of [NaN, Infinity, undefined, () => 1, Symbol("x"), "\ud800", { "\udc00": 1 }, [undefined], new Map([[1, 1]]), cycle]) {
     assert.throws(() => toJson(wrong), (error) => error instanceof JsonError);
   }
+});
+
+/** A class that keeps something to itself. */
+class Secretive {
+  readonly #hidden = 1;
+  get shown(): number {
+    return this.#hidden;
+  }
+}
+
+/** What `toJson` says of a value that it refuses. */
+function unsaid(value: unknown): string {
+  try {
+    return `was taken as ${formatCompact(value)}`;
+  } catch (error) {
+    assert(error instanceof JsonError, String(error));
+    return error.message;
+  }
+}
+
+test("what would be written as an empty object is refused, where it stands and what it is", () => {
+  const values: [unknown, string][] = [
+    [new Set(["a"]), "a JavaScript `Set`"],
+    [Promise.resolve(3), "a JavaScript `Promise`: an `await` is missing"],
+    [{ then: (): void => undefined }, "a JavaScript `Object`: an `await` is missing"],
+    [new Error("disk full"), "a JavaScript `Error`"],
+    [new TypeError("x"), "a JavaScript `TypeError`"],
+    [/a/, "a JavaScript `RegExp`"],
+    [new WeakMap(), "a JavaScript `WeakMap`"],
+    [new Uint8Array(2), "a JavaScript `Uint8Array`"],
+    [new Number(4), "a JavaScript `Number`"],
+    [new Secretive(), "a JavaScript `Secretive`"],
+    [new Date(NaN), "an invalid `Date`"],
+    [Symbol("x"), "a JavaScript `symbol`"],
+    [() => 1, "a JavaScript `function`"],
+    [[undefined], "a JavaScript `undefined`"],
+  ];
+  for (const [value, found] of values) {
+    const at = Array.isArray(value) ? "/a~1b/0/0" : "/a~1b/0";
+    assert.equal(unsaid({ "a/b": [value] }), `at \`${at}\`: expected a value that JSON can say, found ${found}`);
+    assert.equal(unsaid(new Map([["a/b", [value]]])), `at \`${at}\`: expected a value that JSON can say, found ${found}`);
+  }
+  assert.equal(unsaid({ n: NaN }), "at `/n`: expected a number that JSON can say, found `NaN`");
+  assert.equal(unsaid({ s: "\udce9" }), "at `/s`: expected text, found half a surrogate pair");
+});
+
+test("what has a `toJson` or a `toJSON` says itself, once and by the name it stands under", () => {
+  class Money {
+    readonly #cents: number;
+    constructor(cents: number) {
+      this.#cents = cents;
+    }
+    toJSON(name: string): object {
+      return { [name]: this.#cents, at: new Date(0) };
+    }
+  }
+  assert.equal(formatCompact({ price: new Money(5), list: [new Money(6)] }), '{"price":{"price":5,"at":"1970-01-01T00:00:00.000Z"},"list":[{"0":6,"at":"1970-01-01T00:00:00.000Z"}]}');
+  assert.equal(formatCompact({ toJson: () => 1, toJSON: () => 2 }), "1");
+  class Itself {
+    toJSON(): this {
+      return this;
+    }
+  }
+  assert.equal(unsaid([new Itself()]), "at `/0`: expected a value that JSON can say, found a JavaScript `Itself`");
+  assert.equal(formatCompact({ bare: Object.assign(Object.create(null), { a: 1 }), [Symbol("x")]: 1 }), '{"bare":{"a":1}}');
+});
+
+test("`JSON.stringify` is refused by all that it would empty or shorten", () => {
+  const envelope = createEnvelope({ raw_input: "a", user_id: "u", session_id: "s", metadata: { a: 1 } });
+  envelope.interrupt = createInterrupt({ kind: "timeout" });
+  envelope.processing_history.push(new ProcessingRecord());
+  const read = Envelope.decode(formatJson(envelope));
+  const handoff = writeHandoff({ step_id: "s", flow_key: "f", run_id: "r", status: "succeeded", artifacts: ["a.md"] });
+  const { signal, audit } = resolve({ handoff_text: "x" });
+  const report = SkillReport.from({ ok: true, generatedAt: "t", skillName: "s", data: { a: 1 }, metrics: {} });
+  const { outputs, metadata, active_stages, completed_stage_set, failed_stages, goal_completion_status, unknown } = new Envelope();
+  const lost: unknown[] = [
+    new JsonNumber("0.7"), parseJson("[1]"), parseJson("{}"), parseJson('[{"a":{}}]'), toJson({}), toJsonObject({}), [toJson({ a: {} })],
+    envelope, envelope.toDict(), envelope.toStateDict(), envelope.toJson(), envelope.metadata, envelope.getStageContext(),
+    read, read.outputs, read.metadata, read.active_stages, read.failed_stages, read.unknown, read.interrupt, read.interrupt?.data, read.processing_history,
+    outputs, metadata, active_stages, completed_stage_set, failed_stages, goal_completion_status, unknown,
+    new FlowInterrupt({ kind: "timeout" }), new FlowInterrupt({ kind: "timeout" }).data, new InterruptResponse(), new InterruptResponse().unknown, new InterruptResponse().toJson(),
+    new ProcessingRecord(), new ProcessingRecord().toJson(), handoff, handoff.artifacts, handoff.toJson(), handoff.unknown, HandoffEnvelope.decode(formatJson(handoff)).artifacts,
+    signal, signal.toResolver(), signal.toOrchestrator(), signal.unknown, new RoutingSignal().unknown, audit, audit.toJson(), audit.passed_over, { signal }, report, report.toJson(), report.data, report.metrics, report.unknown,
+  ];
+  const goals = new Envelope();
+  goals.initializeGoals(["g"]);
+  for (const each of [...lost, goals.goal_completion_status]) {
+    assert.throws(() => JSON.stringify(each), (error) => error instanceof TypeError && error.message.includes("use `formatJson`"));
+  }
+  assert.equal(JSON.stringify(toPlain(toJson({ a: { b: 0.7 } }))), '{"a":{"b":0.7}}');
+  assert.deepEqual(parseJson('{"a":{}}'), new Map([["a", new Map()]]));
 });
 
 test("a JSON value as ordinary JavaScript", () => {

@@ -46,6 +46,23 @@ pure.writeSkillReport;
 export { asked, code, digits, ended, plain, text, ok };
 `;
 
+/** The Node half by the package's plain name, as a program for Node has it, whoever resolves the name. */
+const HALF = `
+import { readSkillReport, runStep, writeSkillReport, type Attempt } from "envoi";
+
+export const counted = runStep((step: Attempt) => ({ words: step.handoff?.summary.length ?? 0 }));
+export const name: string | undefined = readSkillReport("report.json")?.skillName;
+export const write: typeof writeSkillReport = writeSkillReport;
+`;
+
+/** A page's own half by the plain name, for who says that it is a page. */
+const PURE = `
+import { judge } from "envoi";
+// @ts-expect-error: a page writes no files
+import { writeSkillReport } from "envoi";
+export const ok: boolean = judge({ exit: 0 }).ok;
+`;
+
 /** What the platform has is what the client takes: a page's own types. */
 const PAGE = `
 import { Client } from "envoi/client";
@@ -83,9 +100,9 @@ function run(cwd: string, command: string, ...args: string[]): string {
 }
 
 /** Checks the types of `files` as a program that is resolved like this finds them. */
-function compile(project: string, files: string[], module: string, moduleResolution: string, lib: string[] = []): void {
+function compile(project: string, files: string[], module: string, moduleResolution: string, more: object = {}): void {
   const strictest = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
-  const compilerOptions = { ...strictest, target: "es2022", lib: ["es2022", ...lib], types: [], module, moduleResolution };
+  const compilerOptions = { ...strictest, target: "es2022", lib: ["es2022"], types: [], module, moduleResolution, ...more };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
   run(project, process.execPath, join(PACKAGE, "node_modules", "typescript", "bin", "tsc"), "-p", project);
 }
@@ -106,10 +123,13 @@ try {
   const examples = await runExamples(join(installed, "README.md"), project);
   writeFileSync(join(project, "consumer.ts"), CONSUMER);
   writeFileSync(join(project, "skill.ts"), skill());
-  compile(project, ["consumer.ts", "skill.ts"], "nodenext", "nodenext");
-  compile(project, ["consumer.ts"], "esnext", "bundler");
+  writeFileSync(join(project, "half.ts"), HALF);
+  compile(project, ["consumer.ts", "skill.ts", "half.ts"], "nodenext", "nodenext");
+  compile(project, ["consumer.ts", "skill.ts", "half.ts"], "esnext", "bundler");
+  writeFileSync(join(project, "pure.ts"), PURE);
+  compile(project, ["consumer.ts", "pure.ts"], "esnext", "bundler", { customConditions: ["browser"] });
   writeFileSync(join(project, "page.ts"), PAGE);
-  compile(project, ["page.ts"], "esnext", "bundler", ["dom"]);
+  compile(project, ["page.ts"], "esnext", "bundler", { lib: ["es2022", "dom"] });
   const files = readdirSync(VECTORS).filter((name) => name.endsWith(".json"));
   const vectors = run(project, "npx", "--no-install", "envoi-conformance", ...files.map((name) => join(VECTORS, name)));
   assert.equal(/^[1-9][0-9]* passed, 0 failed\n$/.test(vectors), true, vectors);

@@ -45,7 +45,7 @@ test("seed 2: an envelope is created, works on goals, and is restored", () => {
   });
   assert(parseTime(envelope.created_at ?? "") !== undefined);
   assert.equal(envelope.received_at, envelope.created_at);
-  assert.equal(/^[0-9a-f-]{36}$/.test(envelope.envelope_id), true);
+  assert.equal(/^env_[0-9a-f]{32}$/.test(envelope.envelope_id), true);
 
   const goals = ["Find authentication entry point", "Trace login flow", "Identify security vulnerabilities"];
   envelope.initializeGoals(goals);

@@ -96,3 +96,12 @@ test("the command prints what the binary prints", { skip: process.env["ENVOI"] =
   assert.equal(ours.stdout, theirs.stdout);
   assert.equal(ours.status, theirs.status);
 });
+
+test("the documented command runs this runner, and asks no registry for a package of its name", () => {
+  const root = fileURLToPath(new URL("../../../", import.meta.url));
+  const documented = readFileSync(join(root, "docs", "conformance.md"), "utf8").split("\n").filter((line) => line.includes("npx "));
+  const nobody = { npm_config_registry: "http://127.0.0.1:9", npm_config_fetch_retries: "0", npm_config_cache: join(root, "sdk", "typescript", "build", "npm") };
+  const { stdout, stderr } = spawnSync("sh", ["-c", documented.join("\n")], { encoding: "utf8", cwd: root, env: { ...process.env, ...nobody } });
+  assert.equal(/^[1-9][0-9]* passed, 0 failed\n$/.test(stdout), true, stdout + stderr);
+  assert.equal(documented.length, 1);
+});

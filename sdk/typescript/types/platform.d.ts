@@ -9,7 +9,6 @@ declare class TextEncoder {
   encode(text: string): Uint8Array;
 }
 declare const crypto: {
-  randomUUID(): string;
   getRandomValues(into: Uint8Array): Uint8Array;
   /** Pages without TLS have none. */
   readonly subtle?: { digest(algorithm: string, bytes: Uint8Array): Promise<ArrayBuffer> };
@@ -82,6 +81,10 @@ declare module "node:os" {
 
 declare module "node:url" {
   export function fileURLToPath(url: string | URL): string;
+}
+
+declare module "node:util" {
+  export function inspect(value: unknown, options: { depth: number; showHidden: boolean }): string;
 }
 
 declare module "node:http" {

@@ -61,7 +61,9 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     })?;
     let bridge = Bridge::of(&store, configured.models)?;
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
-    let per_attempt = models::told(bridge.seal.as_ref(), bound, configured.server.tls.is_some());
+    let encrypted = configured.server.tls.is_some();
+    let found = models::place(configured.server.public_url.as_deref(), bound, encrypted);
+    let per_attempt = models::told(bridge.seal.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
@@ -105,7 +107,11 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
 }
 
 fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge: Bridge) -> Settings {
-    let config::Server { hosts, origins, limits, a2a, .. } = configured;
+    let config::Server { mut hosts, origins, limits, mut a2a, public_url, .. } = configured;
+    if let Some(url) = &public_url {
+        hosts.extend(asked_for(url));
+    }
+    a2a.url = a2a.url.or(public_url);
     Settings {
         hosts,
         origins,
@@ -118,6 +124,16 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
         caller: home::caller,
         log: live::say,
     }
+}
+
+/// Under which names clients ask for a server at this address: with the port, and without it if their scheme means it.
+fn asked_for(url: &str) -> Vec<String> {
+    let (host, usual) = match url.strip_prefix("https://") {
+        Some(host) => (host, ":443"),
+        None => (url.strip_prefix("http://").unwrap_or(url), ":80"),
+    };
+    let without = host.strip_suffix(usual);
+    without.into_iter().chain([host]).map(str::to_owned).collect()
 }
 
 fn over_a2a(configured: config::A2a) -> A2a {

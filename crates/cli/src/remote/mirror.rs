@@ -1,7 +1,10 @@
 //! The runs that a command looks at, brought here: a store of its own that lasts as long as the command.
 //!
 //! Its rows are folded from the events by the same code as those of the server's store, so that whatever reads a store
-//! reads these runs as they are there. Nobody else can read it, and nothing of it is left.
+//! reads these runs as they are there. Nobody else can read it, and nothing of it is left; what a process leaves that is
+//! killed, the next one removes ([`folder`]).
+
+mod folder;
 
 use crate::{failure::Failure, home};
 use envoi_journal::{Commit, Layout, PinnedFlow, Reader, Store, Writer};
@@ -9,11 +12,10 @@ use envoi_kernel::{
     Record,
     ids::{RunId, Seq},
 };
+use folder::Folder;
 use std::{
     collections::BTreeMap,
-    fs,
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -35,14 +37,12 @@ struct Brought {
     next: Seq,
 }
 
-/// Removed when nobody needs it any more.
-struct Folder(PathBuf);
-
 impl Mirror {
     pub(crate) fn new() -> Result<Self, Failure> {
-        let folder = Folder::new()?;
-        let failed = |error: &dyn std::fmt::Display| Failure::machine(folder.0.display(), error);
-        let store = Store::open(Layout::new(&folder.0)).map_err(|error| failed(&error))?;
+        let folder = Folder::new(&home::private_dir())?;
+        *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.path().to_owned());
+        let failed = |error: &dyn std::fmt::Display| Failure::machine(folder.path().display(), error);
+        let store = Store::open(Layout::new(folder.path())).map_err(|error| failed(&error))?;
         let epoch = store.take_epoch().map_err(|error| failed(&error))?;
         let writer = store.writer(epoch).map_err(|error| failed(&error))?;
         Ok(Self { store: Arc::new(store), runs: Mutex::default(), writer, _folder: folder })
@@ -96,33 +96,15 @@ impl Mirror {
     }
 }
 
-impl Folder {
-    fn new() -> Result<Self, Failure> {
-        let folder = home::private_dir().join(home::random_id("envoi-mirror-")?);
-        fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&folder)
-            .map_err(|error| Failure::machine(folder.display(), error))?;
-        *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.clone());
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        remove(&self.0);
-    }
-}
-
 /// Removes what was brought. For whoever ends the process in the middle of something.
 pub(crate) fn forget() {
     // A signal is obeyed on a thread of its own: nobody holds this for longer than a moment.
     if let Some(folder) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        remove(&folder);
+        folder::remove(&folder);
     }
 }
 
-/// What cannot be removed can be read by nobody else, and lies where the machine clears up.
-fn remove(folder: &Path) {
-    fs::remove_dir_all(folder).unwrap_or_default();
+/// Removes what others have left who were killed.
+pub(crate) fn sweep() {
+    folder::sweep(&home::private_dir());
 }

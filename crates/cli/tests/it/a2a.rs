@@ -9,6 +9,7 @@ mod older;
 mod page;
 mod peer;
 mod push;
+mod reopened;
 
 use crate::{
     serve::client::{Client, Served},
@@ -43,7 +44,11 @@ steps:
 
 /// A server with one flow, and a client that may do everything.
 fn served(stage: &Stage, flow: &str) -> (Served, Client) {
-    let served = Served::start(stage);
+    known(Served::start(stage), flow)
+}
+
+/// A server that was started for the first time, likewise.
+fn known(served: Served, flow: &str) -> (Served, Client) {
     let client = served.client(served.first.as_deref().unwrap());
     let registered = client.post("/v1/flows", flow);
     assert_eq!(registered.status, 201, "{}", registered.text());

@@ -41,3 +41,4 @@ mod stage;
 mod takeover;
 mod terminal;
 mod upgrade;
+mod veil;

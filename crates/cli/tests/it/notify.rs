@@ -4,7 +4,10 @@
 #[allow(dead_code, reason = "the tests of `notify` need more of it")]
 pub(crate) mod receiver;
 
-use crate::stage::{Dice, LONG, Process, Stage, state, text, wait_for, wait_until};
+use crate::{
+    stage::{Dice, LONG, Process, Stage, state, text, wait_for, wait_until},
+    veil::{BELIEFS, Veil},
+};
 use receiver::{Answer, OK, Receiver, nobody};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -14,7 +17,9 @@ const CUT_SHORT: &str = "the command was cut short when the engine closed";
 
 /// One step, and these targets.
 fn flow(notify: &str) -> String {
-    format!("flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n")
+    format!(
+        "flow: told\nnotify: {notify}\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger; echo $TRACEPARENT > trace\n"
+    )
 }
 
 /// A loop that is never content: it ends in a question.
@@ -156,6 +161,31 @@ fn a_notice_that_was_taken_by_a_target_and_not_marked_is_told_again_with_its_id(
     let id = notice_of(&stage, &run, "run_ended");
     assert_eq!(stage.lines("told"), [id.as_str(), id.as_str()]);
     assert_eq!(stage.lines("ledger"), ["work.1.1"]);
+}
+
+#[test]
+fn over_https_a_target_s_certificate_is_checked_against_the_authorities_that_are_named() {
+    for (authorities, is_believed) in BELIEFS {
+        let receiver = Receiver::new(&[OK]);
+        let veil = Veil::before(&receiver.url);
+        let webhook = format!("{{ webhook: {{ url: '{}/hook', token: {{ env: TOKEN }} }} }}", veil.url);
+        let stage = Stage::with_flow(&flow(&webhook));
+        let mut command = stage.believing(authorities, &["run", "flow.yaml"]);
+        let done = Process::spawn(command.env("TOKEN", "s3cret")).done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let notices = notices(&stage, &stage.run_id());
+        if is_believed {
+            let request = receiver.next();
+            assert_eq!(request.header("authorization"), Some("Bearer s3cret"));
+            let (own, told) = (stage.read("trace"), request.header("traceparent").unwrap_or_default());
+            assert_eq!((told.len(), &told[..35]), (own.trim().len(), &own[..35]), "the run's trace");
+            assert!(notices.is_empty(), "{notices:?}");
+        } else {
+            veil.wait_until_refused();
+            assert!(text(&notices[0]["last_error"]).starts_with("no connection"), "{notices:?}");
+            assert!(receiver.is_quiet());
+        }
+    }
 }
 
 #[test]
@@ -404,9 +434,13 @@ fn a_question_that_nobody_answers_is_told_when_it_is_put_and_when_it_expires() {
     let first = stage.envoi(&["run", "flow.yaml"]);
     assert!(matches!(first.code, Some(3 | 1)), "{first:?}");
     let run = stage.run_id();
+    // Resumed after its end it would ask again.
+    let is_over = || stage.events(&run).iter().any(|event| event["type"] == "run_ended");
     wait_until("the expiry", || {
-        stage.envoi(&["resume", &run]);
-        stage.events(&run).iter().any(|event| event["type"] == "run_ended")
+        is_over() || {
+            stage.envoi(&["resume", &run]);
+            is_over()
+        }
     });
     wait_until("the notices", || stage.lines("told").len() == 3);
     let told: Vec<Value> =

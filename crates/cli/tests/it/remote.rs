@@ -10,7 +10,8 @@ use crate::{
     serve::client::{Served, token},
     stage::{Done, Process, Stage},
 };
-use std::process::Command;
+use rustix::fs::{FlockOperation, flock};
+use std::{fs::File, path::PathBuf, process::Command};
 
 /// A client of a server: the binary, told by its environment where to go.
 pub(crate) struct Afar<'s> {
@@ -42,8 +43,8 @@ impl<'s> Afar<'s> {
 
     pub(crate) fn envoi(&self, arguments: &[&str]) -> Done {
         let done = self.start(arguments).done();
-        // What was brought here does not outlive the command.
-        assert_eq!(mirrors(self.stage), Vec::<String>::new(), "{arguments:?}");
+        // What was brought here does not outlive the command; what others hold beside it is theirs.
+        assert_eq!(abandoned(self.stage), Vec::<PathBuf>::new(), "{arguments:?}");
         done
     }
 
@@ -60,10 +61,18 @@ impl<'s> Afar<'s> {
 }
 
 /// Folders with what was brought from a server.
-pub(crate) fn mirrors(stage: &Stage) -> Vec<String> {
-    let folders = std::fs::read_dir(stage.path("sockets")).unwrap().flatten();
-    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.contains("mirror")).collect()
+pub(crate) fn mirrors(stage: &Stage) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(stage.path("sockets")).unwrap().flatten().map(|entry| entry.path());
+    folders.filter(|folder| folder.to_string_lossy().contains("mirror")).collect()
+}
+
+/// Those of them that no process has any more. One that has nothing to be held by yet is just being made.
+pub(crate) fn abandoned(stage: &Stage) -> Vec<PathBuf> {
+    let is_free = |folder: &PathBuf| {
+        let lock = File::open(folder.join("mirror.lock"));
+        lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
+    };
+    mirrors(stage).into_iter().filter(is_free).collect()
 }
 
 /// A server, and a client with a token that may do everything.

@@ -1,6 +1,7 @@
 //! `envoi serve` over real sockets: runs from start to answer, streams across restarts, what a token may see.
 
 mod attached;
+mod backup;
 mod bridge;
 pub(crate) mod client;
 mod crowd;
@@ -8,6 +9,7 @@ mod described;
 mod going_on;
 mod lab;
 mod logged;
+mod pages;
 mod registered;
 mod streams;
 mod tenants;
@@ -135,6 +137,37 @@ fn a_start_with_a_key_starts_one_run_wherever_the_server_is_killed() {
     }
     assert_eq!(admin.json("/v1/runs")["runs"].as_array().unwrap().len(), rounds);
     assert_eq!(stage.lines("did.txt").len(), rounds);
+}
+
+#[test]
+fn a_key_is_of_the_token_that_brings_it_for_starts_and_forks_too() {
+    let stage = Stage::new();
+    let (served, admin) = served(&stage);
+    let flow = "flow: tick\nsteps:\n  - id: a\n    run: echo a >> did.txt\n";
+    assert_eq!(admin.post("/v1/flows", flow).status, 201);
+    let other = served.client(&token(&stage, &["other", "--scope", "run"]));
+    let key = [("idempotency-key", "1")];
+    let ask = |client: &Client, path: &str, body: &str| client.call("POST", path, &key, body.as_bytes());
+    let start = |client: &Client| ask(client, "/v1/runs", r#"{"flow": "tick", "workspace": "shared"}"#);
+    let mut runs = Vec::new();
+    for client in [&admin, &other] {
+        let (first, again) = (start(client), start(client));
+        assert_eq!((first.status, again.status), (201, 200), "{}", again.text());
+        assert_eq!(first.json()["run"], again.json()["run"]);
+        runs.push(text(&first.json()["run"]));
+    }
+    assert_ne!(runs[0], runs[1], "two scripts that number their keys do not take each other's runs");
+    admin.wait_until_run_is(&runs[0], "succeeded");
+    let path = format!("/v1/runs/{}/fork", runs[0]);
+    let fork = |client: &Client| client.call("POST", &path, &[("idempotency-key", "f")], br#"{"from": "a"}"#);
+    let forks = [&admin, &other].map(|client| {
+        let forked = fork(client);
+        assert_eq!(forked.status, 201, "{}", forked.text());
+        let run = text(&forked.json()["run"]);
+        admin.wait_until_run_is(&run, "succeeded");
+        run
+    });
+    assert_ne!(forks[0], forks[1]);
 }
 
 #[test]

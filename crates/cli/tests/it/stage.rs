@@ -79,6 +79,15 @@ impl Stage {
         command
     }
 
+    /// As [`Stage::command`], for a process that believes in these authorities, one of a test's, in place of the machine's.
+    pub(crate) fn believing(&self, authorities: Option<&str>, arguments: &[&str]) -> Command {
+        self.write("authority.pem", include_str!("remote/authority.pem"));
+        self.write("other.pem", include_str!("serve/certificate.pem"));
+        let mut command = self.command(arguments);
+        command.envs(authorities.map(|name| ("SSL_CERT_FILE", self.path(name))));
+        command
+    }
+
     /// Calls the command and waits for its end.
     pub(crate) fn envoi(&self, arguments: &[&str]) -> Done {
         self.start(arguments).done()

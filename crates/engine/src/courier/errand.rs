@@ -39,7 +39,7 @@ impl Errand {
     ) -> Result<Self, String> {
         let posting: Posting = serde_json::from_str(&row.delivery.target)
             .map_err(|error| format!("its target cannot be understood: {error}"))?;
-        let Notice { event, variables } = notice;
+        let Notice { event, variables, trace } = notice;
         let way = match posting.to {
             Address::Command(command) => {
                 let mut env = caller.map_or(&notices.env, |caller| &caller.env).clone();
@@ -57,6 +57,7 @@ impl Errand {
                 Way::Webhook(Webhook {
                     url: webhook.url,
                     token: token.transpose()?,
+                    trace: trace.map(|trace| trace.to_string()),
                     timeout: Duration::from_millis(webhook.timeout_ms),
                 })
             }

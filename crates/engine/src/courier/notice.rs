@@ -2,12 +2,13 @@
 //!
 //! Owns both vocabularies. All of it comes from the journal up to the event, so that every try says the same.
 
+use crate::trace::{Of, Trace, Traceparent, begun, spans::Trail};
 use envoi_contract::json::{Object, Value};
 use envoi_journal::{DeliveryRow, Reader};
 use envoi_kernel::{
     Event, Record,
     event::{InterruptRaised, RunEnded},
-    ids::{FlowId, InterruptId, RunId, StepId},
+    ids::{FlowId, InterruptId, RunId, StepId, VisitId},
     notify::Moment,
 };
 use envoi_notify::{CloudEvent, ID_VARIABLE};
@@ -17,7 +18,12 @@ use envoi_notify::{CloudEvent, ID_VARIABLE};
 pub(super) struct Notice {
     pub(super) event: CloudEvent,
     pub(super) variables: Vec<(String, String)>,
+    /// The trace of the run, and the span in it that the notice is of: the visit that asks, or the run as it has ended.
+    pub(super) trace: Option<Traceparent>,
 }
+
+/// Records that are read at a time.
+const PAGE: u32 = 1_000;
 
 /// What there is to say. What does not apply is empty, and left out of the event.
 #[derive(Default)]
@@ -48,17 +54,43 @@ pub(super) fn compose(
     match &record.event {
         Event::InterruptRaised(raised) => {
             let answer = how_to_answer(&row.run, raised);
-            Ok(told(row, &flow, &record, &of_question(raised, "waiting", Some(answer))))
+            let trace = of_visit(reader, row, &raised.visit)?;
+            Ok(told(row, &flow, &record, &of_question(raised, "waiting", Some(answer)), trace))
         }
-        Event::RunEnded(ended) => Ok(told(row, &flow, &record, &of_end(ended))),
+        Event::RunEnded(ended) => {
+            let trace = of_run(reader, row)?;
+            Ok(told(row, &flow, &record, &of_end(ended), trace))
+        }
         Event::InterruptExpired(expired) => {
             let earlier = reader.records(&row.run, 0, None).map_err(|error| error.to_string())?;
             let raised = earlier.iter().find_map(|record| raised_as(record, &expired.interrupt));
             let raised = raised.ok_or("its question is not in the journal")?;
-            Ok(told(row, &flow, &record, &of_question(raised, "expired", None)))
+            let trace = of_visit(reader, row, &raised.visit)?;
+            Ok(told(row, &flow, &record, &of_question(raised, "expired", None), trace))
         }
         other => Err(format!("nobody is told of `{}`", other.name())),
     }
+}
+
+fn of_visit(reader: &Reader, row: &DeliveryRow, visit: &VisitId) -> Result<Option<Traceparent>, String> {
+    let first = reader.records(&row.run, 0, Some(1)).map_err(|error| error.to_string())?;
+    Ok(begun(&first).map(|started| Trace::of(started).traceparent(Of::Visit(visit))))
+}
+
+/// As the run was at the event of this row: every try says the same.
+fn of_run(reader: &Reader, row: &DeliveryRow) -> Result<Option<Traceparent>, String> {
+    let (mut trail, mut next) = (None::<Trail>, 0);
+    while next <= row.delivery.seq {
+        let page = reader.records(&row.run, next, Some(PAGE)).map_err(|error| error.to_string())?;
+        let lived = page.partition_point(|record| record.seq <= row.delivery.seq);
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        trail = trail.or_else(|| begun(&page).map(Trail::of));
+        if let (Some(trail), Some(lived)) = (&mut trail, page.get(..lived)) {
+            trail.take(lived);
+        }
+    }
+    Ok(trail.and_then(|trail| trail.traceparent()))
 }
 
 fn raised_as<'r>(record: &'r Record, interrupt: &InterruptId) -> Option<&'r InterruptRaised> {
@@ -92,7 +124,13 @@ fn of_end(ended: &RunEnded) -> Said<'_> {
     }
 }
 
-fn told(row: &DeliveryRow, flow: &FlowId, record: &Record, said: &Said<'_>) -> Notice {
+fn told(
+    row: &DeliveryRow,
+    flow: &FlowId,
+    record: &Record,
+    said: &Said<'_>,
+    trace: Option<Traceparent>,
+) -> Notice {
     let kind = row.delivery.kind;
     let text = |text: &str| Some(Value::from(text));
     let members = [
@@ -118,7 +156,7 @@ fn told(row: &DeliveryRow, flow: &FlowId, record: &Record, said: &Said<'_>) -> N
         time: record.at,
         data,
     };
-    Notice { variables: variables(row, flow, said), event }
+    Notice { variables: variables(row, flow, said), event, trace }
 }
 
 fn type_of(kind: Moment) -> &'static str {

@@ -7,7 +7,7 @@ use envoi_journal::{
     conformance::{commit, ended, run, started},
 };
 use envoi_kernel::{
-    event,
+    Event, event,
     notify::{Address, Moment, Webhook},
 };
 use std::{fs, net::TcpListener, path::Path};
@@ -38,12 +38,20 @@ impl Stage {
 
     /// A run that is over, and these commands to be told of it.
     fn over(&self, name: &str, scripts: &[&str]) {
-        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
-        self.over_for(name, scripts.iter().map(to).collect());
+        self.over_of("local", name, scripts);
     }
 
-    fn over_for(&self, name: &str, targets: Vec<Address>) {
+    fn over_of(&self, tenant: &str, name: &str, scripts: &[&str]) {
+        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
+        self.over_for(tenant, name, scripts.iter().map(to).collect());
+    }
+
+    fn over_for(&self, tenant: &str, name: &str, targets: Vec<Address>) {
         let run = run(name).unwrap();
+        let mut begun = started(&run).unwrap();
+        if let Event::RunStarted(begun) = &mut begun {
+            begun.by.tenant = tenant.to_owned();
+        }
         let to = |to| Delivery {
             seq: 1,
             kind: Moment::End,
@@ -55,7 +63,7 @@ impl Stage {
             .unwrap(),
         };
         let deliveries = targets.into_iter().map(to).collect();
-        let events = [started(&run).unwrap(), ended()];
+        let events = [begun, ended()];
         self.writer.commit(Commit { deliveries, ..commit(&run, 0, events) }).unwrap();
     }
 
@@ -132,6 +140,21 @@ fn nobody_is_told_twice_while_a_try_is_under_way() {
 }
 
 #[test]
+fn a_tenant_whose_targets_all_hang_holds_up_no_other() {
+    let stage = Stage::new();
+    stage.over_of("dead", "a", &["echo x >> told; while [ ! -e go ]; do sleep 0.01; done"; 4 * MOST_FLYING]);
+    let courier = stage.courier();
+    wait_until("as many as it may have", || stage.read("told").lines().count() == MOST_FLYING / 2);
+    stage.over_of("north", "b", &["touch other"]);
+    courier.nudge().nudge();
+    wait_until("the other tenant's", || !stage.rows("b")[0].is_open());
+    assert!(stage.rows("a").iter().all(|row| row.tries == 0), "none of them is over");
+    assert_eq!(stage.read("told").lines().count(), MOST_FLYING / 2);
+    fs::write(stage.folder.path().join("go"), "").unwrap();
+    courier.close(AMPLE);
+}
+
+#[test]
 fn more_than_may_fly_at_once_are_all_told_before_it_closes() {
     let stage = Stage::new();
     let scripts = vec!["echo x >> told"; 3 * MOST_FLYING];
@@ -164,7 +187,7 @@ fn a_webhook_that_is_cut_short_has_been_tried() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let webhook =
         Webhook { url: format!("http://{}/", silent.local_addr().unwrap()), token: None, timeout_ms: 60_000 };
-    stage.over_for("a", vec![Address::Webhook(webhook)]);
+    stage.over_for("local", "a", vec![Address::Webhook(webhook)]);
     let courier = stage.courier();
     let caller = silent.accept().unwrap();
     courier.close(Duration::ZERO);

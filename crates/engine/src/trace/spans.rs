@@ -4,7 +4,7 @@
 //! by another engine) never has a span under two ids. A span is told once, when it is over. What a command was given or has
 //! said is not in it. Who sends spans where is not known here.
 
-use super::{Of, SpanId, Trace, TraceId};
+use super::{Of, SpanId, Trace, TraceId, Traceparent};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     Event, Record,
@@ -131,6 +131,14 @@ impl Trail {
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.stretch.is_some()
+    }
+
+    /// What somebody is told of the run as it is now, so that its own spans stand below the stretch that goes on, or was the
+    /// last one; `None` before there was any.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<Traceparent> {
+        let (trace, sampled) = (self.trace.id, self.trace.sampled);
+        self.latest().map(|span| Traceparent { trace, span, sampled })
     }
 
     /// The spans that are over with these records: all of the run, in order, in as many parts as one likes; but the commit

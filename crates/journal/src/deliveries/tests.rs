@@ -6,6 +6,7 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
+    Event,
     event::{About, EndStatus},
     notify::Moment,
 };
@@ -55,7 +56,29 @@ fn who_is_to_be_told_is_there_with_the_event_and_due_at_its_time() {
     assert_eq!(place.reader.next_delivery_after(at(0)).unwrap(), Some(at(1_000)));
     assert_eq!(targets(&place.reader.due_deliveries(at(1_000), 9).unwrap()), [("a", 1)]);
     assert_eq!(targets(&place.reader.due_deliveries(at(2_000), 2).unwrap()), [("a", 1), ("a", 2)]);
+    assert_eq!(first.tenant, "local");
     assert_eq!(place.reader.next_delivery_after(at(2_000)).unwrap(), None);
+}
+
+#[test]
+fn a_tenant_that_has_much_leaves_the_others_to_be_seen() {
+    let place = place();
+    let writer = writer(&place);
+    writer.commit(told("a")).unwrap();
+    writer.commit(told("b")).unwrap();
+    let mut other = told("c");
+    if let Event::RunStarted(begun) = &mut other.records[0].event {
+        begun.by.tenant = "north".to_owned();
+    }
+    writer.commit(other).unwrap();
+    let seen = |each| {
+        let rows = place.reader.due_deliveries(at(2_000), each).unwrap();
+        rows.into_iter().map(|row| (row.tenant, row.run)).collect::<Vec<_>>()
+    };
+    let (local, north) = (|name| ("local".to_owned(), run(name)), ("north".to_owned(), run("c")));
+    assert_eq!(seen(1), [local("a"), north.clone()]);
+    assert_eq!(seen(2), [local("a"), local("b"), north.clone(), north]);
+    assert_eq!(seen(9).len(), 9);
 }
 
 #[test]

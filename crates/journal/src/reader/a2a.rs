@@ -6,11 +6,15 @@ use super::{Reader, decode};
 use crate::{
     a2a::{MessageRow, PushRow, TaskPage, TaskRow, message_row, push_row, task_row},
     error::ReadError,
+    projection,
     rows::RunRow,
-    sql::unsigned,
+    sql::{signed, unsigned},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::RunId;
+use envoi_kernel::{
+    Record,
+    ids::{RunId, Seq},
+};
 use rusqlite::params;
 
 /// How a run stands as a task, in words of [`crate::RunStatus`]: it waits for a person while a question is open, whatever goes
@@ -105,6 +109,29 @@ impl Reader {
     pub fn messages(&self, run: &RunId) -> Result<Vec<MessageRow>, ReadError> {
         let sql = "SELECT * FROM a2a_messages WHERE run = ?1 ORDER BY message";
         self.rows(sql, [run.as_str()], message_row, "a message")
+    }
+
+    /// The newest records of a run before a place whose events are of these kinds, the newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; [`ReadError::Damaged`] when an event cannot be understood.
+    pub fn records_before(
+        &self,
+        run: &RunId,
+        kinds: &[&'static str],
+        before: Seq,
+        limit: Option<u32>,
+    ) -> Result<Vec<Record>, ReadError> {
+        // Events are written with their kind first: comparing the beginning is little beside reading all of it as JSON.
+        let begins =
+            |kind: &&str| format!("(body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#')");
+        let of_kinds = kinds.iter().map(begins).collect::<Vec<_>>().join(" OR ");
+        let sql = format!(
+            "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq < ?2 AND ({of_kinds}) \
+             ORDER BY seq DESC LIMIT ?3"
+        );
+        let values = params![self.key(run)?, signed(before), limit.map_or(-1, i64::from)];
+        self.rows(&sql, values, projection::record, "an event")
     }
 
     /// A page of the tasks of a tenant, and how many there are on all pages. Every run is one.

@@ -54,6 +54,7 @@ pub(super) fn place(row: &Row<'_>) -> Result<Place> {
         flow: read(row, "flow")?,
         path: row.get("path")?,
         digest: digest.map(Digest::from_bytes),
+        size_bytes: row.get::<_, Option<i64>>("size_bytes")?.map(unsigned),
         visit: visit(row)?,
     })
 }

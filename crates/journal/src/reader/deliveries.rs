@@ -9,7 +9,8 @@ use crate::{
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
 
-const COLUMNS: &str = "SELECT deliveries.*, journals.id AS run_id FROM deliveries JOIN journals USING (run)";
+const COLUMNS: &str = "deliveries.*, journals.id AS run_id, ifnull(runs.tenant, '') AS tenant";
+const TABLES: &str = "deliveries JOIN journals USING (run) LEFT JOIN runs USING (run)";
 const OPEN: &str = "delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";
 
 impl Reader {
@@ -18,19 +19,23 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
     pub fn deliveries(&self, run: &RunId) -> Result<Vec<DeliveryRow>, ReadError> {
-        let sql = format!("{COLUMNS} WHERE run = ?1 ORDER BY delivery");
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE run = ?1 ORDER BY delivery");
         self.rows(&sql, [self.key(run)?], deliveries::row, "a delivery")
     }
 
-    /// Deliveries of all runs that are due at `now`, those first that have been due the longest; at most `limit`.
+    /// Deliveries of all runs that are due at `now`, those first that have been due the longest; of each tenant at most `each`, so
+    /// that one that has much leaves the others to be seen.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
-    pub fn due_deliveries(&self, now: Timestamp, limit: u32) -> Result<Vec<DeliveryRow>, ReadError> {
+    pub fn due_deliveries(&self, now: Timestamp, each: u32) -> Result<Vec<DeliveryRow>, ReadError> {
         let sql = format!(
-            "{COLUMNS} WHERE {OPEN} AND next_try_at_ms <= ?1 ORDER BY next_try_at_ms, delivery LIMIT ?2"
+            "SELECT * FROM (SELECT {COLUMNS}, row_number() OVER \
+             (PARTITION BY runs.tenant ORDER BY next_try_at_ms, delivery) AS place \
+             FROM {TABLES} WHERE {OPEN} AND next_try_at_ms <= ?1) \
+             WHERE place <= ?2 ORDER BY next_try_at_ms, delivery"
         );
-        self.rows(&sql, (now.as_millis(), limit), deliveries::row, "a delivery")
+        self.rows(&sql, (now.as_millis(), each), deliveries::row, "a delivery")
     }
 
     /// When the first delivery becomes due that is not due at `now`.

@@ -11,29 +11,33 @@ use std::time::Duration;
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn webhook(url: &str) -> Webhook {
-    Webhook { url: url.to_owned(), token: None, timeout: AMPLE }
+    Webhook { url: url.to_owned(), token: None, trace: None, timeout: AMPLE }
 }
 
 #[test]
 fn a_post_carries_the_event_its_id_and_the_token() {
     let receiver = Receiver::new(&[OK]);
-    let webhook = Webhook { token: Some("s3cret".to_owned()), ..webhook(&receiver.url) };
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (token, told) = (Some("s3cret".to_owned()), Some(trace.to_owned()));
+    let webhook = Webhook { token, trace: told, ..webhook(&receiver.url) };
     assert_eq!(webhook.post(&event()), Outcome::Delivered);
     let request = receiver.next();
     assert!(request.head.starts_with("POST /hook HTTP/1.1\n"), "{}", request.head);
     assert_eq!(request.header("content-type"), Some("application/cloudevents+json"));
     assert_eq!(request.header("idempotency-key"), Some("evt_1_7"));
     assert_eq!(request.header("authorization"), Some("Bearer s3cret"));
+    assert_eq!(request.header("traceparent"), Some(trace));
     assert_eq!(request.body, event().to_json());
     assert!(receiver.is_quiet());
     assert!(!format!("{webhook:?}").contains("s3cret"));
 }
 
 #[test]
-fn without_a_token_nothing_is_said_of_one() {
+fn without_a_token_or_a_trace_nothing_is_said_of_one() {
     let receiver = Receiver::new(&[Answer::Says("204 No Content", "")]);
     assert_eq!(webhook(&receiver.url).post(&event()), Outcome::Delivered);
-    assert_eq!(receiver.next().header("authorization"), None);
+    let request = receiver.next();
+    assert_eq!((request.header("authorization"), request.header("traceparent")), (None, None));
 }
 
 #[test]

@@ -69,7 +69,8 @@ impl From<Problem> for Fault {
             // The request was understood, and does not fit what is there.
             _ => Kind::InvalidParams,
         };
-        Self::new(kind).detail(problem.detail()).code(problem.code.clone())
+        let again = problem.retry_after_s();
+        Self::new(kind).detail(problem.detail()).code(problem.code.clone()).retry_after(again)
     }
 }
 

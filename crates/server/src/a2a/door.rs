@@ -8,7 +8,7 @@ use super::{
     cards,
     fault::{Fault, Kind},
     path::{self, Lost, Rest, Target},
-    pushes,
+    pushes, refusal,
     request::{Configuration, Method, Params, Reply, Request, SendRequest},
     rpc::{self, Incoming, Unreadable},
     send,
@@ -30,7 +30,7 @@ use axum::{
     body::Body,
     extract::Request as HttpRequest,
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse as _, Response},
+    response::Response,
 };
 use envoi_contract::user_envelope::EXTENSION_URI;
 use std::sync::Arc;
@@ -51,21 +51,21 @@ pub(crate) use path::flow_of_card;
 /// Everything below `/a2a`.
 pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response {
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
-        return Problem::unauthenticated().into_response();
+        return refusal::of(&request.into_parts().0, Problem::unauthenticated());
     };
     let tenant = bearer.tenant.clone();
     let (parts, mut body) = request.into_parts();
-    let below = parts.uri.path().strip_prefix("/a2a").unwrap_or_default().to_owned();
+    let below = path::below(parts.uri.path()).unwrap_or_default().to_owned();
     let (operation, response) = match path::find(&parts.method, &below) {
         Ok(Target { flow, what: path::What::Rpc }) => over_rpc(&app, (parts, &mut body), bearer, flow).await,
         Ok(Target { flow, what: path::What::Rest(rest) }) => {
             (name(rest.method), over_rest(&app, (parts, &mut body), bearer, flow, rest).await)
         }
-        Err(Lost::Path) => ("a2a", Problem::not_found("path", parts.uri.path()).into_response()),
+        Err(Lost::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
         Err(Lost::Verb) => {
             let detail = "this path is not asked for by that method";
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail);
-            ("a2a", problem.into_response())
+            ("a2a", refusal::of(&parts, problem))
         }
     };
     if response.status().is_client_error() {
@@ -80,7 +80,7 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
 pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
     let found = admission::check_host(&app, &parts).and_then(|()| cards::public(&app, &parts));
-    found.unwrap_or_else(axum::response::IntoResponse::into_response)
+    found.unwrap_or_else(|problem| refusal::of(&parts, problem))
 }
 
 /// The operation as figures name it.
@@ -113,11 +113,11 @@ async fn over_rpc(
     flow: Option<String>,
 ) -> (&'static str, Response) {
     if let Err(problem) = check_type(&parts.headers) {
-        return ("a2a", problem.into_response());
+        return ("a2a", refusal::of(&parts, problem));
     }
     let call = match read(app, &mut parts, body, bearer).await {
         Ok(call) => call,
-        Err(problem) => return ("a2a", problem.into_response()),
+        Err(problem) => return ("a2a", refusal::of(&parts, problem)),
     };
     let version = version(&call);
     // A version that is not served is told in the words of 1.0.
@@ -147,8 +147,18 @@ async fn over_rpc(
 }
 
 fn rpc_error(id: &rpc::Id, version: Version, fault: &Fault) -> Response {
-    let status = fault.kind.http_status_of_rpc();
-    reply::json(status, rpc::error(id, version, fault))
+    when_to_try_again(reply::json(fault.http_status_of_rpc(), rpc::error(id, version, fault)), fault)
+}
+
+fn rest_error(fault: &Fault) -> Response {
+    when_to_try_again(reply::json(fault.http_status(), fault.rest().compact()), fault)
+}
+
+fn when_to_try_again(mut response: Response, fault: &Fault) -> Response {
+    if let Some(seconds) = fault.retry_after_s() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 async fn over_rest(
@@ -159,11 +169,11 @@ async fn over_rest(
     rest: Rest,
 ) -> Response {
     if let Err(problem) = check_type(&parts.headers) {
-        return problem.into_response();
+        return refusal::of(&parts, problem);
     }
     let call = match read(app, &mut parts, body, bearer).await {
         Ok(call) => call,
-        Err(problem) => return problem.into_response(),
+        Err(problem) => return refusal::of(&parts, problem),
     };
     let done = match asked_over_rest(&call, &flow, &rest) {
         Ok(request) => {
@@ -177,7 +187,7 @@ async fn over_rest(
         Ok(Done::Reply(reply)) => {
             reply::of(200, A2A_JSON, super::write(Version::V10, &reply).compact().into())
         }
-        Err(fault) => reply::json(fault.kind.http_status(), fault.rest().compact()),
+        Err(fault) => rest_error(&fault),
     };
     with_extensions(response, &call)
 }
@@ -263,7 +273,8 @@ async fn act(
     #[cfg(feature = "tck")]
     let params = match super::tck::meant(params) {
         Ok(params) => params,
-        Err(said) => return Ok(Done::Reply(Reply::SentMessage(*said))),
+        Err(super::tck::Instead::Said(said)) => return Ok(Done::Reply(Reply::SentMessage(*said))),
+        Err(super::tck::Instead::Refused(fault)) => return Err(fault),
     };
     match params {
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),

@@ -34,6 +34,10 @@ pub(crate) struct Violation {
 pub(crate) struct Fault {
     /// What kind of error it is.
     pub(crate) kind: Kind,
+    /// The status of HTTP in any binding, if it is not the usual one.
+    http: Option<u16>,
+    /// Seconds after which it is worth another try.
+    retry_after_s: Option<u32>,
     detail: Option<String>,
     notes: Vec<(&'static str, String)>,
     violations: Vec<Violation>,
@@ -42,7 +46,39 @@ pub(crate) struct Fault {
 impl Fault {
     /// An error of which there is no more to say than its kind.
     pub(crate) const fn new(kind: Kind) -> Self {
-        Self { kind, detail: None, notes: Vec::new(), violations: Vec::new() }
+        Self {
+            kind,
+            http: None,
+            retry_after_s: None,
+            detail: None,
+            notes: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// With this status of HTTP, whatever the binding.
+    pub(crate) fn over_http(self, status: u16) -> Self {
+        Self { http: Some(status), ..self }
+    }
+
+    /// To be tried again after so many seconds.
+    pub(crate) fn retry_after(self, seconds: Option<u32>) -> Self {
+        Self { retry_after_s: seconds, ..self }
+    }
+
+    /// What [`Fault::retry_after`] says.
+    pub(crate) const fn retry_after_s(&self) -> Option<u32> {
+        self.retry_after_s
+    }
+
+    /// The status of an HTTP+JSON response.
+    pub(crate) fn http_status(&self) -> u16 {
+        self.http.unwrap_or_else(|| self.kind.http_status())
+    }
+
+    /// The status of an HTTP response that carries it as an error of JSON-RPC.
+    pub(crate) fn http_status_of_rpc(&self) -> u16 {
+        self.http.unwrap_or_else(|| self.kind.http_status_of_rpc())
     }
 
     /// What exactly; lower case, no final period.
@@ -91,7 +127,7 @@ impl Fault {
     /// The body of an HTTP+JSON response, which only 1.0 has.
     pub(crate) fn rest(&self) -> Value {
         let status = Writing::new()
-            .put("code", u64::from(self.kind.http_status()))
+            .put("code", u64::from(self.http_status()))
             .put("status", self.kind.status_name())
             .put("message", self.message())
             .put("details", self.details());

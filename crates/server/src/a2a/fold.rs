@@ -196,6 +196,17 @@ impl Fold {
         }
     }
 
+    /// A run in this state, of which only `said` was heard: enough to tell how it stands, not to hear what follows.
+    pub(crate) fn standing_as(run: Run, said: &[Record], made: Vec<Made>, last_text: Option<Blob>) -> Self {
+        let made = made.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
+        let mut fold = Self { made, last_text, ..Self::new(Arc::clone(run.flow())) };
+        fold.run = run;
+        for record in said {
+            fold.take_turn(record);
+        }
+        fold
+    }
+
     /// Hears records in order, any number of moments but none in part, and says what is to be told of them.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::{
     asking::{Asking, broken},
     fault::Fault,
     fold::Fold,
+    glance,
     model::{Message, Task},
     request::{Method, Params},
     task::{Names, Said, Scribe, Shelf},
@@ -11,9 +12,16 @@ use super::{
 };
 use crate::{app::App, problem::Problem};
 use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{MessageRow, ReadError, Reader};
-use envoi_kernel::{Record, ids::RunId};
+use envoi_journal::{Loaded, MessageRow, ReadError, Reader, RunRow};
+use envoi_kernel::{
+    Record, Run, Status,
+    event::{Blob, EndStatus},
+    ids::{RunId, Seq},
+};
 use std::{cell::Cell, sync::Arc};
+
+/// The status of a hand-off that says nothing.
+const SKIPPED: &str = "skipped";
 
 /// Records that are read at once, before a moment among them makes it more.
 const PAGE: u32 = 64;
@@ -87,14 +95,21 @@ impl Shelf for Store<'_> {
     }
 }
 
-/// The run of this id, if it is the tenant's. That there is none, and that it is another's, are the same.
+/// The run of this id, if it is the tenant's, and of the flow that the path names. That there is none, and that it is
+/// another's, are the same.
 pub(crate) fn run_of(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
-    let tenant = app.read(|reader| reader.tenant_of(&run)).map_err(|error| broken(app, error))?;
-    match tenant {
-        Some(tenant) if tenant == asking.bearer.tenant => Ok(run),
-        _ => Err(Fault::task_not_found()),
-    }
+    let found = match app.read(|reader| reader.run(&run)) {
+        Ok(row) => row.tenant == asking.bearer.tenant && asking.flow.iter().all(|flow| is_of(&row, flow)),
+        Err(ReadError::Missing { .. }) => false,
+        Err(error) => return Err(broken(app, error)),
+    };
+    if found { Ok(run) } else { Err(Fault::task_not_found()) }
+}
+
+/// Whether a run is one of the flow of this id or this digest.
+pub(crate) fn is_of(row: &RunRow, flow: &str) -> bool {
+    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
 }
 
 /// The conversation of a run.
@@ -102,31 +117,77 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
     Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
 }
 
-/// A task from the journal, with all that there is to hear of it.
+/// A task from the journal, as it stands: what follows is not to be heard by it.
 pub(crate) fn look(app: &App, run: &RunId) -> Result<Seen, Fault> {
-    let mut seen = unheard(app, run)?;
-    let records =
-        app.read(|reader| reader.records(run, 0, None)).map_err(|error: ReadError| broken(app, error))?;
-    seen.fold.hear(&records).map_err(|error| broken(app, error))?;
+    let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
+    let flow = seen.fold.run().flow();
+    let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
+    match state {
+        Some(Ok(mut state)) => {
+            records.iter().try_for_each(|record| state.apply(record)).map_err(|error| broken(app, error))?;
+            seen.fold =
+                app.read(|reader| glance_at(reader, run, state)).map_err(|error| broken(app, error))?;
+        }
+        None => drop(seen.fold.hear(&records).map_err(|error| broken(app, error))?),
+        // The state of another version: the events are the truth.
+        Some(Err(_)) => {
+            let all = app.read(|reader| reader.records(run, 0, None));
+            let all = all.map_err(|error: ReadError| broken(app, error))?;
+            seen.fold.hear(&all).map_err(|error| broken(app, error))?;
+        }
+    }
     Ok(seen)
 }
 
 /// A task of whose run nothing was heard yet.
 pub(crate) fn unheard(app: &App, run: &RunId) -> Result<Seen, Fault> {
+    opened(app, run).map(|(seen, _)| seen)
+}
+
+/// A task of which nothing was heard, and its run as the journal has it.
+fn opened(app: &App, run: &RunId) -> Result<(Seen, Loaded), Fault> {
     let read = app.read(|reader| {
-        let pinned = reader.load(run)?.pinned;
+        let loaded = reader.load(run)?;
         let names = Names { task: run.to_string(), context: context_of(reader, run)? };
-        Ok::<_, Problem>((pinned, names, reader.messages(run)?))
+        Ok::<_, Problem>((loaded, names, reader.messages(run)?))
     });
-    let (pinned, names, rows) = read.map_err(|problem| {
+    let (loaded, names, rows) = read.map_err(|problem| {
         app.note(&problem);
         Fault::from(problem)
     })?;
+    let pinned = &loaded.pinned;
     let flow = envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts)
         .map_err(|report| broken(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(Arc::new(flow.flow));
     let said = rows.iter().filter_map(said).collect();
-    Ok(Seen { run: run.clone(), names, fold, said })
+    Ok((Seen { run: run.clone(), names, fold, said }, loaded))
+}
+
+/// A run in this state. Events before it never change, so that all of it is of one moment.
+fn glance_at(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
+    let mut said = reader.records_before(run, &glance::SAID, state.next_seq(), None)?;
+    said.reverse();
+    let last_text = match state.status() {
+        // Nobody else is told of it.
+        Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
+            last_text(reader, run, state.next_seq())?
+        }
+        _ => None,
+    };
+    let places = if state.files().is_empty() { Vec::new() } else { reader.places(run)? };
+    let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
+    Ok(glance::fold(state, &said, &sizes, last_text))
+}
+
+fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, ReadError> {
+    let handoffs = reader.handoffs(run)?;
+    let newest = handoffs.into_iter().rev().filter(|row| row.status != SKIPPED).map(|row| row.visit);
+    let mut place = end;
+    glance::last_text(newest, || {
+        let page = reader.records_before(run, &glance::SETTLED, place, Some(PAGE))?;
+        place = page.last().map_or(place, |oldest| oldest.seq);
+        Ok(page)
+    })
 }
 
 /// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is

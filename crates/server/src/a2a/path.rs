@@ -46,6 +46,16 @@ pub(crate) enum Lost {
     Verb,
 }
 
+/// What of `path` stands behind `/a2a`, if it is below that.
+pub(crate) fn below(path: &str) -> Option<&str> {
+    path.strip_prefix("/a2a").filter(|below| below.is_empty() || below.starts_with('/'))
+}
+
+/// Whether JSON-RPC is spoken at `below`.
+pub(crate) fn is_rpc(below: &str) -> bool {
+    matches!(find(&http::Method::POST, below), Ok(Target { what: What::Rpc, .. }))
+}
+
 /// Finds what `verb` asks for at `below`, the path behind `/a2a`.
 ///
 /// # Errors

@@ -20,6 +20,7 @@ use envoi_journal::PushRow;
 
 /// From now on this configuration, which was just kept, is told.
 pub(crate) fn made(app: &App, row: &PushRow) {
-    let receiver = courier::receiver(&app.settings.a2a.push, &row.url);
-    app.pushes.add((row.run.clone(), row.id.clone()), &receiver, row.due_at);
+    let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_default();
+    let whose = courier::whose(tenant, &app.settings.a2a.push, row);
+    app.pushes.add((row.run.clone(), row.id.clone()), whose, row.due_at);
 }

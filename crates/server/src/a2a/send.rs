@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{app::App, problem::Problem, scope::Scope};
 use envoi_contract::digest::Digest;
-use envoi_journal::{MessageRow, ReadError, RunRow};
+use envoi_journal::{MessageRow, ReadError};
 use envoi_kernel::ids::RunId;
 
 /// Longest id that a client may make.
@@ -145,7 +145,7 @@ fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -
         })
         .map_err(|error: ReadError| broken(app, error))?;
     // Who names a flow means no other one's question.
-    waiting.retain(|row| flow.as_ref().is_none_or(|flow| is_of(row, flow)));
+    waiting.retain(|row| flow.as_ref().is_none_or(|flow| look::is_of(row, flow)));
     match (known, waiting.as_slice()) {
         // It began a task, or answered one: the same again.
         (Some(row), _) if row.task.is_empty() => Ok(About::Nothing),
@@ -164,11 +164,6 @@ fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -
             Err(Fault::new(Kind::InvalidParams).detail(detail))
         }
     }
-}
-
-/// Whether a run is one of the flow of this id or this digest.
-fn is_of(row: &RunRow, flow: &str) -> bool {
-    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
 }
 
 /// Of what a message says; not of where it is said, but for the flow that it is said to.

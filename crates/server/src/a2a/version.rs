@@ -21,6 +21,9 @@ pub(crate) const VERSION: &str = "A2A-Version";
 /// The headers that name extensions.
 pub(crate) const EXTENSIONS: [&str; 2] = ["A2A-Extensions", "X-A2A-Extensions"];
 
+/// All of them: what a client may say beside its request.
+pub(crate) const HEADERS: [&str; 3] = [VERSION, EXTENSIONS[0], EXTENSIONS[1]];
+
 impl Version {
     /// As clients and cards write it.
     pub(crate) const fn word(self) -> &'static str {

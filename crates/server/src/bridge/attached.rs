@@ -1,11 +1,16 @@
 //! What a model is given of the files that come with a message: their content, or a line that says why not.
 //!
-//! Pure but for [`read`], which asks the store. Names and types that a line holds are strangers' texts: they are cut down to one
-//! line each.
+//! Asks the store what a file is before it reads it: only what may be given is read, and no more for one message than
+//! [`MAX_ALL_BYTES`], whether or not it can be given then. Names and types that a line holds are strangers' texts: they are cut
+//! down to one line each.
 
-use crate::{app::App, attachments, problem::Problem};
+use crate::{
+    app::App,
+    attachments::{self, Unreadable},
+};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use envoi_contract::user_envelope::AttachmentRef;
+use envoi_journal::{ReadError, Reader};
 use serde_json::{Value, json};
 
 /// Most bytes of a file, as the providers take them.
@@ -14,7 +19,7 @@ const MAX_BYTES: u64 = 32 * 1024 * 1024;
 /// Most bytes of a file that is given as text: it stands in the model's context.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Most bytes of all files of a message together.
+/// Most bytes that are read, and given, of all files of a message together.
 const MAX_ALL_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Longest name or type in a line.
@@ -31,18 +36,46 @@ pub(crate) struct Given {
 
 /// Reads the files that `references` lead to within a tenant; of none, if `tenant` is not known. Blocks.
 pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> Given {
-    let (mut parts, mut lines, mut all) = (Vec::new(), Vec::new(), 0_u64);
+    given(references, MAX_ALL_BYTES, |reference, left| {
+        let tenant = tenant.map_err(|reason| NotGiven::from(Unreadable::because(reason)))?;
+        app.read(|reader| content(reader, tenant, reference, left))
+            .inspect_err(|not| attachments::note(app, reference, &not.why))
+    })
+}
+
+/// Why a file is not given, and what is known of it all the same.
+#[derive(Debug)]
+struct NotGiven {
+    known: Known,
+    why: Unreadable,
+}
+
+/// Its type and its size.
+type Known = Option<(String, u64)>;
+
+impl From<Unreadable> for NotGiven {
+    fn from(why: Unreadable) -> Self {
+        Self { known: None, why }
+    }
+}
+
+impl From<ReadError> for NotGiven {
+    fn from(error: ReadError) -> Self {
+        Unreadable::from(error).into()
+    }
+}
+
+/// What `read` makes of these; each reading takes from the bytes that are left.
+fn given(
+    references: &[AttachmentRef],
+    mut left: u64,
+    read: impl Fn(&AttachmentRef, &mut u64) -> Result<Value, NotGiven>,
+) -> Given {
+    let (mut parts, mut lines) = (Vec::new(), Vec::new());
     for reference in references {
-        let read = match tenant {
-            Ok(tenant) => content(app, tenant, reference, MAX_ALL_BYTES.saturating_sub(all)),
-            Err(reason) => Err((None, reason.to_owned())),
-        };
-        match read {
-            Ok((size, part)) => {
-                all = all.saturating_add(size);
-                parts.push(part);
-            }
-            Err((known, reason)) => lines.push(line(reference, known, &reason)),
+        match read(reference, &mut left) {
+            Ok(part) => parts.push(part),
+            Err(NotGiven { known, why }) => lines.push(line(reference, known, &why.reason)),
         }
     }
     let manifest =
@@ -50,38 +83,26 @@ pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[Attachme
     Given { parts, manifest }
 }
 
-/// What is known of a file all the same: its type and its size.
-type Known = Option<(String, u64)>;
-
 fn content(
-    app: &App,
+    reader: &Reader,
     tenant: &str,
     reference: &AttachmentRef,
-    left: u64,
-) -> Result<(u64, Value), (Known, String)> {
-    let resolved =
-        attachments::resolve(app, tenant, reference).map_err(|unreadable| (None, unreadable.reason))?;
-    let known = Some((resolved.mime.clone(), resolved.size));
-    let kind = Kind::of(&resolved.mime);
-    let kind = kind.ok_or_else(|| (known.clone(), "models are not given files of this type".to_owned()))?;
+    left: &mut u64,
+) -> Result<Value, NotGiven> {
+    let found = attachments::find(reader, tenant, reference)?;
+    let known = || Some((found.mime.clone(), found.size));
+    let not = |reason: &str| NotGiven { known: known(), why: Unreadable::because(reason) };
+    let kind = Kind::of(&found.mime).ok_or_else(|| not("models are not given files of this type"))?;
     let most = if kind == Kind::Text { MAX_TEXT_BYTES } else { MAX_BYTES };
-    if resolved.size > most.min(left) {
-        let whose = if most <= left { "a file like this" } else { "what is left for this message" };
-        return Err((
-            known,
-            format!("it has {} bytes, and {whose} may have {}", resolved.size, most.min(left)),
-        ));
+    if found.size > most.min(*left) {
+        let whose = if most <= *left { "a file like this" } else { "what is left for this message" };
+        return Err(not(&format!("it has {} bytes, and {whose} may have {}", found.size, most.min(*left))));
     }
-    let failed = |problem: &Problem| {
-        app.note(problem);
-        (known.clone(), "its bytes cannot be read".to_owned())
-    };
+    *left = left.saturating_sub(found.size);
     let mut bytes = Vec::new();
-    app.read(|reader| reader.write_blob(&resolved.digest, &mut bytes).map_err(Problem::from))
-        .map_err(|problem| failed(&problem))?;
-    let name = reference.title.clone().or(resolved.name).unwrap_or_else(|| reference.artifact_id.clone());
-    let part = kind.part(&plain(&name), &essence(&resolved.mime), bytes);
-    part.map(|part| (resolved.size, part)).ok_or_else(|| (known, "it is not UTF-8".to_owned()))
+    attachments::write(reader, &found, &mut bytes).map_err(|why| NotGiven { known: known(), why })?;
+    let name = reference.title.as_ref().or(found.name.as_ref()).unwrap_or(&reference.artifact_id);
+    kind.part(&plain(name), &essence(&found.mime), bytes).ok_or_else(|| not("it is not UTF-8"))
 }
 
 /// How a type is given.
@@ -139,7 +160,9 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_contract::user_envelope::OriginKind;
+    use envoi_contract::{digest::Digest, user_envelope::OriginKind};
+    use envoi_journal::{Layout, Store, Upload};
+    use std::fs;
 
     fn reference(title: Option<&str>, filename: Option<&str>, size: Option<u64>) -> AttachmentRef {
         AttachmentRef {
@@ -152,6 +175,61 @@ mod tests {
             filename: filename.map(str::to_owned),
             size,
         }
+    }
+
+    /// What is left of `left` after these files, each a type and its bytes, whose bytes on the disk are then others of the same
+    /// length; and why each of them is not given. A file that was read is damaged.
+    fn reasons(left: u64, files: &[(&str, &[u8])]) -> Vec<String> {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(place.path().join(".envoi"))).unwrap();
+        let brought = files.iter().map(|(mime, bytes)| {
+            let upload = Upload {
+                digest: store.blobs().put(bytes).unwrap(),
+                size_bytes: 0,
+                mime: (*mime).to_owned(),
+                uploaded_at: envoi_engine::now(),
+                uploaded_by: "ann".to_owned(),
+            };
+            store.keep_upload("north", &upload).unwrap();
+            let blob = store.layout().blob(&Digest::of(bytes));
+            fs::remove_file(&blob).unwrap();
+            fs::write(blob, vec![b'x'; bytes.len()]).unwrap();
+            attachments::reference(&upload)
+        });
+        let references: Vec<_> = brought.collect();
+        let reader = store.reader().unwrap();
+        let given = given(&references, left, |reference, left| content(&reader, "north", reference, left));
+        assert!(given.parts.is_empty());
+        let lines = given.manifest.unwrap();
+        lines.lines().skip(1).map(|line| line.split_once("readable — ").unwrap().1.to_owned()).collect()
+    }
+
+    #[test]
+    fn all_that_is_read_for_a_message_is_bounded_whether_or_not_it_can_be_given() {
+        let damaged = "its bytes are not those of its digest";
+        let files: [(&str, &[u8]); 4] = [
+            ("image/png", &[1; 30]),
+            ("image/png", &[2; 30]),
+            ("image/png", &[3; 30]),
+            ("text/plain", &[4; 10]),
+        ];
+        let past = "it has 30 bytes, and what is left for this message may have 10";
+        assert_eq!(reasons(70, &files), [damaged, damaged, past, damaged]);
+        let past = "it has 10 bytes, and what is left for this message may have 9";
+        assert_eq!(reasons(99, &files), [damaged, damaged, damaged, past]);
+    }
+
+    #[test]
+    fn what_no_model_is_given_is_not_read() {
+        let text = vec![b'a'; usize::try_from(MAX_TEXT_BYTES).unwrap() + 1];
+        let files: [(&str, &[u8]); 3] =
+            [("application/zip", b"one"), ("text/plain", &text), ("text/plain", b"two")];
+        let expected = [
+            "models are not given files of this type",
+            "it has 1048577 bytes, and a file like this may have 1048576",
+            "its bytes are not those of its digest",
+        ];
+        assert_eq!(reasons(MAX_ALL_BYTES, &files), expected);
     }
 
     #[test]

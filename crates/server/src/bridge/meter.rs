@@ -15,7 +15,10 @@ use crate::{
     runs,
     streams::Permit,
 };
-use envoi_engine::protocol::Refused;
+use envoi_engine::{
+    protocol::Refused,
+    trace::{Of, Trace, Traceparent, begun},
+};
 use envoi_kernel::{
     event::CallOutcome,
     ids::{CallId, RunId, uuid_v7_text},
@@ -31,6 +34,8 @@ pub(crate) struct Meter {
     chosen: Chosen,
     /// The run and the call; `None` if nobody pays, or once the end is told.
     open: Option<(RunId, CallId)>,
+    /// The trace of the run, and the span of the call in it.
+    trace: Option<Traceparent>,
     began: Instant,
     usage: Option<Usage>,
     /// Pieces of a streamed answer that hold words: of as many tokens it is at least.
@@ -62,7 +67,8 @@ impl Meter {
     ) -> Result<Self, Denied> {
         let (began, usage) = (Instant::now(), None);
         let app_of = Arc::clone(app);
-        let mut meter = Self { app: app_of, chosen, open: None, began, usage, pieces: 0, _permit: permit };
+        let (open, trace) = (None, None);
+        let mut meter = Self { app: app_of, chosen, open, trace, began, usage, pieces: 0, _permit: permit };
         let Some(run) = account.run else { return Ok(meter) };
         let call = call_id(app).map_err(Denied::Failed)?;
         let of_attempt = account.attempt.is_some();
@@ -76,6 +82,7 @@ impl Meter {
         // The call is open from here on, even if nobody waits for it any more: then the meter is dropped where it was made.
         let begin = move || {
             Ok(shared.desk.model_call(&of, asked, || runs::caller(&shared, &of).ok()).map(|_| {
+                meter.trace = traced(&shared, &run, &call);
                 (meter.open, meter.began) = (Some((run, call)), Instant::now());
                 meter
             }))
@@ -92,6 +99,11 @@ impl Meter {
     /// A piece of a streamed answer has come, with at least a token.
     pub(crate) fn came(&mut self) {
         self.pieces = self.pieces.saturating_add(1);
+    }
+
+    /// What the provider is told of the trace of the run that pays.
+    pub(crate) fn trace(&self) -> Option<Traceparent> {
+        self.trace
     }
 
     pub(crate) fn usage(&self) -> Option<Usage> {
@@ -168,6 +180,12 @@ impl Drop for Meter {
             drop(runtime.spawn_blocking(charge));
         }
     }
+}
+
+/// A call is made without it rather than not at all.
+fn traced(app: &App, run: &RunId, call: &CallId) -> Option<Traceparent> {
+    let first = app.read(|reader| reader.records(run, 0, Some(1))).ok()?;
+    Some(Trace::of(begun(&first)?).traceparent(Of::Call(call.as_str())))
 }
 
 fn call_id(app: &App) -> Result<CallId, Problem> {

@@ -3,13 +3,13 @@
 use super::models::NoModel;
 use crate::{problem::Problem, reply};
 use axum::{
-    http::{HeaderName, HeaderValue},
-    response::{IntoResponse as _, Response},
+    http::{HeaderName, HeaderValue, header},
+    response::Response,
 };
 use serde_json::{Value, json};
 
 /// Clients of the OpenAI API ask again at once, unless they are told not to.
-const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Which of the two ways in was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,13 @@ pub(crate) enum Shape {
     Bridge,
     /// The OpenAI API.
     Chat,
+}
+
+impl Shape {
+    /// That of what is asked for at this path.
+    pub(super) fn of(path: &str) -> Self {
+        if path == super::TURN { Self::Bridge } else { Self::Chat }
+    }
 }
 
 /// Why a model was not called, or did not answer.
@@ -39,9 +46,13 @@ pub(crate) enum Refusal {
     TooMany,
     /// The run is over.
     RunOver(String),
+    /// The provider was not reached.
+    Unreached,
     /// The provider did not answer, or not as it should.
     Provider(String),
-    /// Something of ours.
+    /// The server is to stop, and its answer is not waited for.
+    BrokenOff,
+    /// Something of ours, before a provider was asked.
     Problem(Problem),
 }
 
@@ -56,10 +67,13 @@ struct Told {
     status: u16,
     /// As the OpenAI API calls the kind of it.
     kind: &'static str,
-    code: &'static str,
+    code: String,
     message: String,
     /// Whose name in the bridge's own shape.
     detail: &'static str,
+    /// Whether it may be otherwise when the same is asked again, and costs no more than once. Of other statuses clients know it.
+    again: bool,
+    retry_after_s: Option<u32>,
 }
 
 impl Refusal {
@@ -68,32 +82,35 @@ impl Refusal {
     }
 
     pub(crate) fn into_response(self, shape: Shape) -> Response {
-        let told = match (self, shape) {
-            (Self::Forbidden, _) => return reply::json(403, json!({"error": "Forbidden"}).to_string()),
-            (Self::Problem(problem), _) if problem.status.as_u16() != 500 => return problem.into_response(),
-            (Self::Problem(_), Shape::Bridge) => return internal("the store or the machine failed"),
-            (Self::Provider(detail), Shape::Bridge) => return internal(&detail),
-            (Self::Invalid(issues), Shape::Bridge) => return invalid(issues),
-            (refusal, _) => refusal.told(),
+        let told = match self {
+            Self::Forbidden => return reply::json(403, json!({"error": "Forbidden"}).to_string()),
+            Self::Invalid(issues) if shape == Shape::Bridge => return invalid(issues),
+            refusal => refusal.told(),
         };
-        let body = match shape {
-            Shape::Bridge => told.bridge(),
-            Shape::Chat => told.chat(),
+        let (status, body) = match shape {
+            Shape::Bridge if told.is_internal() => (500, told.internal()),
+            Shape::Bridge => (told.status, told.bridge()),
+            Shape::Chat => (told.status, told.chat()),
         };
-        let mut response = reply::json(told.status, body.to_string());
-        if !told.may_help_later() {
+        let mut response = reply::json(status, body.to_string());
+        if !told.again {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+        }
+        if let Some(seconds) = told.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
 
     fn told(self) -> Told {
-        let bad = |code, message: String, detail| Told {
+        let bad = |code: &str, message: String, detail| Told {
             status: 400,
             kind: "invalid_request_error",
-            code,
+            code: code.to_owned(),
             message,
             detail,
+            again: true,
+            retry_after_s: None,
         };
         match self {
             Self::TooLarge(limit) => Told {
@@ -121,29 +138,50 @@ impl Refusal {
             Self::Envelope(reason) => bad("INVALID_USER_ENVELOPE", reason, "reason"),
             Self::Exhausted(detail) => {
                 let bad = bad("BUDGET_EXHAUSTED", detail, "detail");
-                Told { status: 429, kind: "insufficient_quota", ..bad }
+                Told { status: 429, kind: "insufficient_quota", again: false, ..bad }
             }
             Self::TooMany => {
                 let message = "as many calls as may be are under way with this token";
                 let bad = bad("TOO_MANY_CALLS", message.to_owned(), "detail");
                 Told { status: 429, kind: "rate_limit_error", ..bad }
             }
-            Self::RunOver(detail) => Told { status: 409, ..bad("RUN_OVER", detail, "detail") },
-            Self::Provider(detail) => {
-                Told { status: 502, kind: "api_error", ..bad("PROVIDER_FAILED", detail, "detail") }
+            Self::RunOver(detail) => Told { status: 409, again: false, ..bad("RUN_OVER", detail, "detail") },
+            Self::Unreached => {
+                let message = "the model's provider cannot be reached".to_owned();
+                Told { status: 502, kind: "api_error", ..bad("PROVIDER_FAILED", message, "detail") }
             }
-            Self::Forbidden | Self::Problem(_) => {
-                let message = "the store or the machine failed".to_owned();
-                Told { status: 500, kind: "api_error", ..bad("STORE_FAILED", message, "detail") }
+            Self::Provider(detail) => {
+                let bad = bad("PROVIDER_FAILED", detail, "detail");
+                Told { status: 502, kind: "api_error", again: false, ..bad }
+            }
+            Self::BrokenOff => {
+                let message = "the server is stopping; the provider was asked, and its answer is lost";
+                let bad = bad("ENGINE_STOPPING", message.to_owned(), "detail");
+                Told { status: 503, kind: "api_error", again: false, ..bad }
+            }
+            Self::Forbidden => {
+                let kind = "permission_error";
+                Told { status: 403, kind, ..bad("FORBIDDEN", "Forbidden".to_owned(), "detail") }
+            }
+            // Their hints are about requests with a key, which there are none of here.
+            Self::Problem(problem) => {
+                let status = problem.status.as_u16();
+                let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
+                let told = bad(&problem.code, problem.detail().to_owned(), "detail");
+                Told { status, kind, retry_after_s: problem.retry_after_s(), ..told }
             }
         }
     }
 }
 
 impl Told {
-    /// Whether it may be otherwise when the same is asked again. Of other statuses clients know it.
-    fn may_help_later(&self) -> bool {
-        !matches!(self.code, "BUDGET_EXHAUSTED" | "RUN_OVER")
+    /// Whether contract 5 has one answer for it, whatever it is.
+    fn is_internal(&self) -> bool {
+        matches!(self.code.as_str(), "PROVIDER_FAILED" | "STORE_FAILED")
+    }
+
+    fn internal(&self) -> Value {
+        json!({"error": "Internal server error", "detail": self.message})
     }
 
     fn bridge(&self) -> Value {
@@ -155,10 +193,6 @@ impl Told {
         let Self { kind, code, message, .. } = self;
         json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
     }
-}
-
-fn internal(detail: &str) -> Response {
-    reply::json(500, json!({"error": "Internal server error", "detail": detail}).to_string())
 }
 
 fn invalid(issues: Vec<(String, String)>) -> Response {
@@ -178,11 +212,28 @@ mod tests {
             (Refusal::RunOver(String::new()), 409, Some("false")),
             (Refusal::TooMany, 429, None),
             (Refusal::NoModel(NoModel::NoProvider), 503, None),
+            (Refusal::Unreached, 502, None),
+            (Refusal::Provider(String::new()), 502, Some("false")),
+            (Refusal::BrokenOff, 503, Some("false")),
+            (Problem::stopping().into(), 503, None),
         ] {
             let told = format!("{refusal:?}");
             let response = refusal.into_response(Shape::Chat);
             let header = response.headers().get(SHOULD_RETRY).map(|value| value.to_str().unwrap());
             assert_eq!((response.status().as_u16(), header), (status, said), "{told}");
+        }
+    }
+    #[test]
+    fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
+        for (path, shape) in [(super::super::TURN, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
+            assert_eq!(Shape::of(path), shape);
+            let told = Refusal::from(Problem::stopping()).told();
+            let body = if shape == Shape::Bridge { told.bridge() } else { told.chat()["error"].clone() };
+            assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
+            assert!(!body.to_string().contains("Idempotency-Key"), "{body}");
+            let response = Refusal::from(Problem::stopping()).into_response(shape);
+            assert_eq!(response.headers().get(header::RETRY_AFTER).unwrap(), "1", "nobody was asked yet");
+            assert!(response.extensions().get::<Problem>().is_none(), "it is not told as a problem again");
         }
     }
 }

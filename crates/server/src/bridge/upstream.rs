@@ -6,6 +6,7 @@
 use super::models::Provider;
 use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use bytes::{Bytes, BytesMut};
+use envoi_engine::trace::Traceparent;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     body::Incoming,
@@ -44,6 +45,21 @@ impl Failed {
     }
 }
 
+/// A request that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// Nothing of it was sent.
+    Unreached(Failed),
+    /// It may have been heard, and be paid for.
+    Asked(Failed),
+}
+
+impl From<Failed> for Unanswered {
+    fn from(failed: Failed) -> Self {
+        Self::Asked(failed)
+    }
+}
+
 /// How providers are reached. Roots are read when the first one is, that is encrypted.
 #[derive(Default)]
 pub(crate) struct Upstream {
@@ -72,14 +88,21 @@ impl Drop for Connection {
 
 impl Upstream {
     /// Posts JSON to `path` of a provider.
-    pub(crate) async fn post(&self, provider: &Provider, path: &str, body: Bytes) -> Result<Answer, Failed> {
+    pub(crate) async fn post(
+        &self,
+        provider: &Provider,
+        path: &str,
+        trace: Option<Traceparent>,
+        body: Bytes,
+    ) -> Result<Answer, Unanswered> {
         let uri: Uri = format!("{}{path}", provider.url.trim_end_matches('/'))
             .parse()
-            .map_err(|error| Failed::because("its address", error))?;
-        let request = request(&uri, provider, body)?;
+            .map_err(|error| Unanswered::Unreached(Failed::because("its address", error)))?;
+        let request = request(&uri, provider, trace, body).map_err(Unanswered::Unreached)?;
         let (mut sender, connection) = timeout(CONNECTING, self.connect(&uri))
             .await
-            .map_err(|_| Failed("it could not be connected to in time".to_owned()))??;
+            .unwrap_or_else(|_| Err(Failed("it could not be connected to in time".to_owned())))
+            .map_err(Unanswered::Unreached)?;
         let response = timeout(provider.timeout, sender.send_request(request))
             .await
             .map_err(|_| Failed("it did not answer in time".to_owned()))?
@@ -145,7 +168,12 @@ async fn shake_hands(
     Ok((sender, Connection(task.abort_handle())))
 }
 
-fn request(uri: &Uri, provider: &Provider, body: Bytes) -> Result<Request<Full<Bytes>>, Failed> {
+fn request(
+    uri: &Uri,
+    provider: &Provider,
+    trace: Option<Traceparent>,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, Failed> {
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::builder()
@@ -155,6 +183,9 @@ fn request(uri: &Uri, provider: &Provider, body: Bytes) -> Result<Request<Full<B
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json, text/event-stream")
         .header(header::USER_AGENT, "envoi");
+    if let Some(trace) = trace {
+        request = request.header("traceparent", trace.to_string());
+    }
     if let Some(key) = &provider.key {
         let value = HeaderValue::from_str(&format!("Bearer {key}"));
         let mut value = value.map_err(|_| Failed("its key cannot be sent in a header".to_owned()))?;

@@ -19,20 +19,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Type, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 from . import json
 from .atomic import write_whole
 from .envelope import Envelope
+from .errors import ContractError
+from .failure import SKILL_ERROR, explained, sayable, words
 from .handoff import HandoffEnvelope
 from .skill_report import SkillError, SkillReport, write_skill_report
 from .step_answer import Answer
-
-SKILL_EXCEPTION = "SKILL_EXCEPTION"
-"""Code of a report when an exception without a code of its own ended the command."""
-
-SKILL_EXIT = "SKILL_EXIT"
-"""Code of a report when the command left with an exit code other than 0."""
 
 _MARK = "--- stderr\n"
 
@@ -113,7 +109,7 @@ class Step:
         """Adds a line to the step's text, which routing reads and the next step sees. Once used, stdout is no part of it."""
         self._lines.append(" ".join(str(part) for part in parts))
 
-    def fail(self, message: str, code: str = "SKILL_ERROR") -> None:
+    def fail(self, message: str, code: str = SKILL_ERROR) -> None:
         """Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays 0."""
         self.error = SkillError(code, message)
 
@@ -126,16 +122,25 @@ class Step:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        if error is not None:
-            self.error = _explained(error) or self.error
-        self._leave_text()
+        failure = None if error is None else explained(error)
+        self.error = failure or self.error
         try:
-            self._leave_report()
-        except json.JsonError as unsayable:
-            self.data, self.metrics = None, {}
-            self.error = self.error or SkillError("SKILL_REPORT_INVALID", f"data or metrics: {unsayable}")
-            self._leave_report()
+            self._leave()
+        except Exception as refusal:
+            if failure is None:
+                raise
+            # What is on its way says more than that not all could be left.
+            print(f"not in the report: {words(refusal)}", file=sys.stderr)
+
+    def _leave(self) -> None:
+        try:
+            self._leave_text()
+        except Exception as lost:
+            self.error = self.error or explained(lost)
             raise
+        finally:
+            # What was used is told even where the text could not be left.
+            self._leave_report()
 
     def _leave_text(self) -> None:
         """The text goes as a whole to where the engine looks for it; without one, to stdout."""
@@ -149,17 +154,36 @@ class Step:
             write_whole(path, text.encode("utf-8", errors="replace"))
 
     def _leave_report(self) -> None:
+        """Writes the report with all of it that can be said. Raises JsonError or ContractError, after that, if it is not all."""
         path = self._path("ENVOI_REPORT")
         if path is None:
             return
-        self.report = write_skill_report(
-            path,
-            self.skill_name,
-            self.data,
-            metrics=self.metrics or None,
-            error=None if self.error is None else self.error.to_dict(),
-            quiet=True,
-        )
+        refusal: Optional[ValueError] = None
+        for data, metrics in self._payloads():
+            try:
+                self.report = write_skill_report(
+                    path,
+                    words(self.skill_name),
+                    data,
+                    metrics=metrics or None,
+                    error=None if self.error is None else sayable(self.error).to_dict(),
+                    quiet=True,
+                )
+                break
+            except (json.JsonError, ContractError) as unsayable:
+                refusal = refusal or unsayable
+                self.error = self.error or SkillError("SKILL_REPORT_INVALID", f"data or metrics: {unsayable}")
+        if refusal is not None:
+            raise refusal
+
+    def _payloads(self) -> Iterator[Tuple[Any, Any]]:
+        """Data and metrics as they are, then less and less of them. Limits are held by the metrics: they go last."""
+        yield self.data, self.metrics
+        given = self.metrics if isinstance(self.metrics, Mapping) else {}
+        metrics = {name: value for name, value in given.items() if _is_member({name: value})}
+        yield self.data, metrics
+        yield None, metrics
+        yield None, None
 
     def _path(self, variable: str) -> Optional[Path]:
         value = self._environ.get(variable)
@@ -178,23 +202,15 @@ def step(skill_name: Optional[str] = None, *, environ: Optional[Mapping[str, str
     return Step(skill_name, os.environ if environ is None else environ)
 
 
+def _is_member(metric: Any) -> bool:
+    """Whether JSON can say it, where it stands in a report."""
+    try:
+        json.plain(metric, "/metrics", 1)
+    except json.JsonError:
+        return False
+    return True
+
+
 def _number(environ: Mapping[str, str], name: str, default: int) -> int:
     value = environ.get(name, "")
     return int(value) if value.isascii() and value.isdigit() else default
-
-
-def _explained(error: BaseException) -> Optional[SkillError]:
-    """An exception as the error of a report; leaving with exit code 0 is none."""
-    if isinstance(error, SystemExit):
-        return _explained_exit(error.code)
-    code = getattr(error, "code", None)
-    known = isinstance(code, str) and code.isupper()
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    clean = message.encode("utf-8", errors="replace").decode("utf-8")
-    return SkillError(str(code) if known else SKILL_EXCEPTION, clean)
-
-
-def _explained_exit(code: Union[str, int, None]) -> Optional[SkillError]:
-    if code is None or code == 0:
-        return None
-    return SkillError(SKILL_EXIT, f"exit code {code}" if isinstance(code, int) else str(code))

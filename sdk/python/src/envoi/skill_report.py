@@ -16,7 +16,7 @@ from typing import Any, Dict, Mapping, Optional, Union
 from . import json, moment
 from .ascii import SPACE
 from .atomic import write_whole
-from .errors import SKILL_REPORT_INVALID, ContractError, read_document
+from .errors import SKILL_REPORT_INVALID, ContractError, describe, read_document
 from .fields import ABSENT, Fields, with_unknown
 
 _STDERR = 2000
@@ -85,7 +85,10 @@ class SkillReport:
         return report
 
     def to_dict(self) -> Dict[str, Any]:
-        """The report, members in the order of the contract."""
+        """The report, members in the order of the contract.
+
+        Raises JsonError for what JSON cannot say, ContractError `SKILL_REPORT_INVALID` for what no reader would take for a report.
+        """
         optional = {
             "data": self.data,
             "metrics": ABSENT if self.metrics is None else self.metrics,
@@ -95,9 +98,12 @@ class SkillReport:
             "ok": self.ok,
             "generatedAt": self.generated_at,
             "skillName": self.skill_name,
-            **{name: json.plain(value) for name, value in optional.items() if value is not ABSENT},
+            **{name: json.plain(value, f"/{name}", 1) for name, value in optional.items() if value is not ABSENT},
         }
-        return with_unknown(known, self.unknown)
+        written = with_unknown(known, self.unknown)
+        # What could not be read again is not written.
+        SkillReport.from_dict(written)
+        return written
 
     def to_json(self, *, compact: bool = False) -> str:
         """The report as text: indented with a newline at its end, or on one line without."""
@@ -196,8 +202,11 @@ def write_skill_report(
 
     Unless `ok` says otherwise, it worked if there is no `error`. The file appears as a whole or not at all.
 
-    Raises JsonError if `data` or `metrics` cannot be said in JSON, OSError if the file cannot be written.
+    Raises JsonError if `data`, `metrics` or `error` cannot be said in JSON, ContractError `SKILL_REPORT_INVALID` if no reader
+    would take it for a report, OSError if the file cannot be written; nothing is written then.
     """
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise ContractError(SKILL_REPORT_INVALID, "/metrics", "an object", describe(metrics))
     if isinstance(error, str):
         error = SkillError.read(error)
     report = SkillReport(
@@ -208,8 +217,11 @@ def write_skill_report(
         metrics=None if metrics is None else dict(metrics),
         error=ABSENT if error is None else error,
     )
+    content = report.to_json().encode("utf-8")
+    if len(content) > json.MAX_BYTES:
+        raise ContractError(SKILL_REPORT_INVALID, "", "a document of at most 16 MiB", f"{len(content)} bytes")
     path = Path(output_path)
-    write_whole(path, report.to_json().encode("utf-8"))
+    write_whole(path, content)
     if not quiet:
         print(f"{skill_name}: {'ok' if report.ok else 'failed'}, report written to {path}")
     return report

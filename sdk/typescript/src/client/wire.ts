@@ -42,7 +42,8 @@ const NEVER_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$
 /** Where a server is, and how to speak to it. */
 export class Server {
   private readonly url: string;
-  private readonly token: string;
+  /** Not a member that is printed or written as JSON with the client. */
+  readonly #token: string;
   private readonly fetch: Fetch;
   readonly timeoutMs: number;
 
@@ -52,7 +53,7 @@ export class Server {
     }
     if (!/^[\x21-\x7e]+$/.test(token)) throw new RangeError("a token is printable ASCII, and not empty");
     this.url = url.replace(/\/+$/, "");
-    this.token = token;
+    this.#token = token;
     this.fetch = fetch;
     this.timeoutMs = timeoutMs;
   }
@@ -81,7 +82,7 @@ export class Server {
   }
 
   private init({ method, headers, body }: Request, signal: unknown): unknown {
-    const all = { authorization: `Bearer ${this.token}`, ...headers };
+    const all = { authorization: `Bearer ${this.#token}`, ...headers };
     // The token goes nowhere else.
     const careful = { redirect: "manual", credentials: "omit", cache: "no-store" };
     return { method, headers: all, ...(body === undefined ? {} : { body }), signal, ...careful };

@@ -13,11 +13,11 @@ export interface EnvelopeRequest {
   /** Who asks. */
   user_id: string;
   session_id: string;
-  /** Default: a new UUID. */
+  /** Default: a new one, `req_` and a random UUID in hexadecimal digits. */
   request_id?: string;
   /** Free-form. */
   metadata?: unknown;
-  /** Default: a new UUID. */
+  /** Default: a new one, `env_…`. */
   envelope_id?: string;
   /** Milliseconds since 1970; both `received_at` and `created_at`. Default: the clock's. */
   now_ms?: number;
@@ -26,8 +26,8 @@ export interface EnvelopeRequest {
 /** A new envelope with the seed's defaults. */
 export function createEnvelope(request: EnvelopeRequest): Envelope {
   const envelope = new Envelope();
-  envelope.envelope_id = request.envelope_id ?? crypto.randomUUID();
-  envelope.request_id = request.request_id ?? crypto.randomUUID();
+  envelope.envelope_id = request.envelope_id ?? freshId("env");
+  envelope.request_id = request.request_id ?? freshId("req");
   envelope.user_id = request.user_id;
   envelope.session_id = request.session_id;
   envelope.raw_input = request.raw_input;
@@ -44,7 +44,7 @@ export interface InterruptRequest {
   message?: string;
   /** Free-form. */
   data?: unknown;
-  /** Default: a new UUID. */
+  /** Default: a new one, `int_` and a random UUID in hexadecimal digits. */
   id?: string;
   /** Milliseconds since 1970. Default: the clock's. */
   now_ms?: number;
@@ -54,11 +54,19 @@ export interface InterruptRequest {
 export function createInterrupt(request: InterruptRequest): FlowInterrupt {
   const interrupt = new FlowInterrupt({
     kind: request.kind,
-    id: request.id ?? crypto.randomUUID(),
+    id: request.id ?? freshId("int"),
     question: request.question ?? null,
     message: request.message ?? null,
     data: toJsonObject(request.data ?? {}),
     created_at: formatTime(request.now_ms ?? Date.now()),
   });
   return interrupt.withDefaultExpiry();
+}
+
+/** A prefix and a UUID of version 4, as Python and the engine have it. Not `randomUUID`, which pages without TLS do not have. */
+function freshId(prefix: string): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return `${prefix}_${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -3,13 +3,14 @@
 import { jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, isText, isTruth, withUnknown } from "../fields.js";
 import type { Source } from "../json/source.js";
-import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { membersOf, refuseStringify } from "../json/stringify.js";
+import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { EXCHANGED_MEMBERS, TERMINAL_REASONS, type TerminalReason } from "../vocabulary.js";
-import { INVALID, counter, readTime } from "./fields.js";
+import { INVALID, readTime } from "./fields.js";
 import { interpretations, type Interpretation } from "./interpretation.js";
-import { FlowInterrupt } from "./interrupt.js";
+import { FlowInterrupt, interruptMembers } from "./interrupt.js";
 import { parseTerminalReason } from "./reason.js";
-import { ProcessingRecord } from "./record.js";
+import { ProcessingRecord, recordMembers } from "./record.js";
 
 /** What a step needs to know of the round it runs in. */
 export interface StageContext {
@@ -33,7 +34,7 @@ export class Envelope {
   raw_input = "";
   received_at: string | null = null;
   /** What each step gave, free-form. */
-  outputs: JsonObject = new Map();
+  outputs: JsonObject = membersOf();
   current_stage = "start";
   stage_order: string[] = [];
   /** How often a loop has gone back. */
@@ -51,10 +52,10 @@ export class Envelope {
   interrupt_pending = false;
   /** What it waits for; the oldest, if there are several. */
   interrupt: FlowInterrupt | null = null;
-  active_stages = new Map<string, boolean>();
-  completed_stage_set = new Map<string, boolean>();
+  active_stages = membersOf<boolean>();
+  completed_stage_set = membersOf<boolean>();
   /** Steps that failed, and why. */
-  failed_stages = new Map<string, string>();
+  failed_stages = membersOf<string>();
   parallel_mode = false;
   /** What each finished round did, free-form. */
   completed_stages: JsonObject[] = [];
@@ -64,16 +65,16 @@ export class Envelope {
   all_goals: string[] = [];
   remaining_goals: string[] = [];
   /** Each goal's status: `pending`, `complete`, or `satisfied` from a relative. */
-  goal_completion_status = new Map<string, string>();
+  goal_completion_status = membersOf<string>();
   prior_plans: JsonObject[] = [];
   loop_feedback: string[] = [];
   processing_history: ProcessingRecord[] = [];
   errors: JsonObject[] = [];
   created_at: string | null = null;
   completed_at: string | null = null;
-  metadata: JsonObject = new Map();
+  metadata: JsonObject = membersOf();
   /** Members that this contract does not know, in the order read. */
-  unknown: JsonObject = new Map();
+  unknown: JsonObject = membersOf();
 
   /** Reads an envelope from its text or bytes. @throws ContractError `ENVELOPE_INVALID` with the place */
   static decode(source: Source): Envelope {
@@ -100,27 +101,44 @@ export class Envelope {
     return { envelope, interpretations: interpretations(value, envelope.toStateDict()) };
   }
 
-  /** All 37 members, nulls and all, then the unknown ones: the complete state. */
+  /**
+   * All 37 members, nulls and all, then the unknown ones: the complete state.
+   *
+   * @throws ContractError `ENVELOPE_INVALID` if a member was set to what could not be read again
+   */
   toStateDict(): JsonObject {
-    return withUnknown(new Map(this.members()), toJsonObject(this.unknown));
+    return this.written(() => true);
   }
 
-  /** The 22 members that systems exchange while a pipeline runs, then the unknown ones. */
+  /** The 22 members that systems exchange while a pipeline runs, then the unknown ones. @throws as `toStateDict` */
   toDict(): JsonObject {
-    const exchanged = this.members().filter(([name]) => EXCHANGED_MEMBERS.has(name));
-    return withUnknown(new Map(exchanged), toJsonObject(this.unknown));
+    return this.written((name) => EXCHANGED_MEMBERS.has(name));
   }
 
-  /** The complete state. */
+  /** The complete state. @throws as `toStateDict` */
   toJson(): JsonObject {
     return this.toStateDict();
+  }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
+  }
+
+  /** These members and the unknown ones. What could not be read again is not written. */
+  private written(isWanted: (name: string) => boolean): JsonObject {
+    const wanted = (envelope: Envelope): Map<string, unknown> =>
+      new Map(envelope.members().filter(([name]) => isWanted(name)));
+    const unknown = new Fields(INVALID, jsonFor(INVALID, this.unknown)).rest();
+    const checked = read(jsonFor(INVALID, withUnknown(wanted(this), unknown)));
+    return toJsonObject(withUnknown(wanted(checked), unknown));
   }
 
   /** Replaces all three goal members. Duplicates stay in the lists and collapse in the map; each goal is `pending`. */
   initializeGoals(goals: readonly string[]): void {
     this.all_goals = [...goals];
     this.remaining_goals = [...goals];
-    this.goal_completion_status = new Map(goals.map((goal) => [goal, "pending"]));
+    this.goal_completion_status = membersOf(goals.map((goal): [string, string] => [goal, "pending"]));
   }
 
   /** Marks a goal `complete` and takes its first occurrence off the remaining ones. An unknown goal changes nothing. */
@@ -142,7 +160,7 @@ export class Envelope {
       max_stages: this.max_stages,
       all_goals: [...this.all_goals],
       remaining_goals: [...this.remaining_goals],
-      goal_completion_status: new Map(this.goal_completion_status),
+      goal_completion_status: membersOf(this.goal_completion_status),
       completed_stages: this.completed_stages.map(toJsonObject),
     };
   }
@@ -154,7 +172,8 @@ export class Envelope {
     return this.current_stage_number >= minProgressStages && !progress;
   }
 
-  private members(): [string, JsonValue][] {
+  /** As they are, checked or not. */
+  private members(): [string, unknown][] {
     return [
       ["envelope_id", this.envelope_id],
       ["request_id", this.request_id],
@@ -162,39 +181,44 @@ export class Envelope {
       ["session_id", this.session_id],
       ["raw_input", this.raw_input],
       ["received_at", this.received_at],
-      ["outputs", toJsonObject(this.outputs)],
+      ["outputs", this.outputs],
       ["current_stage", this.current_stage],
-      ["stage_order", [...this.stage_order]],
-      ["iteration", counter(this.iteration)],
-      ["max_iterations", counter(this.max_iterations)],
-      ["llm_call_count", counter(this.llm_call_count)],
-      ["max_llm_calls", counter(this.max_llm_calls)],
-      ["agent_hop_count", counter(this.agent_hop_count)],
-      ["max_agent_hops", counter(this.max_agent_hops)],
+      ["stage_order", this.stage_order],
+      ["iteration", this.iteration],
+      ["max_iterations", this.max_iterations],
+      ["llm_call_count", this.llm_call_count],
+      ["max_llm_calls", this.max_llm_calls],
+      ["agent_hop_count", this.agent_hop_count],
+      ["max_agent_hops", this.max_agent_hops],
       ["terminal_reason", this.terminal_reason],
       ["terminated", this.terminated],
       ["termination_reason", this.termination_reason],
       ["interrupt_pending", this.interrupt_pending],
-      ["interrupt", this.interrupt && this.interrupt.toJson()],
-      ["active_stages", new Map(this.active_stages)],
-      ["completed_stage_set", new Map(this.completed_stage_set)],
-      ["failed_stages", new Map(this.failed_stages)],
+      ["interrupt", interruptMembers(this.interrupt)],
+      ["active_stages", this.active_stages],
+      ["completed_stage_set", this.completed_stage_set],
+      ["failed_stages", this.failed_stages],
       ["parallel_mode", this.parallel_mode],
-      ["completed_stages", toJson(this.completed_stages)],
-      ["current_stage_number", counter(this.current_stage_number)],
-      ["max_stages", counter(this.max_stages)],
-      ["all_goals", [...this.all_goals]],
-      ["remaining_goals", [...this.remaining_goals]],
-      ["goal_completion_status", new Map(this.goal_completion_status)],
-      ["prior_plans", toJson(this.prior_plans)],
-      ["loop_feedback", [...this.loop_feedback]],
-      ["processing_history", this.processing_history.map((record) => record.toJson())],
-      ["errors", toJson(this.errors)],
+      ["completed_stages", this.completed_stages],
+      ["current_stage_number", this.current_stage_number],
+      ["max_stages", this.max_stages],
+      ["all_goals", this.all_goals],
+      ["remaining_goals", this.remaining_goals],
+      ["goal_completion_status", this.goal_completion_status],
+      ["prior_plans", this.prior_plans],
+      ["loop_feedback", this.loop_feedback],
+      ["processing_history", recordsOf(this.processing_history)],
+      ["errors", this.errors],
       ["created_at", this.created_at],
       ["completed_at", this.completed_at],
-      ["metadata", toJsonObject(this.metadata)],
+      ["metadata", this.metadata],
     ];
   }
+}
+
+/** The members of each record; what is no list, as it is. */
+function recordsOf(history: readonly ProcessingRecord[]): unknown {
+  return Array.isArray(history) ? history.map(recordMembers) : history;
 }
 
 function read(value: JsonValue): Envelope {

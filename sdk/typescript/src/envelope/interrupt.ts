@@ -2,7 +2,8 @@
 
 import { jsonFor } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
-import { toJson, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { membersOf, refuseStringify } from "../json/stringify.js";
+import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { formatTime, parseTime } from "../time.js";
 import {
   DEFAULT_TIME_TO_LIVE_MS,
@@ -22,9 +23,9 @@ export class InterruptResponse {
   /** When it came; stored once. */
   received_at: string | null = null;
   /** Members that this contract does not know, in the order read. */
-  unknown: JsonObject = new Map();
+  unknown: JsonObject = membersOf();
 
-  constructor(members: Partial<Omit<InterruptResponse, "toJson">> = {}) {
+  constructor(members: Partial<Omit<InterruptResponse, "toJson" | "toJSON">> = {}) {
     Object.assign(this, members);
   }
 
@@ -46,10 +47,14 @@ export class InterruptResponse {
     });
   }
 
+  /** The members that are there. @throws ContractError `ENVELOPE_INVALID` for what could not be read again */
   toJson(): JsonObject {
-    const { text, approved, decision, data, received_at } = this;
-    const known = Object.entries({ text, approved, decision, data: toJson(data), received_at });
-    return withUnknown(new Map(known.filter(([, value]) => value !== null)), toJsonObject(this.unknown));
+    return toJsonObject(responseMembers(InterruptResponse.from(responseMembers(this))));
+  }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
   }
 }
 
@@ -63,7 +68,7 @@ export class FlowInterrupt {
   envelope_id: string | null = null;
   question: string | null = null;
   message: string | null = null;
-  data: JsonObject | null = new Map();
+  data: JsonObject | null = membersOf();
   response: InterruptResponse | null = null;
   status: InterruptStatus | null = "pending";
   created_at: string | null = null;
@@ -72,10 +77,10 @@ export class FlowInterrupt {
   trace_id: string | null = null;
   span_id: string | null = null;
   /** Members that this contract does not know, in the order read. */
-  unknown: JsonObject = new Map();
+  unknown: JsonObject = membersOf();
 
   /** An open interrupt: status `pending`, `data` empty, without expiry; and what is given. */
-  constructor(members: Partial<Omit<FlowInterrupt, "toJson" | "withDefaultExpiry">> & { kind: InterruptKind }) {
+  constructor(members: Partial<Omit<FlowInterrupt, "toJson" | "toJSON" | "withDefaultExpiry">> & { kind: InterruptKind }) {
     this.kind = members.kind;
     Object.assign(this, members);
   }
@@ -117,28 +122,34 @@ export class FlowInterrupt {
     return new FlowInterrupt({ ...this, expires_at: formatTime(created + timeToLive) });
   }
 
-  /** The interrupt as JSON with all its 16 members. */
+  /** The interrupt as JSON with all its 16 members. @throws ContractError `ENVELOPE_INVALID` for what could not be read again */
   toJson(): JsonObject {
-    const known = new Map<string, JsonValue>([
-      ["id", this.id],
-      ["kind", this.kind],
-      ["request_id", this.request_id],
-      ["user_id", this.user_id],
-      ["session_id", this.session_id],
-      ["envelope_id", this.envelope_id],
-      ["question", this.question],
-      ["message", this.message],
-      ["data", toJson(this.data)],
-      ["response", this.response && this.response.toJson()],
-      ["status", this.status],
-      ["created_at", this.created_at],
-      ["expires_at", this.expires_at],
-      ["resolved_at", this.resolved_at],
-      ["trace_id", this.trace_id],
-      ["span_id", this.span_id],
-    ]);
-    return withUnknown(known, toJsonObject(this.unknown));
+    return toJsonObject(interruptMembers(FlowInterrupt.from(interruptMembers(this))));
   }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
+  }
+}
+
+/** The members of an answer as they are, checked or not; what is no answer, as it is. */
+function responseMembers(response: InterruptResponse | null): unknown {
+  if (!(response instanceof InterruptResponse)) return response;
+  const { text, approved, decision, data, received_at, unknown } = response;
+  const known = Object.entries({ text, approved, decision, data, received_at });
+  return withUnknown(new Map<string, unknown>(known.filter(([, value]) => value !== null)), unknown);
+}
+
+/** The members of an interrupt as they are, checked or not; what is no interrupt, as it is. */
+export function interruptMembers(interrupt: FlowInterrupt | null): unknown {
+  if (!(interrupt instanceof FlowInterrupt)) return interrupt;
+  const { id, kind, request_id, user_id, session_id, envelope_id, question, message, data, status, unknown } = interrupt;
+  const { created_at, expires_at, resolved_at, trace_id, span_id } = interrupt;
+  const asked = { id, kind, request_id, user_id, session_id, envelope_id, question, message, data };
+  const answered = { response: responseMembers(interrupt.response), status };
+  const known = { ...asked, ...answered, created_at, expires_at, resolved_at, trace_id, span_id };
+  return withUnknown(new Map<string, unknown>(Object.entries(known)), unknown);
 }
 
 const KINDS_EXPECTED =

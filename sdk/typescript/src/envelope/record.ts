@@ -2,9 +2,10 @@
 
 import { jsonFor } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
+import { membersOf, refuseStringify } from "../json/stringify.js";
 import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { RECORD_STATUSES, type RecordStatus } from "../vocabulary.js";
-import { INVALID, counter, readTime } from "./fields.js";
+import { INVALID, readTime } from "./fields.js";
 
 /** One attempt of a step, with its 8 members. */
 export class ProcessingRecord {
@@ -17,10 +18,10 @@ export class ProcessingRecord {
   error: string | null = null;
   llm_calls = 0;
   /** Members that this contract does not know, in the order read. */
-  unknown: JsonObject = new Map();
+  unknown: JsonObject = membersOf();
 
   /** The seed's defaults, and what is given. */
-  constructor(members: Partial<Omit<ProcessingRecord, "toJson">> = {}) {
+  constructor(members: Partial<Omit<ProcessingRecord, "toJson" | "toJSON">> = {}) {
     Object.assign(this, members);
   }
 
@@ -45,18 +46,21 @@ export class ProcessingRecord {
     });
   }
 
-  /** The record as JSON with all its 8 members. */
+  /** The record as JSON with all its 8 members. @throws ContractError `ENVELOPE_INVALID` for what could not be read again */
   toJson(): JsonObject {
-    const known = new Map<string, JsonValue>([
-      ["agent", this.agent],
-      ["stage_order", counter(this.stage_order)],
-      ["started_at", this.started_at],
-      ["completed_at", this.completed_at],
-      ["duration_ms", counter(this.duration_ms)],
-      ["status", this.status],
-      ["error", this.error],
-      ["llm_calls", counter(this.llm_calls)],
-    ]);
-    return withUnknown(known, toJsonObject(this.unknown));
+    return toJsonObject(recordMembers(ProcessingRecord.from(recordMembers(this))));
   }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
+  }
+}
+
+/** The members of a record as they are, checked or not; what is no record, as it is. */
+export function recordMembers(record: ProcessingRecord): unknown {
+  if (!(record instanceof ProcessingRecord)) return record;
+  const { agent, stage_order, started_at, completed_at, duration_ms, status, error, llm_calls, unknown } = record;
+  const known = { agent, stage_order, started_at, completed_at, duration_ms, status, error, llm_calls };
+  return withUnknown(new Map<string, unknown>(Object.entries(known)), unknown);
 }

@@ -3,6 +3,7 @@
 import { jsonFor } from "../diagnostic.js";
 import { Fields, isText } from "../fields.js";
 import type { Source } from "../json/source.js";
+import { membersOf } from "../json/stringify.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { list, pairs, readEither, saysNone, scalar, verbatim, word, type Labels } from "../labelled.js";
 import type { RoutingSignal } from "../routing/signal.js";
@@ -127,6 +128,6 @@ function readArtifacts(fields: Fields, document: JsonValue): string[] | Map<stri
   if (Array.isArray(value)) return fields.strings("artifacts");
   if (value instanceof Map) return fields.mapOf("artifacts", "a path", isText);
   fields.take("artifacts");
-  if (value === null) return new Map();
+  if (value === null) return membersOf();
   throw fields.wrong("artifacts", "a map of names to paths, or a list of names", value);
 }

@@ -2,9 +2,9 @@
 
 import { ContractError, jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
-import { JsonNumber } from "../json/number.js";
 import type { Source } from "../json/source.js";
-import type { JsonObject, JsonValue } from "../json/value.js";
+import { refuseStringify } from "../json/stringify.js";
+import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { countScalars, isBlank, shorten } from "../scalars.js";
 import { passedOn } from "../time.js";
@@ -96,19 +96,25 @@ export class HandoffEnvelope implements HandoffParts {
     return read(jsonFor(INVALID, value));
   }
 
-  /** The hand-off as JSON, members in the order of the contract. */
+  /**
+   * The hand-off as JSON, members in the order of the contract.
+   *
+   * @throws ContractError `HANDOFF_INVALID` for what could not be read again
+   */
   toJson(): JsonObject {
-    const known: JsonObject = new Map<string, JsonValue>([
-      ["step_id", this.step_id],
-      ["flow_key", this.flow_key],
-      ["run_id", this.run_id],
-      ["routing_signal", this.routing_signal.toOrchestrator()],
-      ["summary", this.summary],
-      ["artifacts", new Map(this.artifacts)],
-      ["status", this.status],
-      ["error", this.error],
-      ["duration_ms", new JsonNumber(String(this.duration_ms))],
-    ]);
+    return toJsonObject(HandoffEnvelope.from(this.members()).members());
+  }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
+  }
+
+  /** As they are, checked or not. */
+  private members(): Map<string, unknown> {
+    const { step_id, flow_key, run_id, summary, artifacts, status, error, duration_ms } = this;
+    const ids = { step_id, flow_key, run_id, routing_signal: signalMembers(this.routing_signal) };
+    const known = new Map<string, unknown>(Object.entries({ ...ids, summary, artifacts, status, error, duration_ms }));
     const { timestamp, file_changes, prompt_hash, verification_passed, verification_details } = this;
     const { routing_audit, assumptions_made, decisions_made } = this;
     const optional = { timestamp, file_changes, prompt_hash, verification_passed, verification_details };
@@ -117,6 +123,10 @@ export class HandoffEnvelope implements HandoffParts {
     }
     return withUnknown(known, this.unknown);
   }
+}
+
+function signalMembers(signal: RoutingSignal): unknown {
+  return signal instanceof RoutingSignal ? withPlace(() => signal.toOrchestrator()) : signal;
 }
 
 function read(value: JsonValue): HandoffEnvelope {
@@ -153,7 +163,7 @@ export function readExtras(fields: Fields): HandoffExtras {
 function hasContent(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Map) return value.size > 0;
-  return value !== null && value !== "";
+  return (value ?? null) !== null && value !== "";
 }
 
 function contentOf(value: JsonValue): JsonValue {
@@ -172,8 +182,13 @@ export function checkedId(name: string, id: string): string {
 export function readSignal(fields: Fields): RoutingSignal | null {
   const value = fields.take("routing_signal") ?? null;
   if (value === null) return null;
+  return withPlace(() => RoutingSignal.from(value).forHandoff());
+}
+
+/** A refusal of the signal is one of the hand-off it stands in. */
+function withPlace<T>(use: () => T): T {
   try {
-    return RoutingSignal.from(value).forHandoff();
+    return use();
   } catch (error) {
     throw error instanceof ContractError ? error.under(INVALID, "/routing_signal") : error;
   }

@@ -3,6 +3,7 @@
 import { ContractError } from "../diagnostic.js";
 import { escapeSegment } from "../json/error.js";
 import type { Source } from "../json/source.js";
+import { membersOf } from "../json/stringify.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { isBlank, shorten } from "../scalars.js";
@@ -54,14 +55,14 @@ export function writeHandoff(input: Source | HandoffInput | JsonObject, identity
 
 /** The ids that count, and what was stated otherwise. */
 function identify(draft: Draft, identity: Identity | undefined): Identity & { overruled: JsonObject } {
-  const overruled: JsonObject = new Map();
+  const overruled: JsonObject = membersOf();
   const ids = { step_id: "", flow_key: "", run_id: "" };
   for (const name of IDS) {
     const stated = draft[name];
     const used = identity?.[name] ?? stated;
     if (used === null) throw new ContractError(INVALID, { pointer: "", expected: `a member \`${name}\``, found: "none" });
     ids[name] = checkedId(name, used);
-    if (stated !== null && stated !== used) overruled.set(name, new Map([["stated", stated], ["used", used]]));
+    if (stated !== null && stated !== used) overruled.set(name, membersOf([["stated", stated], ["used", used]]));
   }
   return { ...ids, overruled };
 }
@@ -69,7 +70,7 @@ function identify(draft: Draft, identity: Identity | undefined): Identity & { ov
 /** Adds `identity_overruled` to the details of a verification, whatever shape they have. */
 function withOverruled(details: JsonValue, overruled: JsonObject): JsonValue {
   if (overruled.size === 0) return details;
-  const members: JsonObject = details instanceof Map ? new Map(details) : new Map();
+  const members: JsonObject = membersOf(details instanceof Map ? details : []);
   if (details !== null && !(details instanceof Map)) members.set("details", details);
   return members.set("identity_overruled", overruled);
 }
@@ -96,7 +97,7 @@ function readTime(name: string, text: string): Milliseconds {
 /** The artifacts with their paths; bare names stand in the flow's folder. */
 function placed(artifacts: string[] | Map<string, string>, flowKey: string): Map<string, string> {
   const listed = Array.isArray(artifacts);
-  const paths = listed ? new Map(artifacts.map((name) => [name, `${flowKey}/${name}`])) : artifacts;
+  const paths = listed ? membersOf(artifacts.map((name): [string, string] => [name, `${flowKey}/${name}`])) : artifacts;
   for (const [name, path] of paths) {
     if (name !== "" && isInside(path)) continue;
     const pointer = listed ? "/artifacts" : `/artifacts/${escapeSegment(name)}`;

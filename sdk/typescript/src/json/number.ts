@@ -1,5 +1,7 @@
 /** Numbers as they were written, and the few questions that a contract asks about their value. */
 
+import { refuseStringify } from "./stringify.js";
+
 /** The largest integer that a contract reads: the last one that every JSON reader holds exactly. */
 const MAX_INTEGER = BigInt(Number.MAX_SAFE_INTEGER);
 
@@ -72,6 +74,11 @@ export class JsonNumber {
   /** The token. */
   toString(): string {
     return this.text;
+  }
+
+  /** Refuses: `JSON.stringify` would write a double, or a string. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
   }
 }
 

@@ -7,6 +7,7 @@ import { shorten } from "../scalars.js";
 import { JsonError, escapeSegment, positionOf } from "./error.js";
 import { JsonNumber, tokenLength } from "./number.js";
 import { open, type Source } from "./source.js";
+import { membersOf } from "./stringify.js";
 import { MAX_DEPTH, quote, type JsonObject, type JsonValue } from "./value.js";
 
 /** An object with more members than this reports equal names at its end, where a syntax error has come first. */
@@ -179,7 +180,7 @@ export class Reader {
   }
 
   private object(): JsonObject {
-    const members: JsonObject = new Map();
+    const members: JsonObject = membersOf();
     let second: { name: string; fault: Fault } | undefined;
     this.skipSpace();
     if (this.eat("}")) return members;

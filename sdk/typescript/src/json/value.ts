@@ -2,12 +2,13 @@
  * JSON values that lose nothing: objects are maps, numbers are tokens.
  *
  * A plain JavaScript object would move names like `"10"` to its front, and a plain number would drop digits; so what is
- * read has neither. Writing is generous: {@link toJson} takes ordinary JavaScript values too.
+ * read has neither. Writing is generous: {@link toJson} takes ordinary JavaScript values too, and refuses what it could only guess.
  */
 
 import { isIllFormed, shorten } from "../scalars.js";
 import { JsonError, escapeSegment } from "./error.js";
 import { JsonNumber } from "./number.js";
+import { membersOf, refuseStringify } from "./stringify.js";
 
 /** An object: its members in the order in which they were read or set. */
 export type JsonObject = Map<string, JsonValue>;
@@ -20,9 +21,11 @@ export const MAX_DEPTH = 127;
 
 /**
  * A deep copy of `value` as JSON. Takes JSON values, finite numbers, bigints, maps with string keys, arrays, plain objects
- * (members that are `undefined` are left out), the contracts' own classes, and what has a `toJSON` method, such as a `Date`.
+ * (members that are `undefined`, or named by a symbol, are left out), the contracts' own classes, and what says itself by a `toJson`
+ * or a `toJSON`, such as a `Date`.
  *
- * @throws JsonError for `NaN`, infinities, `undefined`, functions, symbols, lone surrogates, and more than 127 levels.
+ * @throws JsonError with the place for anything else: `NaN`, infinities, `undefined`, functions, symbols, promises, sets, errors and
+ * other instances of a class, half a surrogate pair, and more than 127 levels. Nothing becomes `{}` for want of members.
  */
 export function toJson(value: unknown): JsonValue {
   return convert(value, []);
@@ -40,32 +43,56 @@ function convert(value: unknown, path: string[]): JsonValue {
     case "boolean":
       return value;
     case "string":
-      return wellFormed(value, path);
+      return checked(value, path);
     case "number":
-      if (!Number.isFinite(value)) throw refused(path, "a finite number", String(value));
+      if (!Number.isFinite(value)) throw refused(path, "a number that JSON can say", `\`${value}\``);
       return new JsonNumber(Object.is(value, -0) ? "-0" : String(value));
     case "bigint":
       return new JsonNumber(value.toString());
     case "object":
-      return value === null || value instanceof JsonNumber ? value : container(value, path);
+      return value === null || value instanceof JsonNumber ? value : said(value, path);
     default:
-      throw refused(path, "a value that JSON can say", typeof value);
+      throw unsayable(path, `a JavaScript \`${typeof value}\``);
   }
 }
 
+/** What an object says of itself, if it says anything. */
+function said(value: object, path: string[]): JsonValue {
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw unsayable(path, "an invalid `Date`");
+  const own = ownWords(value, path.at(-1) ?? "");
+  return own === value ? container(value, path) : convert(own, path);
+}
+
+function ownWords(value: object, name: string): unknown {
+  if (hasMethod(value, "toJson")) return value.toJson();
+  return hasMethod(value, "toJSON") && value.toJSON !== refuseStringify ? value.toJSON(name) : value;
+}
+
 function container(value: object, path: string[]): JsonValue {
-  if (hasMethod(value, "toJson")) return convert(value.toJson(), path);
-  if (hasMethod(value, "toJSON")) return convert(value.toJSON(), path);
   if (path.length === MAX_DEPTH) throw refused(path, "at most 127 levels of nesting", "a level more");
   if (Array.isArray(value)) return Array.from(value, (element: unknown, index) => child(element, path, String(index)));
-  const members: Iterable<[unknown, unknown]> =
-    value instanceof Map ? value : Object.entries(value).filter(([, member]) => member !== undefined);
-  const object: JsonObject = new Map();
-  for (const [name, member] of members) {
-    if (typeof name !== "string") throw refused(path, "member names that are strings", typeof name);
-    object.set(wellFormed(name, path), child(member, path, name));
+  const object: JsonObject = membersOf();
+  for (const [name, member] of entriesOf(value, path)) {
+    if (typeof name !== "string") throw refused(path, "member names that are strings", `a JavaScript \`${typeof name}\``);
+    object.set(checked(name, path), child(member, path, name));
   }
   return object;
+}
+
+/** The members of a map or a plain object. What an instance of a class consists of, only the class knows. */
+function entriesOf(value: object, path: string[]): Iterable<[unknown, unknown]> {
+  if (value instanceof Map) return value;
+  const isPromise = hasMethod(value, "then");
+  if (isPromise || !isPlain(value)) {
+    throw unsayable(path, `a JavaScript \`${classOf(value)}\`${isPromise ? ": an `await` is missing" : ""}`);
+  }
+  return Object.entries(value).filter(([, member]) => member !== undefined);
+}
+
+/** Whether it is an object without a class, also one of another realm, such as a frame. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function child(value: unknown, path: string[], segment: string): JsonValue {
@@ -75,17 +102,31 @@ function child(value: unknown, path: string[], segment: string): JsonValue {
   return converted;
 }
 
-function hasMethod<N extends string>(value: object, name: N): value is { [K in N]: () => unknown } {
+function hasMethod<N extends string>(value: object, name: N): value is { [K in N]: (...given: unknown[]) => unknown } {
   return typeof (value as Record<string, unknown>)[name] === "function";
 }
 
-function wellFormed(text: string, path: string[]): string {
-  if (isIllFormed(text)) throw refused(path, "a string of Unicode scalars", "a lone surrogate");
+function checked(text: string, path: string[]): string {
+  if (isIllFormed(text)) throw refused(path, "text", "half a surrogate pair");
   return text;
+}
+
+function unsayable(path: string[], found: string): JsonError {
+  return refused(path, "a value that JSON can say", found);
 }
 
 function refused(path: string[], expected: string, found: string): JsonError {
   return new JsonError(path.map((segment) => `/${escapeSegment(segment)}`).join(""), undefined, expected, found);
+}
+
+/** The name of a value's class, also of one that does not like to be asked. */
+export function classOf(value: object): string {
+  try {
+    const made: unknown = (value as { constructor?: unknown }).constructor;
+    return typeof made === "function" && made.name !== "" && !isIllFormed(made.name) ? made.name : "object";
+  } catch {
+    return "object";
+  }
 }
 
 /**

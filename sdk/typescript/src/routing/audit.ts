@@ -1,6 +1,7 @@
 /** Why a signal is what it is: the row of the decision table that fired, and why the rows before it did not. */
 
 import { JsonNumber } from "../json/number.js";
+import { membersOf, refuseStringify } from "../json/stringify.js";
 import type { JsonObject, JsonValue } from "../json/value.js";
 import { compact } from "../json/write.js";
 import { digestOf } from "../sha256.js";
@@ -33,13 +34,18 @@ export class Audit {
 
   /** The audit as it is kept in a hand-off: `row, fired_because, passed_over, unknown_hint?, input_digest`. */
   toJson(): JsonObject {
-    const members = new Map<string, JsonValue>([
+    const members = membersOf<JsonValue>([
       ["row", this.row],
       ["fired_because", this.fired_because],
-      ["passed_over", new Map(this.passed_over)],
+      ["passed_over", membersOf<JsonValue>(this.passed_over)],
     ]);
     if (this.unknown_hint !== null) members.set("unknown_hint", this.unknown_hint);
     return members.set("input_digest", this.input_digest);
+  }
+
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
   }
 }
 

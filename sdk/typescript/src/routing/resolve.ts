@@ -2,6 +2,7 @@
 
 import { JsonNumber } from "../json/number.js";
 import type { Source } from "../json/source.js";
+import { membersOf } from "../json/stringify.js";
 import type { JsonObject } from "../json/value.js";
 import { dropEndWhile, lastScalar, lower, sameIgnoringCase, trimEnd } from "../scalars.js";
 import { Audit, type Fired, type Resolution, type Row } from "./audit.js";
@@ -25,7 +26,7 @@ export function resolveRouting(input: Source | RoutingInput | JsonObject): Routi
 /** The same, and why: which row of the table fired, and why those before it did not. @throws as `resolveRouting` */
 export function resolve(input: Source | RoutingInput | JsonObject): Resolution {
   const read = readInput(input);
-  const passed: Passed = new Map();
+  const passed: Passed = membersOf();
   const findings = findingsOf(read.text, read.hints);
   const hints = distinctHints(findings.hints, read.flow);
   const [hint, second] = hints;

@@ -3,7 +3,8 @@
 import { ContractError, jsonFor, refuse } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
 import { JsonNumber } from "../json/number.js";
-import type { JsonObject, JsonValue } from "../json/value.js";
+import { membersOf, refuseStringify } from "../json/stringify.js";
+import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { lower, shorten } from "../scalars.js";
 
 const INVALID = "ROUTING_SIGNAL_INVALID";
@@ -85,7 +86,7 @@ export class RoutingSignal {
     this.reason = parts.reason ?? "No routing signal given";
     this.confidence = parts.confidence ?? new JsonNumber("0.7");
     this.needs_human = parts.needs_human ?? false;
-    this.unknown = parts.unknown ?? new Map();
+    this.unknown = parts.unknown ?? membersOf();
   }
 
   /**
@@ -108,20 +109,24 @@ export class RoutingSignal {
     return new RoutingSignal({ decision, raw_decision, ...target, reason, confidence, needs_human, unknown: fields.rest() });
   }
 
-  /** The form inside a hand-off: six members, `route` a string or null; another flow is written as `flow/step`. */
+  /**
+   * The form inside a hand-off: six members, `route` a string or null; another flow is written as `flow/step`.
+   *
+   * @throws ContractError `ROUTING_SIGNAL_INVALID` for what could not be read again
+   */
   toOrchestrator(currentFlow: string | null = null): JsonObject {
     const members = this.common(this.decision, this.route && routeName(this.route, currentFlow));
-    return withUnknown(members.set("needs_human", this.needs_human), this.unknown);
+    return readable(withUnknown(members.set("needs_human", this.needs_human), this.unknown));
   }
 
-  /** The form of the resolver's output: `route` an object or null, `needs_human` only when true. */
+  /** The form of the resolver's output: `route` an object or null, `needs_human` only when true. @throws as `toOrchestrator` */
   toResolver(): JsonObject {
     const { route } = this;
-    const known = route && new Map<string, JsonValue>([["flow", route.flow], ["step_id", route.step_id]]);
-    const target = known && withUnknown(known, route?.unknown ?? new Map());
-    const members = this.common(RESOLVER_WORDS[this.decision], target);
-    if (this.needs_human) members.set("needs_human", true);
-    return withUnknown(members, this.unknown);
+    const known = route && membersOf<JsonValue>([["flow", route.flow], ["step_id", route.step_id]]);
+    const target = known && withUnknown(known, route?.unknown ?? membersOf());
+    const members = this.common(RESOLVER_WORDS[this.decision] ?? this.decision, target);
+    if (this.needs_human) members.set("needs_human", this.needs_human);
+    return readable(withUnknown(members, this.unknown));
   }
 
   /** The same signal leading from `flow`: a route into that flow names only the step. */
@@ -137,13 +142,18 @@ export class RoutingSignal {
     return new RoutingSignal({ ...this, route: { flow: this.route.flow, step_id: this.route.step_id } });
   }
 
-  /** The resolver's form. */
+  /** The resolver's form. @throws as `toOrchestrator` */
   toJson(): JsonObject {
     return this.toResolver();
   }
 
+  /** Refuses. @throws TypeError */
+  toJSON(): never {
+    return refuseStringify();
+  }
+
   private common(word: string, route: JsonValue): JsonObject {
-    return new Map<string, JsonValue>([
+    return membersOf<JsonValue>([
       ["decision", word],
       ["next_step_id", this.next_step_id],
       ["route", route],
@@ -151,6 +161,12 @@ export class RoutingSignal {
       ["confidence", this.confidence],
     ]);
   }
+}
+
+/** A written form as JSON; one that could not be read again is refused. */
+function readable(form: JsonObject): JsonObject {
+  RoutingSignal.from(form);
+  return toJsonObject(form);
 }
 
 /**

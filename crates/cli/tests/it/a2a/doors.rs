@@ -21,6 +21,11 @@ struct Asked {
 
 /// Every operation in every way, about one task.
 fn operations(task: &str) -> Vec<Asked> {
+    operations_by(task, Peer::new)
+}
+
+/// The same, by peers that are made so.
+fn operations_by(task: &str, peer: impl Fn(&Client, Way) -> Peer + Clone + 'static) -> Vec<Asked> {
     let mut all = Vec::new();
     let message = |way: Way, task: Option<&str>| {
         let parts =
@@ -57,7 +62,8 @@ fn operations(task: &str) -> Vec<Asked> {
         (Way::Old, "tasks/pushNotificationConfig/list", "read", id),
         (Way::Old, "tasks/pushNotificationConfig/delete", "run", old_named),
     ] {
-        let call = move |client: &Client| Peer::new(client, way).call(method, params.clone(), &[]);
+        let peer = peer.clone();
+        let call = move |client: &Client| peer(client, way).call(method, params.clone(), &[]);
         all.push(Asked { name: method, scope, way, call: Box::new(call) });
     }
     let configs = format!("/tasks/{task}/pushNotificationConfigs");
@@ -73,7 +79,8 @@ fn operations(task: &str) -> Vec<Asked> {
         ("GET", format!("{configs}/p"), "read", Value::Null),
         ("DELETE", format!("{configs}/p"), "run", Value::Null),
     ] {
-        let call = move |client: &Client| Peer::new(client, Way::Rest).ask(verb, &path, &body, &[]);
+        let peer = peer.clone();
+        let call = move |client: &Client| peer(client, Way::Rest).ask(verb, &path, &body, &[]);
         all.push(Asked { name: "rest", scope, way: Way::Rest, call: Box::new(call) });
     }
     all
@@ -89,6 +96,84 @@ fn land(stage: &Stage) -> (Served, Client, Client, String) {
     (served, north, south, task)
 }
 
+/// The status and the code of a refusal of the server's own, which has the shape of the binding.
+fn refusal(reply: &Reply, way: Way) -> (u16, String) {
+    assert_eq!(reply.header("content-type"), "application/json", "{}", reply.text());
+    let body = reply.json();
+    let (error, info) = (&body["error"], &body["error"]["details"][0]);
+    let code = match way {
+        Way::Rest => {
+            assert_eq!((&error["code"], error["status"].is_string()), (&json!(reply.status), true), "{body}");
+            &info["metadata"]["code"]
+        }
+        Way::Rpc | Way::Old => {
+            assert_eq!([&body["jsonrpc"], &body["id"]], [&json!("2.0"), &Value::Null]);
+            let data = &error["data"];
+            if way == Way::Rpc { &data[0]["metadata"]["code"] } else { &data["code"] }
+        }
+    };
+    (reply.status, code.as_str().unwrap_or_else(|| panic!("{way:?}: {body}")).to_owned())
+}
+
+#[test]
+fn what_is_refused_before_it_is_an_operation_has_the_shape_of_its_binding_too() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let large = vec![b' '; 2 * 1024 * 1024];
+    let json = ("content-type", "application/json");
+    for (verb, headers, body, status, code) in [
+        ("POST", &[("content-type", "text/plain")][..], &b"x"[..], 415, "MEDIA_TYPE_NOT_TAKEN"),
+        ("POST", &[json], &large, 413, "BODY_TOO_LARGE"),
+        ("POST", &[json, ("origin", "https://evil.example")], b"{}", 403, "ORIGIN_NOT_ALLOWED"),
+        ("POST", &[json, ("host", "evil.example")], b"{}", 421, "HOST_NOT_ALLOWED"),
+        ("PUT", &[json], b"{}", 405, "METHOD_NOT_ALLOWED"),
+    ] {
+        for (path, way) in [
+            ("/a2a", Way::Rpc),
+            ("/a2a/", Way::Old),
+            ("/a2a/review", Way::Old),
+            ("/a2a/review/?A2A-Version=1.0", Way::Rpc),
+            ("/a2a/message:send", Way::Rest),
+            ("/a2a/review/message:send", Way::Rest),
+        ] {
+            let mut headers = headers.to_vec();
+            if way != Way::Old {
+                headers.push(("a2a-version", "1.0"));
+            }
+            let reply = client.call(verb, path, &headers, body);
+            assert_eq!(refusal(&reply, way), (status, code.to_owned()), "{verb} {path}");
+        }
+    }
+    for path in ["/a2a/nothing/at/all", "/a2a/Nothing", "/a2a/message:other", "/a2a/review/nothing"] {
+        assert_eq!(refusal(&client.get(path), Way::Rest), (404, "NOT_FOUND".to_owned()), "{path}");
+    }
+    let card =
+        client.call("GET", "/a2a/review/.well-known/agent-card.json", &[("host", "evil.example")], b"");
+    assert_eq!(refusal(&card, Way::Rest), (421, "HOST_NOT_ALLOWED".to_owned()));
+    // Elsewhere it is a problem.
+    let reply = client.call("POST", "/v1/runs", &[json, ("origin", "https://evil.example")], b"{}");
+    assert_eq!((reply.status, reply.header("content-type").as_str()), (403, "application/problem+json"));
+}
+
+#[test]
+fn whoever_starts_too_much_is_told_when_to_try_again() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { a2a: { workspace: shared }, limits: { starts: 1 } }\n");
+    let (_served, client) = served(&stage, REVIEW);
+    let peer = |way| Peer::new(&client, way);
+    peer(Way::Rpc).start("x");
+    let message = |way| json!({"message": peer(way).message("m", &[peer(way).text("x")], &Value::Null)});
+    for reply in [
+        peer(Way::Rpc).call("SendMessage", message(Way::Rpc), &[]),
+        peer(Way::Old).call("message/send", message(Way::Old), &[]),
+        peer(Way::Rest).ask("POST", "/message:send", &message(Way::Rest), &[]),
+    ] {
+        assert!(reply.status == 429 && reply.text().contains("TOO_MANY_STARTS"), "{}", reply.text());
+        let seconds: u32 = reply.header("retry-after").parse().unwrap();
+        assert!((1..=60).contains(&seconds), "{seconds}");
+    }
+}
+
 #[test]
 fn without_a_good_token_every_operation_answers_the_same_and_does_nothing() {
     let stage = Stage::new();
@@ -98,21 +183,16 @@ fn without_a_good_token_every_operation_answers_the_same_and_does_nothing() {
     wait_until("its end", || expired.get("/v1/health").status == 401);
     let before = Peer::new(&north, Way::Rest).get(&task).unwrap();
     let bearers = [Client::new(&served.url, None), expired, served.client("evt_0_0"), served.client("")];
-    // But for the name of the request.
-    let told = |reply: &Reply| {
-        let mut told = reply.json();
-        assert!(told["request_id"].take().is_string());
-        told
-    };
-    let expected = told(&Client::new(&served.url, None).get("/v1/health"));
     for asked in operations(&task).iter().chain(&operations("run_0")) {
         for client in &bearers {
             let reply = (asked.call)(client);
-            assert_eq!((reply.status, told(&reply)), (401, expected.clone()), "{}", asked.name);
+            assert_eq!(refusal(&reply, asked.way), (401, "TOKEN_NEEDED".to_owned()), "{}", asked.name);
+            assert_eq!(reply.header("www-authenticate"), "Bearer");
         }
     }
     for path in ["/a2a/nothing/here", "/a2a/tasks", "/a2a/extendedAgentCard"] {
-        assert_eq!(Client::new(&served.url, None).get(path).status, 401, "{path}");
+        let reply = Client::new(&served.url, None).get(path);
+        assert_eq!(refusal(&reply, Way::Rest), (401, "TOKEN_NEEDED".to_owned()), "{path}");
     }
     assert_eq!(Peer::new(&north, Way::Rest).get(&task).unwrap(), before);
 }
@@ -138,6 +218,38 @@ fn a_task_of_another_tenant_is_as_if_there_were_none() {
     let message = |peer: &Peer| peer.message("m", &[peer.text("yes")], &json!({"contextId": context}));
     let old = Peer::new(&south, Way::Old);
     assert_ne!(old.send(message(&old), &[]).unwrap()["id"], task.as_str());
+}
+
+#[test]
+fn a_task_of_another_flow_is_as_if_there_were_none_below_a_flow_s_path() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let task = text(&Peer::new(&client, Way::Rpc).start("x")["id"]);
+    let other = "flow: other\nsteps:\n  - id: a\n    run: echo a\n";
+    assert_eq!(client.post("/v1/flows", other).status, 201);
+    let before = Peer::new(&client, Way::Rest).get(&task).unwrap();
+    let below = |task: &str, flow: &'static str| {
+        operations_by(task, move |client: &Client, way: Way| Peer::of_flow(client, way, flow))
+    };
+    let never = "run_00000000000000000000000000";
+    for (there, nowhere) in below(&task, "other").iter().zip(&below(never, "other")) {
+        let (there, nowhere) = ((there.call)(&client), (nowhere.call)(&client));
+        assert_eq!((there.status, there.text()), (nowhere.status, nowhere.text()));
+        let told = there.json();
+        assert!(told["error"]["code"] == -32001 || told["error"]["code"] == 404, "{told}");
+    }
+    // `tenant` is the same as the path.
+    let rpc = Peer::new(&client, Way::Rpc);
+    let get = |tenant: &str| rpc.call("GetTask", json!({"tenant": tenant, "id": task}), &[]).json();
+    assert_eq!(get("other")["error"]["code"], -32001);
+    assert_eq!(get("review")["result"], before);
+    assert_eq!(Peer::new(&client, Way::Rest).get(&task).unwrap(), before);
+    let digest = text(&client.json(&format!("/v1/runs/{task}"))["flow_digest"]);
+    for flow in ["review", digest.as_str()] {
+        assert_eq!(Peer::of_flow(&client, Way::Rest, flow).get(&task).unwrap(), before, "{flow}");
+    }
+    let own = Peer::of_flow(&client, Way::Old, "review");
+    own.assert_state(&own.say(&task, "m", "yes").unwrap(), "COMPLETED");
 }
 
 #[test]

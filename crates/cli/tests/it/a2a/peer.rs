@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 pub(crate) struct Peer {
     pub(crate) client: Client,
     pub(crate) way: Way,
+    /// Where it finds the server: `/a2a`, or below that the flow that it means.
+    door: String,
 }
 
 /// How a peer speaks.
@@ -31,7 +33,12 @@ pub(crate) struct Refused {
 
 impl Peer {
     pub(crate) fn new(client: &Client, way: Way) -> Self {
-        Self { client: client.clone(), way }
+        Self { client: client.clone(), way, door: "/a2a".to_owned() }
+    }
+
+    /// One that means a flow alone.
+    pub(crate) fn of_flow(client: &Client, way: Way, flow: &str) -> Self {
+        Self { door: format!("/a2a/{flow}"), ..Self::new(client, way) }
     }
 
     fn headers(&self) -> Vec<(&'static str, &'static str)> {
@@ -46,14 +53,14 @@ impl Peer {
     pub(crate) fn call(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Reply {
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string();
         let headers: Vec<(&str, &str)> = self.headers().into_iter().chain(more.iter().copied()).collect();
-        self.client.call("POST", "/a2a", &headers, body.as_bytes())
+        self.client.call("POST", &self.door, &headers, body.as_bytes())
     }
 
     /// A request of HTTP+JSON.
     pub(crate) fn ask(&self, verb: &str, path: &str, body: &Value, more: &[(&str, &str)]) -> Reply {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let headers: Vec<(&str, &str)> = self.headers().into_iter().chain(more.iter().copied()).collect();
-        self.client.call(verb, &format!("/a2a{path}"), &headers, body.as_bytes())
+        self.client.call(verb, &format!("{}{path}", self.door), &headers, body.as_bytes())
     }
 
     fn outcome(&self, reply: &Reply) -> Result<Value, Refused> {
@@ -141,10 +148,10 @@ impl Peer {
     /// Opens a stream; what it tells has lost its frame.
     pub(crate) fn stream(&self, message: Value) -> Stream {
         let (path, body) = match self.way {
-            Way::Rest => ("/a2a/message:stream".to_owned(), json!({"message": message})),
+            Way::Rest => (format!("{}/message:stream", self.door), json!({"message": message})),
             _ => {
                 let method = if self.way == Way::Old { "message/stream" } else { "SendStreamingMessage" };
-                ("/a2a".to_owned(), rpc(method, &json!({"message": message})))
+                (self.door.clone(), rpc(method, &json!({"message": message})))
             }
         };
         self.client.open("POST", &path, &self.headers(), body.to_string().as_bytes()).unwrap()
@@ -155,10 +162,10 @@ impl Peer {
         let mut headers: Vec<(&str, &str)> = self.headers();
         headers.extend(after.iter().map(|id| ("last-event-id", *id)));
         let (path, body) = match self.way {
-            Way::Rest => (format!("/a2a/tasks/{task}:subscribe"), json!({})),
+            Way::Rest => (format!("{}/tasks/{task}:subscribe", self.door), json!({})),
             _ => {
                 let method = if self.way == Way::Old { "tasks/resubscribe" } else { "SubscribeToTask" };
-                ("/a2a".to_owned(), rpc(method, &json!({"id": task})))
+                (self.door.clone(), rpc(method, &json!({"id": task})))
             }
         };
         self.client.open("POST", &path, &headers, body.to_string().as_bytes())

@@ -1,7 +1,7 @@
 //! Receivers that clients have named: told at least once, what streams tell, and never inside unless that is allowed.
 
 use super::{
-    REVIEW,
+    REVIEW, known,
     peer::{Peer, Way, talk},
     served,
 };
@@ -9,6 +9,7 @@ use crate::{
     notify::receiver::{Answer, OK, Receiver, Request},
     serve::client::{Served, token},
     stage::{Stage, text},
+    veil::{BELIEFS, Veil},
 };
 use serde_json::{Value, json};
 
@@ -174,6 +175,29 @@ fn what_a_refused_message_brings_takes_nobodys_place_and_another_tokens_is_left_
     peer.cancel(&task).unwrap();
     assert_eq!(body(&mine.next())["statusUpdate"]["status"]["state"], "TASK_STATE_CANCELED");
     assert!(other.is_quiet());
+}
+
+#[test]
+fn over_https_a_receiver_s_certificate_is_checked_against_the_authorities_that_are_named() {
+    for (authorities, is_believed) in BELIEFS {
+        let stage = Stage::new();
+        stage.write(".envoi/config.yaml", "server: { a2a: { push: { allow: [localhost] } } }\n");
+        let receiver = Receiver::new(&[OK]);
+        let veil = Veil::before(&receiver.url);
+        let (served, client) = known(Served::believing(&stage, authorities), REVIEW);
+        let peer = Peer::new(&client, Way::Rpc);
+        let message = peer.message("first", &[peer.text("hello")], &Value::Null);
+        let push = json!({"url": format!("{}/hook", veil.url), "token": "t0ken"});
+        let params = json!({"message": message, "configuration": {"taskPushNotificationConfig": push}});
+        let begun = peer.call("SendMessage", params, &[]).json()["result"]["task"].clone();
+        peer.assert_state(&begun, "INPUT_REQUIRED");
+        match is_believed {
+            true => assert_eq!(receiver.next().header("x-a2a-notification-token"), Some("t0ken")),
+            false => veil.wait_until_refused(),
+        }
+        served.process.kill();
+        assert!(is_believed || receiver.is_quiet(), "{authorities:?}");
+    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Runs that are started, answered, resumed and ended from afar.
 
-use super::{Afar, mirrors, served};
+use super::{Afar, abandoned, mirrors, served};
 use crate::{
     serve::{APPROVAL, client::Served},
     stage::{Process, Stage, text, wait_for, wait_until},
     terminal::Terminal,
 };
 use rustix::process::Signal;
+use std::path::PathBuf;
 
 #[test]
 fn a_pause_is_answered_with_a_file_which_the_next_step_reads() {
@@ -100,9 +101,8 @@ fn a_run_that_failed_is_resumed_and_one_that_is_live_is_cancelled() {
     wait_until("the follower's request", || {
         server.get("/v1/metrics").text().contains("{operation=\"resumeRun\",status=\"202\"} 2\n")
     });
-    // Not `expect`: what the follower has brought here is there as long as it is.
-    let cancelled = afar.start(&["cancel", &run[run.len() - 6..]]).done();
-    assert_eq!((cancelled.code, cancelled.out), (Some(0), format!("{run} cancelled\n")));
+    let cancelled = afar.expect(0, &["cancel", &run[run.len() - 6..]]);
+    assert_eq!(cancelled.out, format!("{run} cancelled\n"));
     let followed = follower.done();
     assert_eq!((followed.code, followed.out), (Some(130), format!("{run} cancelled\n")));
     stage.assert_nothing_left();
@@ -230,7 +230,31 @@ steps:
         emulator.shows()
     );
     assert_eq!(stage.lines("did.txt"), ["published"]);
-    assert_eq!(mirrors(&stage), Vec::<String>::new());
+    assert_eq!(mirrors(&stage), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_command_has_brought_that_is_killed_is_removed_by_the_next_one_and_what_is_in_use_is_not() {
+    let stage =
+        Stage::with_flow("flow: one\nsteps:\n  - { id: a, run: 'while [ ! -e go ]; do sleep 0.02; done' }\n");
+    let (_served, afar) = served(&stage);
+    let mut killed = afar.start(&["--json", "run", "flow.yaml"]);
+    while !killed.line().contains("attempt_started") {}
+    killed.kill();
+    let left = abandoned(&stage);
+    assert_eq!((left.len(), mirrors(&stage).len()), (1, 1), "{left:?}");
+    let run = stage.run_id();
+    let follower = afar.start(&["resume", &run]);
+    let held = wait_for("its folder, alone", || {
+        let here = mirrors(&stage);
+        let is_its = here.len() == 1 && here[0].extension().is_none() && here != left;
+        (is_its && abandoned(&stage).is_empty()).then_some(here)
+    });
+    afar.expect(0, &["show", &run]);
+    assert_eq!(mirrors(&stage), held);
+    stage.write("go", "");
+    assert_eq!(follower.done().code, Some(0));
+    assert_eq!(mirrors(&stage), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -251,7 +275,7 @@ fn ctrl_c_leaves_the_run_going_and_says_so() {
     ] {
         assert!(done.err.contains(words), "{words}: {done:?}");
     }
-    assert_eq!(mirrors(&stage), Vec::<String>::new());
+    assert_eq!(mirrors(&stage), Vec::<PathBuf>::new());
     stage.write("go", "");
     let resumed = afar.expect(0, &["resume", &run]);
     assert_eq!(resumed.out, format!("{run} succeeded\n"));

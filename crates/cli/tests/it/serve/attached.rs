@@ -145,6 +145,44 @@ fn what_a_run_has_made_and_what_came_from_the_terminal_can_be_attached() {
 }
 
 #[test]
+fn an_answer_that_is_asked_for_again_is_the_first_one_although_its_file_is_another_by_now() {
+    let stage = Stage::new();
+    let (_served, admin) = served(&stage);
+    let flow = "
+flow: redone
+steps:
+  - id: first
+    run: echo one > art.txt
+    artifacts: [art.txt]
+  - id: sure
+    ask: 'Sure?'
+  - id: second
+    run: echo two > art.txt
+    artifacts: [art.txt]
+";
+    let run = admin.run(flow);
+    let path = format!("/v1/questions/{}/answer", admin.question(&run));
+    let made = text(&admin.json(&format!("/v1/runs/{run}/handoffs/first"))["file_changes"][0]["digest"]);
+    let hex = &made[7..];
+    let art = json!({"artifactId": format!("art_{}", &hex[..26]), "representationRevisionId": format!("rep_{}", &hex[..16]),
+        "digest": made, "mime": "text/plain", "originKind": "agent_generated"});
+    let body = json!({"choice": "approve", "text": "fine", "attachments": [art]}).to_string();
+    let ask = |body: &str| admin.call("POST", &path, &[("idempotency-key", "once")], body.as_bytes());
+    let first = ask(&body);
+    assert_eq!(first.status, 200, "{}", first.text());
+    admin.wait_until_run_is(&run, "succeeded");
+    let none = admin.call("POST", &path, &[("idempotency-key", "other")], body.as_bytes());
+    assert_eq!(none.json()["code"], "ATTACHMENT_UNREADABLE", "nobody has that version any more");
+    let again = ask(&body);
+    assert_eq!(again.status, 200, "{}", again.text());
+    assert_eq!(again.json()["answered_by"], "first");
+    let other = ask(&body.replace("fine", "no"));
+    assert_eq!((other.status, other.json()["code"].as_str()), (422, Some("KEY_REUSED")));
+    let answers = stage.events(&run).iter().filter(|event| event["type"] == "interrupt_answered").count();
+    assert_eq!(answers, 1);
+}
+
+#[test]
 fn parts_of_content_are_given_while_its_file_is_what_was_compared_with_its_digest() {
     let stage = Stage::new();
     let (_served, admin) = served(&stage);

@@ -3,9 +3,12 @@
 use super::{
     APPROVAL,
     client::{Client, Reply, Served, token},
-    lab::{Lab, Say, answer, pieces},
+    lab::{Asked, Lab, Say, answer, pieces},
 };
-use crate::stage::{Stage, text, wait_for, wait_until};
+use crate::{
+    stage::{Stage, text, wait_for, wait_until},
+    veil::{BELIEFS, Veil},
+};
 use serde_json::{Value, json};
 use std::{
     io::{Read as _, Write as _},
@@ -160,6 +163,63 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
     // The door is before the token.
     let stranger = none.call("POST", TURN, &[("origin", "https://evil.example")], b"{}");
     assert_eq!((stranger.status, stranger.json()["code"].as_str()), (403, Some("ORIGIN_NOT_ALLOWED")));
+}
+
+#[test]
+fn whatever_is_refused_on_the_paths_of_the_bridge_is_told_in_their_shape() {
+    let Land { stage: _stage, served: _served, lab, admin } = land();
+    let evil = ("origin", "https://evil.example");
+    for (method, path, header, status, code) in [
+        ("POST", TURN, evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("POST", CHAT, evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("GET", "/api/llm-bridge/models", evil, 403, "ORIGIN_NOT_ALLOWED"),
+        ("POST", TURN, ("host", "evil.example"), 421, "HOST_NOT_ALLOWED"),
+        ("POST", CHAT, ("host", "evil.example"), 421, "HOST_NOT_ALLOWED"),
+        ("DELETE", TURN, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
+        ("DELETE", CHAT, ("x-a", "b"), 405, "METHOD_NOT_ALLOWED"),
+    ] {
+        let reply = admin.call(method, path, &[header], b"");
+        assert_eq!(reply.status, status, "{path}: {}", reply.text());
+        assert_eq!(reply.header("content-type"), "application/json", "{path} {code}");
+        let (told, message) = match path {
+            TURN => (reply.json()["code"].clone(), reply.json()["detail"].clone()),
+            _ => (error(&reply)["code"].clone(), error(&reply)["message"].clone()),
+        };
+        assert_eq!(told, json!(code), "{path}: {}", reply.text());
+        assert!(message.is_string() && !error(&reply).is_null(), "{path}: {}", reply.text());
+        assert_ne!(reply.header("x-request-id"), "");
+    }
+    // A provider that was never asked may be asked again; one that has left in the middle has perhaps been paid.
+    let unreachable = admin.post(CHAT, r#"{"model": "unreachable"}"#);
+    assert_eq!((unreachable.status, unreachable.header("x-should-retry").as_str()), (502, ""));
+    for (path, body, status) in [(CHAT, "{}", 502), (TURN, r#"{"user": "a"}"#, 500)] {
+        lab.will_say([Say::BreakOff]);
+        let broken = admin.post(path, body);
+        assert_eq!((broken.status, broken.header("x-should-retry").as_str()), (status, "false"), "{path}");
+    }
+}
+
+#[test]
+fn a_call_that_a_stopping_server_breaks_off_is_not_to_be_paid_for_twice() {
+    for (path, body) in [(CHAT, "{}"), (TURN, r#"{"user": "a"}"#)] {
+        let Land { stage: _stage, served, lab, admin } = land();
+        lab.will_say([Say::Hang(vec![])]);
+        let reply = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| admin.post(path, body));
+            wait_until("the provider", || lab.asked().len() == 1);
+            served.process.signal(rustix::process::Signal::TERM);
+            asking.join().unwrap()
+        });
+        assert_eq!(reply.status, 503, "{}", reply.text());
+        assert_eq!(reply.header("content-type"), "application/json", "{path}");
+        let told = if path == TURN { reply.json() } else { error(&reply) };
+        assert_eq!(told["code"], "ENGINE_STOPPING", "{}", reply.text());
+        let message = text(if path == TURN { &told["detail"] } else { &told["message"] });
+        assert!(message.contains("the provider was asked"), "{message}");
+        assert_eq!(reply.header("x-should-retry"), "false", "an OpenAI client would ask, and pay, again");
+        assert_eq!(reply.header("retry-after"), "");
+        assert!(!reply.text().contains("Idempotency-Key"), "{}", reply.text());
+    }
 }
 
 #[test]
@@ -322,6 +382,88 @@ fn a_live_attempt_s_token_pays_from_its_budget_and_opens_nothing_else() {
 }
 
 #[test]
+fn commands_are_told_where_others_find_the_server_and_it_answers_to_that_name() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    stage.write("ask.py", ASK);
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    let script = "print(os.environ['ENVOI_BRIDGE_URL'])";
+    for (server, bridge, host, card) in [
+        (
+            "public_url: 'https://envoi.example'",
+            "https://envoi.example",
+            "envoi.example",
+            "https://envoi.example",
+        ),
+        ("public_url: 'https://inside:443'", "https://inside:443", "inside", "https://inside:443"),
+        (
+            "public_url: 'http://inside:7', a2a: { url: 'https://outside.example' }",
+            "http://inside:7",
+            "inside:7",
+            "https://outside.example",
+        ),
+    ] {
+        stage.write(".envoi/config.yaml", format!("server: {{ {server} }}\n{}", lab.config()));
+        let served = Served::start(&stage);
+        let admin = served.client(&admin);
+        let run = admin.run(&step("", script));
+        admin.wait_until_run_is(&run, "succeeded");
+        let log = stage.expect(0, &["logs", &run]);
+        assert!(log.out.contains(&format!("{bridge}/api/llm-bridge\n")), "{}", log.out);
+        let asked = |host| admin.call("GET", "/api/llm-bridge/models", &[("host", host)], &[]).status;
+        assert_eq!((asked(host), asked("elsewhere.example")), (200, 421), "{server}");
+        let card_there = admin.get("/.well-known/agent-card.json").text();
+        assert!(card_there.contains(&format!("{card}/a2a")), "{server}: {card_there}");
+    }
+}
+
+#[test]
+fn a_provider_is_told_of_the_trace_of_the_run_that_pays_and_of_each_call_in_it() {
+    let Land { stage, served: _served, lab, admin } = land();
+    let script = "ask({'messages': []})\nask({'user': 'a'}, '')\nopen('trace.txt', 'w').write(os.environ['TRACEPARENT'])";
+    let run = admin.run(&step("", script));
+    admin.wait_until_run_is(&run, "succeeded");
+    // Nobody pays for this one, and what a client says of itself is not passed on.
+    let own = stage.read("trace.txt");
+    let alone = admin.call("POST", CHAT, &[("traceparent", &own)], b"{}");
+    assert_eq!(alone.status, 200, "{}", alone.text());
+    let told = |asked: &Asked| {
+        let head = asked.head.to_lowercase();
+        head.lines().find_map(|line| Some(line.strip_prefix("traceparent: ")?.trim().to_owned()))
+    };
+    let told: Vec<Option<String>> = lab.asked().iter().map(told).collect();
+    assert_eq!((told.len(), &told[2]), (3, &None));
+    let parts = |trace: &str| trace.split('-').map(str::to_owned).collect::<Vec<_>>();
+    let (own, first, second) =
+        (parts(&own), parts(told[0].as_ref().unwrap()), parts(told[1].as_ref().unwrap()));
+    assert_eq!((&first[..2], &first[3]), (&own[..2], &own[3]));
+    assert_eq!((&second[..2], &second[3]), (&own[..2], &own[3]));
+    assert!(first[2] != own[2] && second[2] != own[2] && first[2] != second[2], "{told:?}");
+}
+
+#[test]
+fn a_provider_s_certificate_is_checked_against_the_authorities_that_are_named() {
+    let (stage, lab) = (Stage::new(), Lab::open());
+    let veil = Veil::before(&lab.url());
+    stage.write(".envoi/config.yaml", lab.config().replace(&lab.url(), &veil.url));
+    stage.write(".envoi/lab.key", "sk-lab-7\n");
+    let admin = token(&stage, &["t", "--scope", "admin"]);
+    for (authorities, is_believed) in BELIEFS {
+        let served = Served::believing(&stage, authorities);
+        let reply = served.client(&admin).post(TURN, r#"{"user": "a"}"#);
+        match is_believed {
+            true => assert_eq!((reply.status, &reply.json()["text"]), (200, &json!("words"))),
+            false => assert_eq!((reply.status, reply.text().contains("cannot be reached")), (500, true)),
+        }
+        served.process.kill();
+    }
+    assert_eq!(lab.asked().len(), 1, "neither a key nor a word is sent to the others");
+    let head = lab.last().head.to_lowercase();
+    assert!(head.contains("authorization: bearer sk-lab-7\r\n"), "{head}");
+    assert!(head.contains(&format!("host: {}\r\n", &veil.url["https://".len()..])), "{head}");
+}
+
+#[test]
 fn what_a_provider_streams_comes_through_as_it_is_but_for_a_use_that_nobody_asked_for() {
     let Land { stage: _stage, served: _served, lab, admin } = land();
     let with_usage = r#"{"stream": true, "stream_options": {"include_usage": true}, "x": 1.50}"#;
@@ -356,7 +498,7 @@ fn a_provider_that_fails_is_told_by_its_own_words_to_openai_clients_and_nothing_
     for (body, detail) in [
         (r#"{"user": "a"}"#, "the model's provider: it answered with status 500"),
         (r#"{"user": "a"}"#, "the model's provider: its answer is no chat completion"),
-        (r#"{"user": "a", "model": "unreachable"}"#, "the model's provider cannot be reached, or broke off"),
+        (r#"{"user": "a", "model": "unreachable"}"#, "the model's provider cannot be reached"),
     ] {
         let reply = admin.call("POST", TURN, &context, body.as_bytes());
         assert_eq!(

@@ -27,9 +27,17 @@ impl Served {
         Self::started(stage, "127.0.0.1:0", arguments)
     }
 
+    /// With this in place of the machine's authorities.
+    pub(crate) fn believing(stage: &Stage, authorities: Option<&str>) -> Self {
+        let arguments = ["--json", "serve", "--listen", "127.0.0.1:0"];
+        Self::said(Process::spawn(&mut stage.believing(authorities, &arguments)))
+    }
+
     fn started(stage: &Stage, address: &str, arguments: &[&str]) -> Self {
-        let all = [&["--json", "serve", "--listen", address], arguments].concat();
-        let mut process = stage.start(&all);
+        Self::said(stage.start(&[&["--json", "serve", "--listen", address], arguments].concat()))
+    }
+
+    fn said(mut process: Process) -> Self {
         let line = process.line();
         let Ok(said) = serde_json::from_str::<Value>(&line) else { panic!("{line}{:?}", process.done()) };
         let first = said["token"].as_str().map(str::to_owned);

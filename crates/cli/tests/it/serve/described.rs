@@ -127,6 +127,11 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     for id in ["getHealth", "getReadiness", "getMetrics", "getOpenApi"] {
         ask(id, &[], plain());
     }
+    assert_eq!(
+        asker.ask(&reader, "getMetrics", &[], &plain()).status,
+        200,
+        "whoever may look may see figures"
+    );
     let asker_is = asker.ask(&reader, "getToken", &[], &plain()).json();
     assert_eq!(asker_is, json!({"name": "reader", "tenant": "local", "scopes": ["read"]}));
 
@@ -277,6 +282,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!((part.status, part.text().as_str()), (206, "or"));
     assert_eq!(ask("getRunContent", &[&run, &text(&notes)], plain()).text(), "words\n");
     ask("getRunContent", &[&run, &text(&notes)], headers(&[("range", "bytes=6-")]));
+    let tag = format!("\"{}\"", text(&notes));
+    let known = ask("getRunContent", &[&run, &text(&notes)], headers(&[("if-none-match", &tag)]));
+    assert_eq!((known.status, known.header("etag")), (304, tag));
     assert_eq!(ask("getRunContent", &[&run, &digest], plain()).status, 404);
 
     // Logs in parts.

@@ -46,6 +46,8 @@ pub(crate) enum Say {
     Pieces(Vec<String>),
     /// These pieces, and once somebody else waits too, those and the end.
     Halves(Vec<String>, Arc<Barrier>, Vec<String>),
+    /// Nothing: the connection ends.
+    BreakOff,
     /// These pieces of an answer, then nothing until whoever asked is gone.
     Hang(Vec<String>),
 }
@@ -84,6 +86,11 @@ impl Lab {
              {{ provider: lab }}\n    keyless: {{ provider: gone }}\n    unreachable: {{ provider: nobody }}\n",
             self.address
         )
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// The next answers, in order.
@@ -128,6 +135,7 @@ impl Lab {
                 chunks_to(&mut to, &second);
                 to.write_all(b"0\r\n\r\n").unwrap_or_default();
             }
+            Say::BreakOff => {}
             Say::Hang(pieces) => {
                 if !pieces.is_empty() {
                     stream_to(&mut to, &pieces);

@@ -177,7 +177,7 @@ fn with_too_small_a_scope_every_operation_answers_the_same_whatever_is_there() {
             refused += 1;
         }
     }
-    assert_eq!(refused, 19, "every operation that changes something, and the figures");
+    assert_eq!(refused, 16, "every operation that changes something");
     assert_eq!(north.json("/v1/runs"), before, "and nothing was done");
 }
 

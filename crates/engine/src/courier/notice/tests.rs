@@ -89,6 +89,19 @@ fn an_end_says_how_and_why() {
 }
 
 #[test]
+fn each_is_of_the_run_s_trace_and_of_the_visit_that_asks_or_of_the_run_as_it_ended() {
+    let run = run("1").unwrap();
+    let Event::RunStarted(begun) = started(&run).unwrap() else { panic!() };
+    let Event::InterruptRaised(raised) = question() else { panic!() };
+    let trace = Trace::of(&begun);
+    let visit = trace.traceparent(Of::Visit(&raised.visit));
+    // The hour of the question has set the run going again.
+    let stretch = trace.traceparent(Of::Stretch(2));
+    let told: Vec<_> = told().into_iter().filter_map(|notice| Some(notice.ok()?.trace)).collect();
+    assert_eq!(told, [Some(visit), Some(visit), Some(stretch)]);
+}
+
+#[test]
 fn an_event_of_which_nobody_is_told_is_refused_by_its_name() {
     assert_eq!(told().remove(3).unwrap_err(), "nobody is told of `timer_set`");
 }

@@ -141,13 +141,13 @@ impl Kind {
             Self::InvalidParams => row(-32602, 400, INVALID_ARGUMENT, "INVALID_PARAMS", "Invalid parameters"),
             Self::Internal => row(-32603, 500, INTERNAL, "INTERNAL_ERROR", "Internal error"),
             Self::Unauthenticated => {
-                row(SERVER_ERROR, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "A token that is good is needed")
+                row(SERVER_ERROR, 401, "UNAUTHENTICATED", "UNAUTHENTICATED", "Not authenticated")
             }
             Self::PermissionDenied => {
-                row(SERVER_ERROR, 403, "PERMISSION_DENIED", "PERMISSION_DENIED", "The token is not good for this")
+                row(SERVER_ERROR, 403, "PERMISSION_DENIED", "PERMISSION_DENIED", "Not allowed")
             }
             Self::MethodNotAllowed => {
-                row(SERVER_ERROR, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "Another HTTP method is meant")
+                row(SERVER_ERROR, 405, "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "HTTP method not allowed")
             }
             Self::TooLarge => row(SERVER_ERROR, 413, INVALID_ARGUMENT, "TOO_LARGE", "The body is too large"),
             Self::TooMuch => {

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        glance,
         model::{Artifact, Content, StreamItem, Task, TaskState},
         task::{Names, Scribe, Shelf},
     },
@@ -165,6 +166,27 @@ impl Life {
         task
     }
 
+    /// The same as [`Life::fold`], from the state of the run.
+    fn glance(&self, records: &[Record], page: usize) -> Fold {
+        let run = Run::replay(Arc::clone(self.run.flow()), records.iter().cloned()).unwrap();
+        let run = Run::restore(Arc::clone(self.run.flow()), &run.snapshot()).unwrap();
+        let said = records.iter().filter(|record| glance::SAID.contains(&record.event.name()));
+        let said: Vec<Record> = said.cloned().collect();
+        let contents = self.content.0.borrow();
+        let sizes = contents.iter().map(|(digest, bytes)| (*digest, bytes.len().try_into().unwrap()));
+        let concluded = records.iter().rev().filter_map(|record| match &record.event {
+            Event::HandoffWritten(written) if written.handoff.status != HandoffStatus::Skipped => {
+                Some(written.visit.clone())
+            }
+            _ => None,
+        });
+        let settled = records.iter().rev().filter(|record| glance::SETTLED.contains(&record.event.name()));
+        let mut settled = settled.cloned();
+        let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
+        let last_text = glance::last_text(concluded, before).unwrap();
+        glance::fold(run, &said, &sizes.collect(), last_text)
+    }
+
     /// Wherever a client begins, and wherever it breaks off and comes back: what it is told adds up to the task.
     fn adds_up(&self) {
         let (whole, told) = self.fold(&self.records);
@@ -174,6 +196,10 @@ impl Life {
             .collect();
         for end in ends {
             let (fold, before) = self.fold(&self.records[..end]);
+            for page in [1, 64] {
+                let glanced = self.glance(&self.records[..end], page);
+                assert_eq!(self.task(&glanced), self.task(&fold), "at {end}, by {page}");
+            }
             let mut later = Fold::new(Arc::clone(self.run.flow()));
             later.hear(&self.records[..end]).unwrap();
             let after = later.hear(&self.records[end..]).unwrap();
@@ -300,6 +326,20 @@ steps:
     let task = life.task(&life.fold(&life.records).0);
     let talk = talk(&task);
     assert_eq!(talk[..4], ["Agent: One?", "User: [Approved by operator]", "Agent: Two?", "User: words"]);
+}
+
+#[test]
+fn each_of_several_approvals_is_a_turn() {
+    let mut life = Life::begun("flow: two\nsteps:\n  - id: a\n    ask: { message: 'Go on?', quorum: 2 }\n");
+    for actor in ["ann", "bob"] {
+        let question = life.run.interrupts().next().unwrap().interrupt.clone();
+        let by = Principal { actor: actor.to_owned(), ..ann() };
+        let answer = Answer::new(question, Choice::Approve, by);
+        life.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
+    }
+    life.adds_up();
+    let turns = talk(&life.task(&life.fold(&life.records).0));
+    assert_eq!(turns.iter().filter(|turn| turn.starts_with("User: ")).count(), 2, "{turns:?}");
 }
 
 #[test]

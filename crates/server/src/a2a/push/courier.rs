@@ -5,7 +5,7 @@
 //! and not marked, because this server has ended in between, is told again by the next one.
 
 use super::{
-    board::{After, Board, Key},
+    board::{After, Board, Key, MOST_TURNS, Whose},
     patience::{self, Next},
     tale::{Item, Kept, Tale, Tales},
 };
@@ -20,9 +20,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// Most turns at the same time.
-const THREADS: usize = 8;
 
 /// Most things told in one turn: who has much to hear leaves room for others.
 const MOST_A_TURN: usize = 16;
@@ -64,14 +61,15 @@ impl Courier {
         let reader = means.store.reader().map_err(io::Error::other)?;
         for row in reader.active_pushes().map_err(io::Error::other)? {
             // What was kept for a run that has not begun waits for the message that begins it.
-            if reader.tenant_of(&row.run).map_err(io::Error::other)?.is_none() {
+            let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
+            if tenant.is_none() {
                 continue;
             }
-            let receiver = receiver(&means.reach, &row.url);
-            board.add((row.run, row.id), &receiver, row.due_at);
+            let whose = whose(tenant, &means.reach, &row);
+            board.add((row.run, row.id), whose, row.due_at);
         }
         let round = Arc::new(Round { means, kept: Mutex::default() });
-        for _ in 0..THREADS {
+        for _ in 0..MOST_TURNS {
             let round = Arc::clone(&round);
             thread::Builder::new()
                 .name("a2a-push".to_owned())
@@ -93,9 +91,13 @@ impl Courier {
     }
 }
 
-/// By whom an address counts as busy; one that is allowed no more counts for itself.
-pub(super) fn receiver(reach: &Reach, url: &str) -> String {
-    reach.place(url).map_or_else(|_| url.to_owned(), |place| place.receiver().to_owned())
+/// By whom a configuration counts as busy. An address that is allowed no more counts for itself, and so does a run that cannot
+/// be read: its turn finds that out.
+pub(super) fn whose(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Whose {
+    let receiver =
+        reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
+    let tenant = tenant.unwrap_or_else(|| row.run.to_string());
+    Whose { tenant, receiver }
 }
 
 struct Round {

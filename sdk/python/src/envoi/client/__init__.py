@@ -28,9 +28,11 @@ __all__ = [
     "HandoffRow",
     "Health",
     "Log",
+    "PinnedFlow",
     "Question",
     "QuestionEvent",
     "QuestionList",
     "Run",
+    "Token",
     "Unreachable",
 ]

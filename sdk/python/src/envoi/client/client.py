@@ -16,7 +16,7 @@ from ..envelope import Envelope
 from ..handoff import HandoffEnvelope
 from ..user_envelope import AttachmentRef
 from .caller import Caller
-from .content import Bytes, Content, File
+from .content import Bytes, Content, File, files_of
 from .errors import DigestMismatch
 from .questions import QuestionEvent, QuestionList
 from .shapes import Event, Flow, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Questions, Run, Token
@@ -261,12 +261,13 @@ class Client:
     ) -> Question:
         """Answers a question, once, however often it has to be asked for.
 
-        `files` (bytes, paths, `File`) are brought first; together with `attachments`, which are there already, at most 20.
+        `files` (bytes, paths, open binary files, `File`) are brought first; together with `attachments`, which are there
+        already, at most 20.
         `seen` is the `subject` of the question: if something else is to be approved by then, the answer is refused.
         `more` goes with the choice `raise`. With `user_envelope` the text is one (contract 5), with attachments of its own.
         Without `resume` the answer is only recorded.
         """
-        given, references = list(files), list(attachments)
+        given, references = files_of(files), list(attachments)
         if len(given) + len(references) > MAX_FILES:
             raise ValueError(f"an answer has at most {MAX_FILES} files")
         references = [*(self.upload_artifact(each) for each in given), *references]

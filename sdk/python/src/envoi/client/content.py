@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import mimetypes
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Iterator, Optional, Tuple, Union
+from typing import Any, BinaryIO, Iterable, Iterator, List, Optional, Tuple, Union
 
 OCTETS = "application/octet-stream"
 
@@ -25,8 +26,9 @@ class File:
 
     @classmethod
     def of(cls, file: "Union[File, Bytes]") -> "File":
-        """The same, with a name if there is one and always with a type."""
+        """The same, with a name if there is one and always with a type. Raises TypeError for what cannot be sent."""
         given = file if isinstance(file, File) else cls(file)
+        _check(given.content)
         name = given.filename
         if name is None and isinstance(given.content, os.PathLike):
             name = Path(given.content).name
@@ -34,10 +36,18 @@ class File:
         return cls(given.content, name, mime)
 
 
+def files_of(files: "Iterable[Union[File, Bytes]]") -> List[File]:
+    """Each of them as `File.of` has it. Raises TypeError for what cannot be sent, and for one in place of a list."""
+    if isinstance(files, (str, bytes, os.PathLike, File)) or hasattr(files, "read"):
+        raise TypeError("`files` is a list of files, also if it is one: `files=[…]`")
+    return [File.of(file) for file in files]
+
+
 class Content:
     """The body of one request, however often that is sent."""
 
     def __init__(self, source: Bytes, mime: str) -> None:
+        _check(source)
         self._source = source
         self.mime = mime
         self._start = source.tell() if _is_seekable(source) else None  # type: ignore[union-attr]
@@ -65,4 +75,28 @@ class Content:
 
 
 def _is_seekable(source: Bytes) -> bool:
-    return not isinstance(source, (bytes, os.PathLike)) and source.seekable()
+    if isinstance(source, (bytes, os.PathLike)):
+        return False
+    return hasattr(source, "seekable") and source.seekable()
+
+
+def _check(source: Any) -> None:
+    """Refuses what would be sent as something else, or not at all."""
+    if isinstance(source, (bytes, os.PathLike)):
+        return
+    if isinstance(source, str):
+        found = "a `str`: `Path(…)` for the file of that name, `.encode()` for the text itself"
+    elif not hasattr(source, "read"):
+        found = f"a `{type(source).__name__}`"
+    elif _is_text(source):
+        found = "a file that is open as text: open it with mode `rb`"
+    elif hasattr(source, "readable") and not source.readable():
+        found = "a file that is open for writing: open it with mode `rb`"
+    else:
+        return
+    raise TypeError(f"a file is bytes, a path or an open binary file, not {found}")
+
+
+def _is_text(source: Any) -> bool:
+    """Whether it is open as text; also one that is wrapped, such as a temporary file, has an encoding."""
+    return isinstance(source, io.TextIOBase) or isinstance(getattr(source, "encoding", None), str)

@@ -85,10 +85,21 @@ class HandoffEnvelope:
         return handoff
 
     def to_dict(self) -> Dict[str, Any]:
-        """The hand-off, members in the order of the contract."""
+        """The hand-off, members in the order of the contract.
+
+        Raises ContractError `HANDOFF_INVALID` if a member was set to what could not be read again.
+        """
+        try:
+            written = self._members()
+        except json.JsonError as error:
+            raise ContractError.of_json(HANDOFF_INVALID, error) from None
+        # What could not be read again is not written.
+        return HandoffEnvelope.from_dict(written)._members()
+
+    def _members(self) -> Dict[str, Any]:
         optional = {
             "timestamp": moment.text_of(self.timestamp),
-            **{name: json.plain(getattr(self, name)) for name in EXTRAS},
+            **{name: json.plain(getattr(self, name), f"/{name}", 1) for name in EXTRAS},
         }
         known = {
             "step_id": self.step_id,
@@ -96,13 +107,13 @@ class HandoffEnvelope:
             "run_id": self.run_id,
             "routing_signal": self.routing_signal.to_dict(),
             "summary": self.summary,
-            "artifacts": dict(self.artifacts),
-            "status": HandoffStatus(self.status).value,
+            "artifacts": self.artifacts,
+            "status": getattr(self.status, "value", self.status),
             "error": self.error,
             "duration_ms": self.duration_ms,
             **{name: value for name, value in optional.items() if has_content(value)},
         }
-        return with_unknown(known, self.unknown)
+        return with_unknown(known, json.plain(self.unknown))
 
     def to_json(self, *, compact: bool = False) -> str:
         """The hand-off as text: indented with a newline at its end, or on one line without."""

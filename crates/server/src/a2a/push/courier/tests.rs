@@ -119,6 +119,10 @@ impl Stage {
         Self { _folder: folder, store, writer, client, reader }
     }
 
+    fn tenant_of(&self, row: &PushRow) -> Option<String> {
+        self.reader.tenant_of(&row.run).unwrap()
+    }
+
     fn courier(&self) -> (Courier, Arc<Board>) {
         self.courier_with(reach())
     }
@@ -252,6 +256,19 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
 }
 
 #[test]
+fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
+    let stage = Stage::new();
+    stage.begun("a");
+    let whose = |run: &str, url: &str| {
+        let row = stage.push(run, url);
+        whose(stage.tenant_of(&row), &reach(), &row)
+    };
+    let of = |tenant: &str, receiver: &str| Whose { tenant: tenant.into(), receiver: receiver.into() };
+    assert_eq!(whose("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
+    assert_eq!(whose("lost", "http://10.0.0.1/"), of("run_lost", "http://10.0.0.1/"));
+}
+
+#[test]
 fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_it() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     let kept = stage.push("0", &receiver.url);
@@ -272,7 +289,7 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
 fn a_receiver_that_hangs_holds_up_nobody_else() {
     let stage = Stage::new();
     let (slow, fast) = (Receiver::new(&[Answer::Hangs]), Receiver::new(&[OK]));
-    for name in 0..2 * THREADS {
+    for name in 0..2 * MOST_TURNS {
         let name = format!("slow{name}");
         stage.begun(&name);
         stage.push(&name, &slow.url);
@@ -281,7 +298,7 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
     assert_eq!(bodies(&slow, 2), ["run_started", "run_started"]);
     stage.begun("fast");
     let row = stage.push("fast", &fast.url);
-    board.add((row.run, row.id), &super::receiver(&reach(), &fast.url), row.due_at);
+    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
     assert_eq!(bodies(&fast, 1), ["run_started"]);
     assert!(slow.is_quiet(), "few at a time");
     courier.close();
@@ -377,7 +394,7 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     // What that one has still to tell is not what is meant here.
     assert!(stage.store.forget_push(&row.run, &row.id).unwrap());
     stage.store.keep_push(&row).unwrap();
-    board.add((row.run, row.id), &super::receiver(&reach(), &new.url), row.due_at);
+    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
     stage.commit("a", 1, [ended()]);
     stage.commit("b", 1, [ended()]);
     board.committed(&run("a").unwrap(), envoi_engine::now());
@@ -393,7 +410,7 @@ fn a_run_that_cannot_be_read_is_tried_again_later() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     let (courier, board) = stage.courier();
     let row = stage.push("nobody", &receiver.url);
-    board.add((row.run, row.id), &super::receiver(&reach(), &receiver.url), row.due_at);
+    board.add((row.run.clone(), row.id.clone()), whose(None, &reach(), &row), row.due_at);
     let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
     stop(courier);

@@ -1,0 +1,224 @@
+//! A private folder that is there as long as its process: held by a lock in it, and swept by any later process once nobody holds it.
+//!
+//! Whoever has the lock decides: its maker that the folder is in use, a sweeper that it goes. A sweeper takes the folder out of
+//! its place, under the lock, before it removes anything, so that a maker between making and locking finds another file, or none,
+//! where its lock was, and makes another folder. Knows nothing of what lies in it.
+
+use crate::{failure::Failure, home};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags, flock},
+    io::Errno,
+    process::getuid,
+};
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
+
+const PREFIX: &str = "envoi-mirror-";
+const LOCK: &str = "mirror.lock";
+const SWEPT: &str = "swept";
+
+/// A sweeper that came in between so often is no accident.
+const TRIES: usize = 16;
+
+/// See the module. Removed when nobody needs it any more.
+pub(super) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// A new one below `parent`.
+    pub(super) fn new(parent: &Path) -> Result<Self, Failure> {
+        for _ in 0..TRIES {
+            let path = parent.join(home::random_id(PREFIX)?);
+            let failed = |error| Failure::machine(path.display(), error);
+            fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
+            match hold(&path).map_err(failed)? {
+                Some(lock) => return Ok(Self { path, _lock: lock }),
+                None => remove(&path),
+            }
+        }
+        Err(Failure::machine(parent.display(), "what is made there is removed at once"))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// What cannot be removed can be read by nobody else, and lies where the machine clears up.
+pub(super) fn remove(folder: &Path) {
+    fs::remove_dir_all(folder).unwrap_or_default();
+}
+
+/// Removes those below `parent` that were left by processes of this user. What cannot be is left for the next one.
+pub(super) fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_one = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_one && is_own(&entry) {
+            swept(&entry.path()).unwrap_or_default();
+        }
+    }
+}
+
+/// A folder, rather than a link to one, that nobody else has put there.
+fn is_own(entry: &fs::DirEntry) -> bool {
+    entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == getuid().as_raw())
+}
+
+fn swept(folder: &Path) -> io::Result<()> {
+    let Some((_lock, aside)) = set_aside(folder)? else { return Ok(()) };
+    fs::remove_dir_all(aside)
+}
+
+/// Takes a folder that nobody holds out of its place, with all that is in it.
+fn set_aside(folder: &Path) -> io::Result<Option<(File, PathBuf)>> {
+    let Some(lock) = hold(folder)? else { return Ok(None) };
+    let aside = folder.with_extension(SWEPT);
+    fs::rename(folder, &aside)?;
+    Ok(Some((lock, aside)))
+}
+
+/// Takes the lock of a folder, if nobody has it and the folder is still in its place.
+fn hold(folder: &Path) -> io::Result<Option<File>> {
+    match open(folder) {
+        Ok(file) => taken(file, folder),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn open(folder: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(folder.join(LOCK), flags, Mode::RUSR | Mode::WUSR).map(File::from)
+}
+
+fn taken(file: File, folder: &Path) -> io::Result<Option<File>> {
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    }
+    let ours = file.metadata()?;
+    let is_there = |found: fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
+    Ok(fs::symlink_metadata(folder.join(LOCK)).is_ok_and(is_there).then_some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names(parent: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(parent)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// As a process leaves it that is killed.
+    fn left(parent: &Path, name: &str) -> PathBuf {
+        let folder = parent.join(name);
+        fs::create_dir_all(folder.join("runs/one")).unwrap();
+        fs::write(folder.join("runs/one/log"), "words").unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_nobody_holds_is_swept_and_nothing_else_is() {
+        let place = tempfile::tempdir().unwrap();
+        let (parent, elsewhere) = (place.path(), tempfile::tempdir().unwrap());
+        let live = Folder::new(parent).unwrap();
+        let gone = left(parent, "envoi-mirror-1");
+        fs::write(gone.join(LOCK), "").unwrap();
+        left(parent, "envoi-mirror-2");
+        left(parent, "envoi-mirror-3.swept");
+        left(parent, "envoi-other");
+        fs::write(parent.join("envoi-mirror-file"), "").unwrap();
+        left(elsewhere.path(), "runs");
+        symlink(elsewhere.path(), parent.join("envoi-mirror-link")).unwrap();
+        sweep(parent);
+        let own = live.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let mut expected =
+            vec![own, "envoi-mirror-file".into(), "envoi-mirror-link".into(), "envoi-other".into()];
+        expected.sort();
+        assert_eq!(names(parent), expected);
+        assert!(live.path().join(LOCK).exists() && elsewhere.path().join("runs/runs/one/log").exists());
+        drop(live);
+        assert_eq!(names(parent).len(), 3);
+    }
+
+    #[test]
+    fn a_maker_notices_that_it_was_swept_wherever_it_was() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("envoi-mirror-1");
+        let make = || fs::create_dir(&folder).unwrap();
+        // Before it has a file to lock, and when another has come to that name.
+        make();
+        sweep(place.path());
+        assert!(hold(&folder).unwrap().is_none());
+        // Between that and the lock.
+        make();
+        let file = open(&folder).unwrap();
+        sweep(place.path());
+        assert!(taken(file, &folder).unwrap().is_none());
+        make();
+        let file = open(&folder).unwrap();
+        sweep(place.path());
+        make();
+        open(&folder).unwrap();
+        assert!(taken(file, &folder).unwrap().is_none(), "a file of that name is not that file");
+        sweep(place.path());
+        // Nothing is removed before nobody can come to it any more.
+        make();
+        fs::write(folder.join("kept"), "").unwrap();
+        let (_lock, aside) = set_aside(&folder).unwrap().unwrap();
+        assert!(aside.join("kept").exists() && !folder.exists());
+        fs::remove_dir_all(aside).unwrap();
+        make();
+        // While the sweeper is at it.
+        let sweeper = hold(&folder).unwrap();
+        assert!(sweeper.is_some() && hold(&folder).unwrap().is_none());
+        drop(sweeper);
+        // And nobody sweeps what it holds.
+        let held = hold(&folder).unwrap();
+        sweep(place.path());
+        assert!(held.is_some() && folder.join(LOCK).exists());
+    }
+
+    #[test]
+    fn of_those_who_make_and_those_who_sweep_at_once_no_maker_loses_its_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let parent = place.path();
+        std::thread::scope(|scope| {
+            let makers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for _ in 0..50 {
+                            let folder = Folder::new(parent).unwrap();
+                            fs::write(folder.path().join("kept"), "words").unwrap();
+                            assert_eq!(fs::read_to_string(folder.path().join("kept")).unwrap(), "words");
+                        }
+                    })
+                })
+                .collect();
+            while makers.iter().any(|maker| !maker.is_finished()) {
+                sweep(parent);
+            }
+        });
+        sweep(parent);
+        assert_eq!(names(parent), Vec::<String>::new());
+    }
+}

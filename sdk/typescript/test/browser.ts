@@ -1,0 +1,90 @@
+/**
+ * Runs `page.ts` in a browser, as a page with TLS's rights and as one without. Run by `check.sh` with the path of a Chromium, after
+ * the build; prints what it did. Nothing but loopback is asked, whatever a browser likes to ask for by itself.
+ */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
+const VECTORS = fileURLToPath(new URL("../../../spec/vectors/", import.meta.url));
+
+/** After that much the browser hangs. */
+const PATIENCE_MS = 60_000;
+
+const IMPORTS = { "envoi/pure": "/dist/index.js", "envoi/client": "/dist/client.js", "envoi/conformance": "/dist/conformance/run.js" };
+
+const HTML = `<!doctype html><meta charset="utf-8"><pre id="told">nothing was told</pre>
+<script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>
+<script src="/vectors.js"></script><script type="module" src="/build/page.js"></script>`;
+
+/** What stands at each address that the page asks for; undefined for nothing. */
+function content(path: string): [kind: string, body: string | Uint8Array] | undefined {
+  if (path === "/") return ["text/html", HTML];
+  if (path === "/vectors.js") return ["text/javascript", `globalThis.vectors = ${JSON.stringify(vectors())};`];
+  if (path === "/v1/health") return ["application/json", '{"status":"ok"}'];
+  if (path.startsWith("/v1/artifacts/")) return ["application/octet-stream", "a"];
+  const isModule = /^\/(?:dist|build)\/[a-z0-9/-]+\.js$/.test(path);
+  return isModule ? ["text/javascript", readFileSync(join(PACKAGE, path))] : undefined;
+}
+
+function vectors(): Record<string, string> {
+  const names = readdirSync(VECTORS).filter((name) => name.endsWith(".json"));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(VECTORS, name), "utf8")]));
+}
+
+const server = createServer(({ url }, response) => {
+  const [kind, body] = content(decodeURIComponent(url)) ?? ["", ""];
+  response.writeHead(kind === "" ? 404 : 200, { "content-type": kind });
+  response.end(typeof body === "string" ? new TextEncoder().encode(body) : body);
+});
+
+/** What the page at `address` has told when it was done. */
+async function told(browser: string, address: string): Promise<string[]> {
+  const profile = mkdtempSync(join(tmpdir(), "envoi-browser-"));
+  const quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"];
+  const machine = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", `--user-data-dir=${profile}`];
+  const names = ["--host-resolver-rules=MAP page.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-features=HttpsUpgrades"];
+  const args = ["--headless", ...quiet, ...machine, ...names, "--virtual-time-budget=10000", "--dump-dom", address];
+  const child = spawn(browser, args, { cwd: profile, env: { ...process.env, HOME: profile }, stdio: ["ignore", "pipe", "ignore"] });
+  const ended = new Promise<void>((resolve) => child.once("exit", resolve));
+  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+  try {
+    const pieces = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    let page = "";
+    for await (const piece of child.stdout) page += pieces.decode(piece, { stream: true });
+    await ended;
+    const [, lines = `no page, but: ${page.slice(0, 200)}`] = /<pre id="told">([\s\S]*?)<\/pre>/.exec(page) ?? [];
+    return lines.split("\n");
+  } finally {
+    clearTimeout(timer);
+    rmSync(profile, { recursive: true, force: true });
+  }
+}
+
+const browser = process.argv[2] ?? assert.fail("which browser?");
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+try {
+  const { port } = server.address();
+  const cases = Object.values(vectors()).flatMap((text) => JSON.parse(text) as unknown[]);
+  for (const [host, secure] of [["127.0.0.1", true], ["page.test", false]] as const) {
+    assert.deepEqual(await told(browser, `http://${host}:${port}/`), [
+      `vectors: ${cases.length} passed, 0 failed`,
+      "json: true, TypeError",
+      "refused: a JavaScript `Set`; a JavaScript `Promise`: an `await` is missing; a JavaScript `HTMLBodyElement`",
+      "envelope: env_hex, true, advance",
+      "client: ok, a",
+      `secure context: ${secure}, subtle: ${secure}`,
+      "done",
+    ]);
+  }
+  process.stdout.write(`browser: ${cases.length} vectors, JSON and the client, in pages with and without TLS's rights\n`);
+} finally {
+  server.close();
+  server.closeAllConnections();
+}
