@@ -141,6 +141,8 @@ fn bounds(configured: &config::Limits) -> Limits {
         request: time(configured.request_ms, usual.request),
         streams_a_token: count(configured.streams, usual.streams_a_token),
         starts_a_minute: count(configured.starts, usual.starts_a_minute),
+        starting_a_token: count(configured.starting, usual.starting_a_token),
+        incoming_a_token: count(configured.incoming, usual.incoming_a_token),
         connections: count(configured.connections, usual.connections),
         keep_alive: time(configured.keep_alive_ms, usual.keep_alive),
     }
