@@ -61,7 +61,8 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     })?;
     let bridge = Bridge::of(&store, configured.models)?;
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
-    let per_attempt = models::told(bridge.seal.as_ref(), bound, configured.server.tls.is_some());
+    let encrypted = configured.server.tls.is_some();
+    let per_attempt = models::told(bridge.seal.as_ref(), bound, encrypted);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
@@ -71,6 +72,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
+    warning(bound, encrypted).iter().for_each(|text| live::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
@@ -192,6 +194,17 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     envoi_server::token::create(store, &wish, envoi_engine::now()).map(Some).map_err(token::failed)
 }
 
+/// What to tell whoever lets tokens be seen by everybody on the way.
+fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
+    let seen = !encrypted && !bound.ip().is_loopback();
+    seen.then(|| {
+        format!(
+            "warning: tokens come to {bound} in the clear, for everybody on the way to read, unless a proxy before it speaks \
+             TLS; `server.tls` of the configuration names a certificate"
+        )
+    })
+}
+
 /// Says where, and the first token.
 fn said(url: &str, first: Option<&str>, as_json: bool) -> Result<(), Failure> {
     if as_json {
@@ -268,5 +281,26 @@ fn leave(host: Host) -> Result<u8, Failure> {
     match told.recv_timeout(LAST_COMMITS) {
         Ok(Some(error)) => Err(engine_room::stopped_by(&error)),
         Ok(None) | Err(_) => Ok(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_off_the_loopback_without_tls_is_warned_in_a_line() {
+        for (bound, encrypted, warned) in [
+            ("0.0.0.0:7007", false, true),
+            ("[::]:7007", false, true),
+            ("192.0.2.1:7007", false, true),
+            ("192.0.2.1:7007", true, false),
+            ("127.0.0.1:7007", false, false),
+            ("[::1]:7007", false, false),
+        ] {
+            let text = warning(bound.parse().unwrap(), encrypted);
+            assert_eq!(text.is_some(), warned, "{bound}");
+            assert!(text.is_none_or(|text| text.contains(bound) && !text.contains('\n')));
+        }
     }
 }
