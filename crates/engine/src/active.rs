@@ -25,6 +25,8 @@ const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
 pub(crate) struct Active {
     pub(crate) run: Run,
     pub(crate) caller: Arc<Caller>,
+    /// Whose run it is: tenants take turns.
+    pub(crate) tenant: Arc<str>,
     /// Stored with the first commit.
     pub(crate) pinned: Option<PinnedFlow>,
     pub(crate) requests: VecDeque<Request>,
@@ -67,10 +69,11 @@ pub(crate) struct InFlight {
 }
 
 impl Active {
-    pub(crate) fn new(run: Run, caller: Arc<Caller>) -> Self {
+    pub(crate) fn new(run: Run, caller: Arc<Caller>, tenant: &str) -> Self {
         Self {
             run,
             caller,
+            tenant: Arc::from(tenant),
             pinned: None,
             requests: VecDeque::new(),
             in_flight: None,

@@ -5,6 +5,8 @@
 //! It compares what a run wants with what is running and closes the gap; coming up after a crash is the first turn of the
 //! same loop. Clock, log, runner and observer are arguments, so that the same code runs in simulation.
 
+mod slots;
+
 use crate::{
     active::{Active, InFlight, Request},
     message::{self, Adopt, Ask, Begin, Branch, EngineError, Message, Purpose, Reply},
@@ -19,8 +21,9 @@ use envoi_kernel::{
     ids::{AttemptId, CallId, RunId, Seq},
     input::{ModelCalled, Slot, Wants},
 };
+use slots::{Slots, with_slot};
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -39,17 +42,12 @@ pub struct World {
 /// See the module.
 pub struct Engine {
     world: World,
-    /// Most attempts at once.
-    jobs: usize,
     runs: BTreeMap<RunId, Active>,
     /// Runs that were held and are over, and their next event: one that was loaded before its end is not adopted.
     over: BTreeMap<RunId, Seq>,
     /// Calls of models that have begun through this engine and are not known to be over.
     calls: BTreeSet<CallId>,
-    /// Attempts live or about to be: never above `jobs`, but for attempts that were found live.
-    used_slots: usize,
-    /// Runs with a visit that waits for a slot, the longest waiting first.
-    waiting: VecDeque<RunId>,
+    slots: Slots,
     /// The earliest timer of each run that has one.
     timers: BTreeSet<(Timestamp, RunId)>,
     /// When a question of each run lapses next.
@@ -67,12 +65,10 @@ impl Engine {
     pub fn new(world: World, jobs: usize) -> Self {
         Self {
             world,
-            jobs: jobs.max(1),
             runs: BTreeMap::new(),
             over: BTreeMap::new(),
             calls: BTreeSet::new(),
-            used_slots: 0,
-            waiting: VecDeque::new(),
+            slots: Slots::new(jobs),
             timers: BTreeSet::new(),
             expiries: BTreeSet::new(),
             commits_under_way: 0,
@@ -123,7 +119,7 @@ impl Engine {
     /// Attempts that are live or about to be.
     #[must_use]
     pub fn live(&self) -> usize {
-        self.used_slots
+        self.slots.used()
     }
 
     /// Whether nothing will happen any more unless somebody asks, but that questions lapse: no attempt is live, no commit is
@@ -131,8 +127,8 @@ impl Engine {
     /// its expiry is applied by whoever is the engine next.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let nothing_due = self.draining || (self.timers.is_empty() && self.waiting.is_empty());
-        self.used_slots == 0 && self.commits_under_way == 0 && nothing_due
+        let nothing_due = self.draining || (self.timers.is_empty() && !self.slots.is_awaited());
+        self.slots.used() == 0 && self.commits_under_way == 0 && nothing_due
     }
 
     /// Whether nothing new is started.
@@ -162,16 +158,18 @@ impl Engine {
         let Begin { run, mut start, pinned, caller, reply } = begin;
         let (id, workspace, shared) = (start.run.clone(), start.workspace.clone(), start.shared);
         start.slot = None;
+        let active = Active::new(run, caller, &start.by.tenant).pinned_to(pinned);
         let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
-        self.open(id, (&workspace, shared), Active::new(run, caller).pinned_to(pinned), request);
+        self.open(id, (&workspace, shared), active, request);
     }
 
     fn fork(&mut self, branch: Branch) {
         let Branch { run, mut fork, pinned, caller, reply } = branch;
         let (id, workspace, shared) = (fork.run.clone(), fork.workspace.clone(), fork.shared);
         fork.slot = None;
+        let active = Active::new(run, caller, &fork.by.tenant).pinned_to(pinned);
         let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
-        self.open(id, (&workspace, shared), Active::new(run, caller).pinned_to(pinned), request);
+        self.open(id, (&workspace, shared), active, request);
     }
 
     /// A new run, by the request that begins it.
@@ -197,7 +195,8 @@ impl Engine {
 
     fn adopt(&mut self, adopt: Adopt) {
         let Adopt { run, asks, purpose, tail_bytes, caller, reply } = adopt;
-        let Some(id) = run.started().map(|started| started.run.clone()) else {
+        let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
+        let Some((id, tenant)) = begun else {
             return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
         let known =
@@ -218,7 +217,7 @@ impl Engine {
         let active = self
             .runs
             .entry(id.clone())
-            .or_insert_with(|| Active::new(run, Arc::clone(&caller)).weighing(tail_bytes));
+            .or_insert_with(|| Active::new(run, Arc::clone(&caller), &tenant).weighing(tail_bytes));
         active.halted = purpose == Purpose::Decide && (is_new || active.halted);
         // Who only looks on does not change what the commands of a run that goes on may see.
         if decides {
@@ -278,7 +277,7 @@ impl Engine {
         if !active.live.remove(attempt) {
             return;
         }
-        self.used_slots = self.used_slots.saturating_sub(1);
+        self.slots.give_back(&active.tenant);
         let (input, blobs) = match settlement {
             Settlement::Finished { mut result, blobs } => {
                 result.misfit =
@@ -340,8 +339,9 @@ impl Engine {
     /// Decides and submits; a refused request is answered and forgotten.
     fn decide(&mut self, id: &RunId, request: Request) {
         let Request { input, blobs, reply } = request;
-        let halted = self.runs.get(id).is_some_and(|active| active.halted);
-        let slot = if halted { None } else { self.take_slot(&input) };
+        let Some(active) = self.runs.get(id) else { return };
+        let tenant = Arc::clone(&active.tenant);
+        let slot = if active.halted { None } else { self.take_slot(&tenant, &input) };
         let taken = slot.is_some();
         let begins = matches!(input, Input::Start(_) | Input::Fork(_));
         let begun = match &input {
@@ -367,7 +367,9 @@ impl Engine {
                 }
                 // Who adopted a run that is over, for something that is refused, does not keep it.
                 self.forget_if_over(id);
-                self.give_back(taken);
+                if taken {
+                    self.slots.give_back(&tenant);
+                }
                 match reply {
                     Some(reply) => reply(Err(refusal.into())),
                     // The state of a run contradicts itself: what was to be told must not be lost in silence.
@@ -381,9 +383,9 @@ impl Engine {
     }
 
     fn committed(&mut self, id: &RunId, result: Result<Receipt, CommitError>) {
-        let Some(in_flight) = self.runs.get_mut(id).and_then(|active| active.in_flight.take()) else {
-            return;
-        };
+        let Some(active) = self.runs.get_mut(id) else { return };
+        let tenant = Arc::clone(&active.tenant);
+        let Some(in_flight) = active.in_flight.take() else { return };
         let InFlight { records, slot, reply } = in_flight;
         self.commits_under_way = self.commits_under_way.saturating_sub(1);
         let receipt = match result {
@@ -396,7 +398,9 @@ impl Engine {
                 return self.stop(error);
             }
         };
-        self.give_back(slot);
+        if slot {
+            self.slots.give_back(&tenant);
+        }
         let shown = self.show(id, &records, receipt);
         if let Some(reply) = reply {
             reply(Ok(()));
@@ -429,7 +433,7 @@ impl Engine {
             }
             let Some(job) = active.job(id, attempt) else { continue };
             active.live.insert(attempt.clone());
-            self.used_slots = self.used_slots.saturating_add(1);
+            self.slots.take(&active.tenant);
             self.world.runner.ensure(job);
         }
     }
@@ -467,13 +471,13 @@ impl Engine {
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
-        let Active { run, halted, .. } = self.runs.get(id)?;
+        let Active { run, halted, tenant, .. } = self.runs.get(id)?;
         if *halted {
             return None;
         }
         // A clock that was set back does not hold up what was due by the run's own time.
         let now = self.world.clock.now().max(run.last_at());
-        let wants = run.wants();
+        let (wants, tenant) = (run.wants(), Arc::clone(tenant));
         self.start(id, &wants.attempts);
         // After a crash, how an attempt ends that was given up has to be found out first.
         self.start(id, &wants.ending);
@@ -490,34 +494,26 @@ impl Engine {
         if wants.ready.is_empty() {
             return None;
         }
-        if self.used_slots < self.jobs {
+        if self.slots.is_free() {
             return Some(Request::of(Input::SlotFree(Slot { boot_id: self.world.clock.boot_id() })));
         }
-        if !self.waiting.contains(id) {
-            self.waiting.push_back(id.clone());
-        }
+        self.slots.wait(&tenant, id);
         None
     }
 
     /// A slot for what may follow from a decision. A run that goes on leaves it to those that have been waiting.
-    fn take_slot(&mut self, input: &Input) -> Option<Slot> {
+    fn take_slot(&mut self, tenant: &Arc<str>, input: &Input) -> Option<Slot> {
         let asked = matches!(input, Input::SlotFree(_));
-        if self.draining || self.used_slots >= self.jobs || (!asked && !self.waiting.is_empty()) {
+        if self.draining || !self.slots.is_free() || (!asked && self.slots.is_awaited()) {
             return None;
         }
-        self.used_slots = self.used_slots.saturating_add(1);
+        self.slots.take(tenant);
         Some(Slot { boot_id: self.world.clock.boot_id() })
     }
 
-    fn give_back(&mut self, taken: bool) {
-        if taken {
-            self.used_slots = self.used_slots.saturating_sub(1);
-        }
-    }
-
     fn serve_waiting(&mut self) {
-        while self.stopped.is_none() && !self.draining && self.used_slots < self.jobs {
-            let Some(id) = self.waiting.pop_front() else { return };
+        while self.stopped.is_none() && !self.draining && self.slots.is_free() {
+            let Some(id) = self.slots.next() else { return };
             self.turn(&id);
         }
     }
@@ -575,33 +571,6 @@ fn started_by(records: &[Record]) -> Vec<AttemptId> {
         _ => None,
     };
     records.iter().filter_map(announced).collect()
-}
-
-fn with_slot(input: Input, free: Option<Slot>) -> Input {
-    match input {
-        Input::Start(mut start) => {
-            start.slot = free;
-            Input::Start(start)
-        }
-        Input::Fork(mut fork) => {
-            fork.slot = free;
-            Input::Fork(fork)
-        }
-        Input::Settled { result, .. } => Input::Settled { result, slot: free },
-        Input::InDoubt { attempt, evidence, .. } => Input::InDoubt { attempt, evidence, slot: free },
-        Input::Answer { answer, .. } => Input::Answer { answer, slot: free },
-        Input::Raise { more, by, why, request, elsewhere, .. } => {
-            Input::Raise { more, by, why, request, elsewhere, slot: free }
-        }
-        Input::Expire { interrupt, .. } => Input::Expire { interrupt, slot: free },
-        Input::Changed { interrupt, found } => Input::Changed { interrupt, found },
-        Input::TimerDue { timer, .. } => Input::TimerDue { timer, slot: free },
-        Input::Reopen { by, why, elsewhere, .. } => Input::Reopen { by, why, elsewhere, slot: free },
-        Input::SlotFree(slot) => Input::SlotFree(slot),
-        Input::ModelCall(asked) => Input::ModelCall(asked),
-        Input::ModelCalled(told) => Input::ModelCalled(told),
-        Input::Cancel { by } => Input::Cancel { by },
-    }
 }
 
 fn refuse(message: Message, error: EngineError) {

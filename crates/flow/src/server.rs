@@ -24,7 +24,17 @@ pub(crate) const TLS: Vocabulary = Vocabulary { place: "`tls`", keys: &["certifi
 
 pub(crate) const LIMITS: Vocabulary = Vocabulary {
     place: "`limits` of `server`",
-    keys: &["body", "artifact", "request", "streams", "starts", "connections", "keep_alive"],
+    keys: &[
+        "body",
+        "artifact",
+        "request",
+        "streams",
+        "starts",
+        "starting",
+        "incoming",
+        "connections",
+        "keep_alive",
+    ],
     later: &[],
 };
 
@@ -103,6 +113,10 @@ pub struct Limits {
     pub streams: Option<u64>,
     /// Runs started in a minute, a token.
     pub starts: Option<u64>,
+    /// Starts under way at once, a token.
+    pub starting: Option<u64>,
+    /// Bodies that are being sent at once, a token.
+    pub incoming: Option<u64>,
     /// Connections at once.
     pub connections: Option<u64>,
     /// Time between two signs of life of a stream, in milliseconds.
@@ -260,6 +274,8 @@ fn limits(node: &Node, problems: &mut Problems) -> Limits {
         request_ms: time("request", problems),
         streams: number("streams", MAX_COUNT, problems),
         starts: number("starts", MAX_COUNT, problems),
+        starting: number("starting", MAX_COUNT, problems),
+        incoming: number("incoming", MAX_COUNT, problems),
         connections: number("connections", MAX_COUNT, problems),
         keep_alive_ms: time("keep_alive", problems),
     }
@@ -281,7 +297,7 @@ mod tests {
     fn everything_that_can_be_said_is_read() {
         let text = "server:\n  listen: '[::1]:80'\n  public_url: 'https://p.example:8443'\n  hosts: [envoi.example, 'a:1']\n  origins: ['https://app.example']\n  \
                     tls: { certificate: chain.pem, key: key.pem }\n  limits: { body: 1, artifact: 2, request: 3s, streams: 4, \
-                    starts: 5, connections: 6, keep_alive: 7ms }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
+                    starts: 5, connections: 6, keep_alive: 7ms, starting: 8, incoming: 9 }\n  a2a:\n    url: 'https://e.example'\n    default_flow: triage\n    workspace: copy\n    \
                     push: { allow: [hooks.internal, 127.0.0.1, '::1', 10.0.0.0/8, 'fd00::/8', 0.0.0.0/0] }\n";
         assert!(fits_schema(text));
         let server = config::load("c.yaml", text).unwrap().server;
@@ -291,6 +307,8 @@ mod tests {
             request_ms: Some(3_000),
             streams: Some(4),
             starts: Some(5),
+            starting: Some(8),
+            incoming: Some(9),
             connections: Some(6),
             keep_alive_ms: Some(7),
         };

@@ -2,12 +2,16 @@
 
 use crate::{
     a2a::push::Board,
+    begin,
     bridge::{self, Models, Seal, Upstream},
+    crowd::Crowd,
+    lanes::Lanes,
     metrics::Metrics,
     problem::Problem,
     starts::Starts,
-    streams::Streams,
+    streams::{Permit, Streams},
     tls::Tls,
+    token::Bearer,
     verified::Verified,
     wakes::Wakes,
 };
@@ -77,6 +81,10 @@ pub struct Limits {
     pub streams_a_token: usize,
     /// Runs started in a minute, by one token.
     pub starts_a_minute: usize,
+    /// Starts under way at once, by one token.
+    pub starting_a_token: usize,
+    /// Bodies that are being sent at once, by one token.
+    pub incoming_a_token: usize,
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
     /// A stream on which nothing happens says so this often.
@@ -92,6 +100,8 @@ impl Default for Limits {
             request: Duration::from_secs(30),
             streams_a_token: 32,
             starts_a_minute: 120,
+            starting_a_token: 16,
+            incoming_a_token: 64,
             connections: 1024,
             keep_alive: Duration::from_secs(15),
         }
@@ -106,7 +116,16 @@ pub(crate) struct App {
     pub(crate) desk: Desk,
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) pushes: Arc<Board>,
+    pub(crate) crowd: Crowd,
     pub(crate) streams: Streams,
+    /// Bodies that are being sent, by one token.
+    incoming: Streams,
+    /// Starts under way, by one token.
+    pub(crate) starting: Streams,
+    /// Turns of starts, by tenant.
+    pub(crate) beginnings: Lanes,
+    /// Turns of large bodies that are read, by tenant.
+    pub(crate) parsings: Lanes,
     /// Calls of models under way, by one token or attempt.
     pub(crate) calls: Streams,
     /// Messages whose files may be read now.
@@ -136,13 +155,17 @@ impl App {
         let (streams, starts) =
             (Streams::new(settings.limits.streams_a_token), Starts::new(settings.limits.starts_a_minute));
         Self {
-            settings,
             hosts,
             store,
             desk,
             wakes,
             pushes: Arc::default(),
+            crowd: Crowd::new(settings.limits.connections),
             streams,
+            incoming: Streams::new(settings.limits.incoming_a_token),
+            starting: Streams::new(settings.limits.starting_a_token),
+            beginnings: Lanes::new(begin::MAX_BEGINNINGS, begin::MAX_OF_ONE),
+            parsings: Lanes::new(bridge::MAX_PARSINGS, 1),
             calls: Streams::new(bridge::MAX_CALLS),
             readings: Semaphore::new(bridge::MAX_READINGS),
             starts,
@@ -152,6 +175,7 @@ impl App {
             stopping,
             upstream: Upstream::default(),
             readers: Mutex::default(),
+            settings,
         }
     }
 
@@ -175,6 +199,14 @@ impl App {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Reader>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The right to send one more body; until it is read.
+    pub(crate) fn incoming(&self, bearer: &Bearer) -> Result<Permit, Problem> {
+        self.incoming.open(&bearer.id).ok_or_else(|| {
+            let detail = "as many bodies as may be are being sent with this token";
+            Problem::too_many("TOO_MANY_REQUESTS", detail).retry_after(1)
+        })
     }
 
     pub(crate) fn layout(&self) -> &Layout {

@@ -3,7 +3,7 @@
 use crate::{
     app::{App, blocking},
     attachments,
-    call::{Call, in_time, piece},
+    call::{Call, piece, timed_out},
     content::{self, Source},
     problem::Problem,
     reply,
@@ -15,18 +15,29 @@ use axum::{
 };
 use envoi_contract::digest::Digest;
 use envoi_journal::{Incoming, Upload};
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// Longest media type.
 const MAX_MIME: usize = 127;
 
+/// Bytes a second that content has to come with, on the whole: whoever is slower keeps a place for nothing.
+const LEAST_RATE: u64 = 1024;
+
 /// `uploadArtifact`: hashed on the way into the store, never held.
 pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Result<Response, Problem> {
     let (limit, longest) = (app.settings.limits.artifact_bytes, app.settings.limits.request);
+    let _incoming = app.incoming(&call.bearer)?;
     let blobs = app.store.blobs();
+    let mut waited = Duration::ZERO;
     let mut incoming: Incoming = blocking(move || Ok(blobs.receive()?)).await?;
     loop {
-        let Some(piece) = in_time(longest, piece(body)).await? else { break };
+        let (since, patience) = (Instant::now(), patience(longest, incoming.size_bytes(), waited));
+        let came = tokio::time::timeout(patience, piece(body)).await.map_err(|_| too_slow(longest))?;
+        let Some(piece) = came? else { break };
+        waited = waited.saturating_add(since.elapsed());
         let size = incoming.size_bytes().saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
         if size > limit {
             return Err(Problem::too_large(limit));
@@ -39,6 +50,19 @@ pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Resul
     }
     let app = Arc::clone(app);
     blocking(move || kept(&app, &call, incoming)).await
+}
+
+fn too_slow(longest: Duration) -> Problem {
+    let pause_s = longest.as_secs();
+    timed_out(format!(
+        "content comes with {LEAST_RATE} bytes a second on the whole, and may pause for {pause_s} s"
+    ))
+}
+
+/// How long the next piece may be waited for, after so many bytes and so much waiting.
+fn patience(longest: Duration, bytes: u64, waited: Duration) -> Duration {
+    let earned = Duration::from_secs(bytes / LEAST_RATE);
+    longest.saturating_add(earned).saturating_sub(waited).min(longest)
 }
 
 fn kept(app: &App, call: &Call, incoming: Incoming) -> Result<Response, Problem> {
@@ -105,4 +129,24 @@ pub(crate) fn give(
     let mut response = content::serve(call, source, size)?;
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_may_pause_as_long_as_a_request_and_has_to_come_on_the_whole() {
+        let secs = Duration::from_secs;
+        for (bytes, waited, patience_s) in [
+            (0, 0, 30),
+            (0, 10, 20),
+            (30, 30, 0),
+            (20 * LEAST_RATE, 40, 10),
+            (20 * LEAST_RATE, 50, 0),
+            (3_600 * LEAST_RATE, 5, 30),
+        ] {
+            assert_eq!(patience(secs(30), bytes, secs(waited)), secs(patience_s), "{bytes} in {waited} s");
+        }
+    }
 }

@@ -6,9 +6,12 @@
 use crate::{
     app::App,
     call::{Call, random_seed, text},
+    lanes::Turn,
     problem::Problem,
     reply,
     runs::{ask, caller, shown},
+    streams::Permit,
+    token::Bearer,
     view,
 };
 use axum::{http::StatusCode, response::Response};
@@ -24,6 +27,26 @@ use std::{fs, path::PathBuf};
 
 /// The tenant of the person at the terminal.
 pub(crate) const LOCAL: &str = "local";
+
+/// Starts that are worked on at once, and of those of one tenant: a start may copy a workspace, and there are more threads
+/// than this, so that whatever is not a start is never behind one.
+pub(crate) const MAX_BEGINNINGS: usize = 16;
+pub(crate) const MAX_OF_ONE: usize = 4;
+
+/// The right to begin a run; it goes along with the work, which lasts even if nobody waits for it any more.
+pub(crate) struct Beginning {
+    _turn: Turn,
+    _permit: Permit,
+}
+
+/// Waits for the right to begin a run, unless the token has as many under way as it may.
+pub(crate) async fn may_begin(app: &App, bearer: &Bearer) -> Result<Beginning, Problem> {
+    let permit = app.starting.open(&bearer.id).ok_or_else(|| {
+        let detail = "this token has as many starts under way as it may";
+        Problem::too_many("TOO_MANY_STARTS", detail).retry_after(1)
+    })?;
+    Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _permit: permit })
+}
 
 /// `startRun`.
 pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {

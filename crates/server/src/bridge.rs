@@ -5,6 +5,7 @@
 //! before a byte goes to a provider, and charged with what the provider says it used before its answer is whole. Who refuses
 //! does so before the model is called. Decides nothing about a run: whether a call may begin is the kernel's to say.
 
+mod apart;
 mod attached;
 mod caller;
 mod chat;
@@ -27,6 +28,7 @@ use crate::{
     reply,
     streams::Permit,
 };
+use apart::apart;
 use attached::Given;
 use axum::{
     body::Body,
@@ -66,6 +68,9 @@ pub(crate) const MAX_CALLS: usize = 32;
 
 /// Messages whose files are read at once: each may hold tens of megabytes.
 pub(crate) const MAX_READINGS: usize = 4;
+
+/// Large bodies that are taken apart at once: of sixteen megabytes of JSON come hundreds while that is done.
+pub(crate) const MAX_PARSINGS: usize = 2;
 
 /// How long a streamed answer whose client is gone is still read for its use, and how many bytes of it.
 const DRAINING: Duration = Duration::from_secs(5);
@@ -150,10 +155,15 @@ impl Asked {
 
     /// `callModel`. The checks stand in the order of contract 5.
     async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
-        let turn = Turn::read(&self.body(body, MAX_TURN).await?)?;
-        let chosen = self.choose(turn.model.as_deref())?;
-        let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
-            .map_err(|refused| Refusal::Envelope(refused.reason))?;
+        let body = self.body(body, MAX_TURN).await?;
+        let read = |models: &Models, body: &[u8]| {
+            let turn = Turn::read(body)?;
+            let chosen = models.choose(turn.model.as_deref()).map_err(Refusal::NoModel)?;
+            let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
+                .map_err(|refused| Refusal::Envelope(refused.reason))?;
+            Ok((turn, chosen, said))
+        };
+        let (turn, chosen, said) = self.apart(body, read).await?;
         let account = self.account().await?;
         // Files are read for those alone who may call.
         let mut meter = self.meter(account.clone(), chosen, permit).await?;
@@ -189,10 +199,15 @@ impl Asked {
 
     /// `completeChat`.
     async fn chat(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
-        let chat = Chat::read(&self.body(body, MAX_CHAT).await?)?;
-        let chosen = self.choose(chat.model.as_deref())?;
-        let (streams, wants_usage) = (chat.streams, chat.wants_usage);
-        let request = chat.for_provider(&chosen.offer.name);
+        let body = self.body(body, MAX_CHAT).await?;
+        let read = |models: &Models, body: &[u8]| {
+            let chat = Chat::read(body)?;
+            let chosen = models.choose(chat.model.as_deref()).map_err(Refusal::NoModel)?;
+            let wants = (chat.streams, chat.wants_usage);
+            let request = chat.for_provider(&chosen.offer.name);
+            Ok((chosen, wants, request))
+        };
+        let (chosen, (streams, wants_usage), request) = self.apart(body, read).await?;
         let account = self.account().await?;
         if account.astray {
             // A client of this API would not see that nobody pays.
@@ -253,8 +268,15 @@ impl Asked {
         in_time(self.app.settings.limits.request, read).await?.ok_or(Refusal::TooLarge(limit))
     }
 
-    fn choose(&self, model: Option<&str>) -> Result<Chosen, Refusal> {
-        self.app.settings.models.choose(model).map_err(Refusal::NoModel)
+    /// Takes a body apart, in turns of tenants.
+    async fn apart<T: Send + 'static>(
+        &self,
+        body: Bytes,
+        read: fn(&Models, &[u8]) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let (app, longest) = (Arc::clone(&self.app), self.app.settings.limits.request);
+        let turns = (&self.app.parsings, self.caller.tenant.as_str());
+        apart(turns, longest, body, move |body| read(&app.settings.models, body)).await
     }
 
     async fn account(&self) -> Result<Account, Refusal> {

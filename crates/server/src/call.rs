@@ -268,13 +268,15 @@ pub(crate) async fn in_time<T>(
     longest: Duration,
     work: impl Future<Output = Result<T, Problem>>,
 ) -> Result<T, Problem> {
-    tokio::time::timeout(longest, work).await.unwrap_or_else(|_| {
-        let detail = format!("it took longer than {} s", longest.as_secs());
-        let problem = Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail);
-        Err(problem
-            .hint("it may still be done; a request with an Idempotency-Key can be made again")
-            .retry_after(5))
-    })
+    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())));
+    tokio::time::timeout(longest, work).await.unwrap_or_else(late)
+}
+
+/// What was asked for took too long to be waited for.
+pub(crate) fn timed_out(detail: String) -> Problem {
+    Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
+        .hint("it may still be done; a request with an Idempotency-Key can be made again")
+        .retry_after(5)
 }
 
 #[cfg(test)]

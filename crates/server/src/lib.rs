@@ -32,11 +32,15 @@ mod content;
 #[cfg(feature = "serve")]
 mod context;
 #[cfg(feature = "serve")]
+mod crowd;
+#[cfg(feature = "serve")]
 mod evidence;
 #[cfg(feature = "serve")]
 mod flows;
 #[cfg(feature = "serve")]
 mod follow;
+#[cfg(feature = "serve")]
+mod lanes;
 #[cfg(feature = "serve")]
 mod listen;
 #[cfg(feature = "serve")]

@@ -6,13 +6,19 @@
 use crate::{
     a2a::push::{Courier, Means, Stories},
     app::{App, Settings},
+    crowd::Seat,
     router::router,
     tls::Tls,
 };
 use axum::Router;
 use envoi_engine::Desk;
 use envoi_journal::Store;
-use hyper::server::conn::http1;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -96,10 +102,10 @@ impl Server {
             reach: app.settings.a2a.push.clone(),
             log: app.settings.log,
         })?;
-        let (router, most) = (router(&app), app.settings.limits.connections);
+        let (router, places) = (router(&app), Arc::clone(&app.crowd.places));
         let stopped = runtime.spawn(async move {
             match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => accept(Door { listener, acceptor, router, stopping }, most).await,
+                Ok(listener) => accept(Door { listener, acceptor, router, stopping }, places).await,
                 Err(error) => (app.settings.log)(&format!("the server cannot listen: {error}")),
             }
         });
@@ -148,8 +154,7 @@ struct Door {
     stopping: watch::Receiver<bool>,
 }
 
-async fn accept(mut door: Door, most: usize) {
-    let places = Arc::new(Semaphore::new(most));
+async fn accept(mut door: Door, places: Arc<Semaphore>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
@@ -192,7 +197,11 @@ async fn converse(
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    let service = TowerToHyperService::new(router);
+    let (router, seat) = (TowerToHyperService::new(router), Seat::default());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        router.call(request)
+    });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // What goes wrong on the way is the client's to see.

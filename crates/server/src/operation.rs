@@ -238,6 +238,7 @@ pub const ALL: &[Operation] = &[
                 BAD,
                 TOO_LARGE,
                 problem(422, "The flow has mistakes"),
+                BUSY,
             ],
         )
     },
@@ -425,6 +426,7 @@ pub const ALL: &[Operation] = &[
                 problem(409, "That cannot be decided now"),
                 TOO_LARGE,
                 problem(422, "The key came with another body"),
+                BUSY,
             ],
         )
     },
@@ -444,6 +446,7 @@ pub const ALL: &[Operation] = &[
                 problem(409, "The flow has no such bound, or another run of the family goes on"),
                 TOO_LARGE,
                 problem(422, "The key came with another body"),
+                BUSY,
             ],
         )
     },
@@ -518,6 +521,7 @@ pub const ALL: &[Operation] = &[
                 problem(409, "It is closed, or what it showed has changed"),
                 TOO_LARGE,
                 problem(422, "The answer does not fit the question"),
+                BUSY,
             ],
         )
     },
@@ -534,6 +538,7 @@ pub const ALL: &[Operation] = &[
                 Outcome { status: 200, about: "The tenant had it", content: Content::Json("Attachment") },
                 Outcome { status: 201, about: "It is durable", content: Content::Json("Attachment") },
                 TOO_LARGE,
+                BUSY,
             ],
         )
     },

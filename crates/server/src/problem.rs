@@ -54,6 +54,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "REQUEST_INVALID", detail)
     }
 
+    /// Later.
+    pub(crate) fn too_many(code: &str, detail: &str) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+    }
+
     pub(crate) fn too_large(limit: u64) -> Self {
         let detail = format!("the body is over {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", detail)

@@ -5,6 +5,7 @@ use crate::{
     app::{App, blocking},
     artifacts, begin, bridge,
     call::{Call, discard, in_time},
+    crowd::Seat,
     evidence, flows, follow, logs, metrics, observe,
     operation::{self, Content, Method, Operation},
     pages,
@@ -31,6 +32,8 @@ type Work = fn(&App, &Call) -> Result<Response, Problem>;
 enum Way {
     /// On a thread that may block, with the whole body.
     Blocking(Work),
+    /// So too, in turns: it begins a run, which may take long.
+    Beginning(Work),
     /// As a stream of events.
     FollowRun,
     FollowQuestions,
@@ -51,8 +54,6 @@ fn way(id: &str) -> Option<Way> {
         "registerFlow" => flows::register,
         "getFlow" => flows::get,
         "listRuns" => runs::list,
-        "startRun" => begin::start,
-        "forkRun" => begin::fork,
         "getRun" => runs::get,
         "getRunFlow" => evidence::flow,
         "getRunContent" => evidence::content,
@@ -70,6 +71,8 @@ fn way(id: &str) -> Option<Way> {
         "getQuestion" => questions::get,
         "answerQuestion" => questions::answer,
         "getArtifact" => artifacts::get,
+        "startRun" => return Some(Way::Beginning(begin::start)),
+        "forkRun" => return Some(Way::Beginning(begin::fork)),
         "followRun" => return Some(Way::FollowRun),
         "followQuestions" => return Some(Way::FollowQuestions),
         "uploadArtifact" => return Some(Way::Upload),
@@ -129,6 +132,9 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         Ok(bearer) => {
             observe::asked_by(&bearer.tenant, &bearer.name);
             let mut request = Request::from_parts(parts, body);
+            if !seated(&app, &request, &bearer.tenant, &bearer.name) {
+                return crowded();
+            }
             request.extensions_mut().insert(bearer);
             next.run(request).await
         }
@@ -139,6 +145,20 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     }
 }
 
+/// Whether the client may have this connection.
+fn seated(app: &App, request: &Request, tenant: &str, token: &str) -> bool {
+    let seat = request.extensions().get::<Seat>();
+    seat.is_none_or(|seat| app.crowd.seat(seat, &format!("{tenant}/{token}")))
+}
+
+/// The connection ends with this: others wait for its place.
+fn crowded() -> Response {
+    let detail = "this token has as many connections as it may while there are so few";
+    let mut response = Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1).into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// Who calls models has other tokens too, and is told no in another way.
 async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
@@ -147,6 +167,9 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
             observe::asked_by(&caller.tenant, &caller.name);
             let path = parts.uri.path().to_owned();
             let mut request = Request::from_parts(parts, body);
+            if !seated(&app, &request, &caller.tenant, &caller.name) {
+                return crowded();
+            }
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             match response.extensions_mut().remove::<Problem>() {
@@ -214,13 +237,22 @@ async fn work(
         Way::Upload => artifacts::upload(app, call, body).await,
         Way::FollowRun => in_time(limits.request, follow::run(app, call)).await,
         Way::FollowQuestions => in_time(limits.request, follow::questions(app, call)).await,
-        Way::Blocking(work) => {
+        Way::Blocking(work) | Way::Beginning(work) => {
             let done = async {
                 if operation.body != Content::None {
+                    let _incoming = app.incoming(&call.bearer)?;
                     call.read_body(body, limits.body_bytes).await?;
                 }
+                let beginning = match way {
+                    Way::Beginning(_) => Some(begin::may_begin(app, &call.bearer).await?),
+                    _ => None,
+                };
                 let app = Arc::clone(app);
-                blocking(move || work(&app, &call)).await
+                blocking(move || {
+                    let _beginning = beginning;
+                    work(&app, &call)
+                })
+                .await
             };
             in_time(limits.request, done).await
         }

@@ -1,14 +1,10 @@
-//! How many runs a token has started lately, and whose turn it is to start one.
+//! How many runs a token has started lately, and which are being started.
 
 use envoi_contract::time::Timestamp;
 use std::{
-    collections::{BTreeMap, VecDeque},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Condvar, Mutex, PoisonError},
 };
-
-/// Keys share so many turns: few enough to be kept, enough that strangers seldom wait for each other.
-const TURNS: u64 = 64;
 
 const WINDOW_MS: i64 = 60_000;
 
@@ -16,24 +12,28 @@ const WINDOW_MS: i64 = 60_000;
 pub(crate) struct Starts {
     most: usize,
     lately: Mutex<BTreeMap<String, VecDeque<Timestamp>>>,
-    turns: BTreeMap<u64, Mutex<()>>,
+    /// Keys of runs that are being started.
+    busy: Mutex<BTreeSet<String>>,
+    freed: Condvar,
+}
+
+/// Nobody else starts a run with its key until it is dropped.
+pub(crate) struct Turn<'s> {
+    starts: &'s Starts,
+    key: String,
 }
 
 impl Starts {
     pub(crate) fn new(most: usize) -> Self {
-        Self {
-            most,
-            lately: Mutex::default(),
-            turns: (0..TURNS).map(|turn| (turn, Mutex::default())).collect(),
-        }
+        Self { most, lately: Mutex::default(), busy: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Waits until nobody else starts a run with this key, and keeps it so.
-    pub(crate) fn turn(&self, key: &str) -> Option<MutexGuard<'_, ()>> {
-        let mut hasher = DefaultHasher::new();
-        key.hash(&mut hasher);
-        let turn = self.turns.get(&(hasher.finish() % TURNS))?;
-        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Waits until nobody else starts a run with this key, and keeps it so. With another key nobody is waited for.
+    pub(crate) fn turn(&self, key: &str) -> Turn<'_> {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.freed.wait_while(busy, |busy| busy.contains(key));
+        free.unwrap_or_else(PoisonError::into_inner).insert(key.to_owned());
+        Turn { starts: self, key: key.to_owned() }
     }
 
     /// One more by this token. `Err` with the seconds until there may be one, if it has started as many as it may in a
@@ -55,9 +55,34 @@ impl Starts {
     }
 }
 
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.starts.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.starts.freed.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_key_is_waited_for_and_no_other() {
+        let starts = Starts::new(1);
+        let held: Vec<Turn<'_>> = (0..1_000).map(|key| starts.turn(&format!("k{key}"))).collect();
+        std::thread::scope(|scope| {
+            let (said, hear) = std::sync::mpsc::channel();
+            let started = &starts;
+            scope.spawn(move || {
+                let _turn = started.turn("k7");
+                said.send(started.busy.lock().unwrap().len()).unwrap();
+            });
+            assert!(hear.try_recv().is_err());
+            drop(held);
+            assert_eq!(hear.recv().unwrap(), 1, "not before all that were held are free");
+        });
+        assert!(starts.busy.lock().unwrap().is_empty());
+    }
 
     #[test]
     fn a_token_starts_so_many_runs_a_minute_and_is_told_when_it_may_again() {

@@ -1,4 +1,4 @@
-//! How many streams a token has open.
+//! How many streams a token has open; and how many of anything else that is counted like that.
 
 use std::{
     collections::BTreeMap,
@@ -25,9 +25,14 @@ impl Streams {
 
     /// One more for this token; `None` if it has as many as it may.
     pub(crate) fn open(&self, token: &str) -> Option<Permit> {
+        self.open_below(token, self.most)
+    }
+
+    /// One more for this token; `None` if it has `most`.
+    pub(crate) fn open_below(&self, token: &str, most: usize) -> Option<Permit> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(token.to_owned()).or_default();
-        if *count >= self.most {
+        if *count >= most {
             return None;
         }
         *count = count.saturating_add(1);

@@ -73,6 +73,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let server = Server::start(listener, settings, Arc::clone(&store), host.desk().clone())
         .map_err(|ServeError(error)| Failure::machine("the server", error))?;
     go_on(&store, host.desk());
+    warning(bound, encrypted).iter().for_each(|text| live::say(text));
     said(&server.url(), first.as_deref(), home.json)?;
     while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) && !host.is_over() {}
     server.stop(GRACE);
@@ -157,6 +158,8 @@ fn bounds(configured: &config::Limits) -> Limits {
         request: time(configured.request_ms, usual.request),
         streams_a_token: count(configured.streams, usual.streams_a_token),
         starts_a_minute: count(configured.starts, usual.starts_a_minute),
+        starting_a_token: count(configured.starting, usual.starting_a_token),
+        incoming_a_token: count(configured.incoming, usual.incoming_a_token),
         connections: count(configured.connections, usual.connections),
         keep_alive: time(configured.keep_alive_ms, usual.keep_alive),
     }
@@ -204,6 +207,17 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
         expires_at: None,
     };
     envoi_server::token::create(store, &wish, envoi_engine::now()).map(Some).map_err(token::failed)
+}
+
+/// What to tell whoever lets tokens be seen by everybody on the way.
+fn warning(bound: SocketAddr, encrypted: bool) -> Option<String> {
+    let seen = !encrypted && !bound.ip().is_loopback();
+    seen.then(|| {
+        format!(
+            "warning: tokens come to {bound} in the clear, for everybody on the way to read, unless a proxy before it speaks \
+             TLS; `server.tls` of the configuration names a certificate"
+        )
+    })
 }
 
 /// Says where, and the first token.
@@ -282,5 +296,26 @@ fn leave(host: Host) -> Result<u8, Failure> {
     match told.recv_timeout(LAST_COMMITS) {
         Ok(Some(error)) => Err(engine_room::stopped_by(&error)),
         Ok(None) | Err(_) => Ok(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_listens_off_the_loopback_without_tls_is_warned_in_a_line() {
+        for (bound, encrypted, warned) in [
+            ("0.0.0.0:7007", false, true),
+            ("[::]:7007", false, true),
+            ("192.0.2.1:7007", false, true),
+            ("192.0.2.1:7007", true, false),
+            ("127.0.0.1:7007", false, false),
+            ("[::1]:7007", false, false),
+        ] {
+            let text = warning(bound.parse().unwrap(), encrypted);
+            assert_eq!(text.is_some(), warned, "{bound}");
+            assert!(text.is_none_or(|text| text.contains(bound) && !text.contains('\n')));
+        }
     }
 }

@@ -54,7 +54,9 @@ fn hint(code: &str) -> Option<String> {
     let hint = match code {
         "RUN_NOT_FOUND" | "QUESTION_NOT_FOUND" => "`envoi runs` and `envoi inbox` list them",
         "SCOPE_TOO_SMALL" => "another token: `envoi token create --scope`, at the server",
-        "TOO_MANY_STARTS" | "TOO_MANY_STREAMS" => "try again in a moment",
+        "TOO_MANY_CONNECTIONS" | "TOO_MANY_REQUESTS" | "TOO_MANY_STARTS" | "TOO_MANY_STREAMS" => {
+            "try again in a moment"
+        }
         _ => return None,
     };
     Some(hint.to_owned())

@@ -6,6 +6,7 @@ mod bridge;
 pub(crate) mod client;
 mod crowd;
 mod described;
+mod fair;
 mod going_on;
 mod lab;
 mod logged;

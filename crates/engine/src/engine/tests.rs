@@ -11,6 +11,7 @@ use envoi_kernel::{
 };
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     rc::Rc,
     sync::{Arc, Mutex},
 };
@@ -76,13 +77,18 @@ fn engine(jobs: usize) -> (Engine, Doings) {
 }
 
 fn by() -> Principal {
-    Principal { tenant: "local".to_owned(), actor: "ada".to_owned() }
+    of("local")
+}
+
+fn of(tenant: &str) -> Principal {
+    Principal { tenant: tenant.to_owned(), actor: "ada".to_owned() }
 }
 
 fn id(name: &str) -> RunId {
     RunId::new(format!("run_{name}")).unwrap()
 }
 
+/// A name with a number is that of a run of the tenant before the number.
 fn begin(name: &str) -> Message {
     let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
     let flow = Arc::new(loaded.flow);
@@ -98,7 +104,7 @@ fn begin(name: &str) -> Message {
             shared: true,
             run_base: format!("/{name}"),
             language,
-            by: by(),
+            by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),
             yes_to: Vec::new(),
             trace: None,
             slot: None,
@@ -184,4 +190,40 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
     let answer = answer.lock().unwrap().take();
     assert!(matches!(answer, Some(Err(EngineError::Stale { .. }))), "{answer:?}");
     assert!(doings.take().is_empty() && engine.is_idle(), "nothing starts again");
+}
+
+/// Begins these runs, each named for its tenant with a number, and has each attempt end as soon as it runs; the order in which runs are served.
+fn served(jobs: usize, runs: &[&str]) -> Vec<String> {
+    let (mut engine, doings) = engine(jobs);
+    for name in runs {
+        engine.handle(begin(name));
+    }
+    let mut order = Vec::new();
+    let mut todo: VecDeque<String> = doings.take().into();
+    while let Some(doing) = todo.pop_front() {
+        let mut words = doing.split(' ');
+        let run = words.next().unwrap().strip_prefix("run_").unwrap().to_owned();
+        if words.next() == Some("ensures") {
+            order.push(run.clone());
+            engine.handle(settled(&run, "only.1.1"));
+        } else {
+            engine.handle(durable(&run));
+        }
+        todo.extend(doings.take());
+    }
+    assert!(engine.is_idle(), "all are served");
+    order
+}
+
+#[test]
+fn a_tenant_with_many_runs_takes_turns_with_one_that_has_few() {
+    for (jobs, runs, expected) in [
+        (1, "n1 n2 n3 n4 n5", "n1 n2 n3 n4 n5"),
+        (1, "n1 n2 n3 n4 n5 s1 s2", "n1 s1 n2 s2 n3 n4 n5"),
+        (2, "n1 n2 n3 n4 n5 s1 s2", "n1 n2 s1 n3 s2 n4 n5"),
+        (1, "n1 n2 n3 s1 s2 e1", "n1 e1 s1 n2 s2 n3"),
+    ] {
+        let runs: Vec<&str> = runs.split(' ').collect();
+        assert_eq!(served(jobs, &runs).join(" "), expected, "{jobs} at once");
+    }
 }

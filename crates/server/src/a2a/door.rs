@@ -20,6 +20,7 @@ use super::{
 use crate::{
     admission,
     app::App,
+    begin,
     call::{Call, discard, in_time},
     problem::Problem,
     reply,
@@ -208,6 +209,7 @@ async fn read(app: &Arc<App>, parts: &mut Parts, body: &mut Body, bearer: Bearer
     let limits = &app.settings.limits;
     let reading = async {
         let mut call = Call::of(parts, bearer).await?;
+        let _incoming = app.incoming(&call.bearer)?;
         call.read_body(body, limits.body_bytes).await?;
         Ok(call)
     };
@@ -282,8 +284,9 @@ async fn act(
             let (shared, client) = (Arc::clone(app), asking.clone());
             // Before anything is done: what is refused has changed nothing.
             let permit = asking.permit(app)?;
-            let sent =
-                in_request_time(app, wait::aside(move || send::send(&shared, &client, &message))).await?;
+            let beginning = begins(&message);
+            let work = move || send::send(&shared, &client, &message);
+            let sent = in_request_time(app, in_turn(app, &asking, beginning, work)).await?;
             stream::of_message(app, asking, frame, (sent, permit)).await.map(Done::Stream)
         }
         Params::Subscribe { id } => {
@@ -304,6 +307,29 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
     in_time(longest, async { Ok(work.await) }).await.map_err(Fault::from)?
 }
 
+/// Whether a message may begin a run: it names no task.
+const fn begins(request: &SendRequest) -> bool {
+    request.message.task_id.is_none()
+}
+
+/// Does blocking work; in turns, if it begins a run.
+async fn in_turn<T: Send + 'static>(
+    app: &App,
+    asking: &Asking,
+    begins: bool,
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let beginning = match begins {
+        true => Some(begin::may_begin(app, &asking.bearer).await?),
+        false => None,
+    };
+    wait::aside(move || {
+        let _beginning = beginning;
+        work()
+    })
+    .await
+}
+
 async fn send_and_wait(app: &Arc<App>, asking: Asking, request: SendRequest) -> Result<Reply, Fault> {
     let Configuration { history_length, return_immediately, .. } = request.configuration;
     let (shared, client) = (Arc::clone(app), asking.clone());
@@ -311,7 +337,9 @@ async fn send_and_wait(app: &Arc<App>, asking: Asking, request: SendRequest) -> 
     let waits = !return_immediately.unwrap_or(true);
     // Before anything is done: what is refused has changed nothing.
     let permit = waits.then(|| asking.permit(app)).transpose()?;
-    let sent = in_request_time(app, wait::aside(move || send::send(&shared, &client, &request))).await?;
+    let beginning = begins(&request);
+    let work = move || send::send(&shared, &client, &request);
+    let sent = in_request_time(app, in_turn(app, &asking, beginning, work)).await?;
     let seen = match permit {
         None => wait::off(app, &sent.run, super::look::look).await?,
         Some(permit) => wait::until_rest(app, &sent.run, permit).await?,

@@ -4,6 +4,7 @@
 use super::{
     APPROVAL,
     client::{Client, Reply, Served, token},
+    fair::begun_upload,
     lab::{Lab, Say},
 };
 use crate::stage::{Stage, text, wait_until};
@@ -113,7 +114,7 @@ const NO_QUESTION: &str = "int_00000000000000000000000000";
 fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let stage = Stage::new();
     let lab = Lab::open();
-    let limits = "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12 } }\n";
+    let limits = "server: { limits: { body: 4000, artifact: 20000, streams: 2, starts: 12, incoming: 2, request: 10m } }\n";
     stage.write(".envoi/config.yaml", format!("{limits}{}", lab.config()));
     stage.write(".envoi/lab.key", "sk-lab-7");
     let served = Served::start(&stage);
@@ -389,6 +390,25 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     lab.will_say([Say::Whole(500, "{}".to_owned())]);
     assert_eq!(ask("callModel", &[], body(r#"{"user": "a"}"#)).status, 500);
     assert_eq!(ask("listModels", &[], plain()).status, 200);
+
+    // Whoever sends as many bodies as may be.
+    let secret = token(&stage, &["full", "--scope", "admin"]);
+    let (full, mut held) = (served.client(&secret), Vec::new());
+    wait_until("two that are held", || {
+        held.push(begun_upload(&served, &secret));
+        asker.ask(&full, "uploadArtifact", &[], &body("words")).json()["code"] == "TOO_MANY_REQUESTS"
+    });
+    for (id, params) in [
+        ("registerFlow", [].as_slice()),
+        ("startRun", &[]),
+        ("forkRun", &[failed.as_str()]),
+        ("resumeRun", &[&failed]),
+        ("raiseRun", &[&failed]),
+        ("answerQuestion", &[&question]),
+    ] {
+        assert_eq!(asker.ask(&full, id, params, &body("{}")).status, 429, "{id}");
+    }
+    drop(held);
 
     // Whoever may not.
     for (id, params) in everything(&asker.document, &run, &question, &digest) {

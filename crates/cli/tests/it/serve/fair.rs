@@ -1,0 +1,153 @@
+//! One token, or one tenant, does what it can to keep the others out.
+
+use super::client::{Served, token};
+use crate::stage::{Stage, wait_until};
+use std::{
+    io::{ErrorKind, Read as _, Write as _},
+    net::TcpStream,
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// An artifact that is begun and does not end.
+pub(super) fn begun_upload(served: &Served, token: &str) -> TcpStream {
+    let address = served.address();
+    let mut socket = TcpStream::connect(&address).unwrap();
+    let head = format!(
+        "POST /v1/artifacts HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: 1000000\r\n\r\nx"
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    socket
+}
+
+/// All that was said on a connection, if it is over.
+fn told_at_once(socket: &mut TcpStream) -> Option<String> {
+    socket.set_nonblocking(true).unwrap();
+    let mut told = String::new();
+    socket.read_to_string(&mut told).is_ok().then_some(told)
+}
+
+#[test]
+fn uploads_that_are_held_open_keep_nobody_else_from_a_connection() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { connections: 8, request: 10m } }\n");
+    let served = Served::start(&stage);
+    let (north, south) = (
+        token(&stage, &["n", "--scope", "answer", "--tenant", "north"]),
+        token(&stage, &["s", "--scope", "answer", "--tenant", "south"]),
+    );
+    let mut held: Vec<TcpStream> = (0..20).map(|_| begun_upload(&served, &north)).collect();
+    for round in 0..3 {
+        assert_eq!(served.client(&south).get("/v1/health").status, 200, "round {round}");
+    }
+    let told: Vec<String> = held.iter_mut().filter_map(told_at_once).collect();
+    assert!((1..20).contains(&told.len()), "some are held, and some were refused");
+    for told in &told {
+        assert!(told.starts_with("HTTP/1.1 429 ") && told.contains("TOO_MANY_CONNECTIONS"), "{told}");
+        assert!(told.to_ascii_lowercase().contains("connection: close"), "{told}");
+    }
+    drop(held);
+    wait_until("a place that was given back", || {
+        let again = served.client(&north).try_call("POST", "/v1/artifacts", &[], b"words");
+        again.is_ok_and(|reply| [200, 201].contains(&reply.status))
+    });
+}
+
+#[test]
+fn a_token_sends_so_many_bodies_at_once_and_another_is_not_asked_to_wait() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { incoming: 2, request: 10m } }\n");
+    let served = Served::start(&stage);
+    let (one, other) =
+        (token(&stage, &["one", "--scope", "answer"]), token(&stage, &["other", "--scope", "answer"]));
+    let mut held = Vec::new();
+    let upload = |bearer: &str| served.client(bearer).post("/v1/artifacts", "words");
+    // One that comes beside the other upload is refused itself.
+    wait_until("two that are held", || {
+        held.push(begun_upload(&served, &one));
+        upload(&one).status == 429
+    });
+    let refused = upload(&one);
+    assert_eq!(
+        (refused.json()["code"].as_str(), refused.header("retry-after").as_str()),
+        (Some("TOO_MANY_REQUESTS"), "1")
+    );
+    assert_eq!(served.client(&one).get("/v1/runs").status, 200, "what has no body is answered");
+    assert!([200, 201].contains(&upload(&other).status));
+    drop(held);
+    wait_until("a place that was given back", || upload(&one).status == 200);
+}
+
+#[test]
+fn content_that_only_drips_does_not_come_for_ever() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { request: 2s } }\n");
+    let served = Served::start(&stage);
+    let mut socket = begun_upload(&served, &token(&stage, &["drip", "--scope", "answer"]));
+    socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut told = Vec::new();
+    wait_until("the end of its patience", || {
+        let mut piece = [0; 1024];
+        match socket.read(&mut piece) {
+            Ok(length) => told.extend_from_slice(&piece[..length]),
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+                // Each byte comes in time.
+                socket.write_all(b"x").unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        String::from_utf8_lossy(&told).contains("REQUEST_TIMED_OUT")
+    });
+    assert!(told.starts_with(b"HTTP/1.1 503 "), "{}", String::from_utf8_lossy(&told));
+}
+
+#[test]
+fn starts_that_hang_keep_nobody_from_anything() {
+    const HANGS: &str = "flow: hangs\nsecrets: { KEY: { file: pipe } }\nsteps:\n  - id: a\n    run: 'true'\n";
+    const QUICK: &str = "flow: quick\nsteps:\n  - id: a\n    run: 'true'\n";
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { starting: 40, request: 10m } }\n");
+    stage.write(".envoi/tenants/north/keep", "");
+    let served = Served::start(&stage);
+    // Whoever reads the secret waits for somebody to write it.
+    let pipe = stage.path(".envoi/tenants/north/pipe");
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let admin_of = |tenant: &str| token(&stage, &["admin", "--scope", "admin", "--tenant", tenant]);
+    let (north, south) = (served.client(&admin_of("north")), served.client(&admin_of("south")));
+    assert_eq!(north.post("/v1/flows", HANGS).status, 201);
+    assert_eq!(north.post("/v1/flows", QUICK).status, 201);
+    let second = served.client(&token(&stage, &["second", "--scope", "run", "--tenant", "north"]));
+    thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        for key in 0..41 {
+            let (tell, north) = (tell.clone(), north.clone());
+            scope.spawn(move || {
+                let key = [("idempotency-key", format!("{key}"))];
+                let headers = [(key[0].0, key[0].1.as_str())];
+                let body = br#"{"flow": "hangs", "workspace": "shared"}"#;
+                tell.send(north.try_call("POST", "/v1/runs", &headers, body).ok()).unwrap_or_default();
+            });
+        }
+        let refused = told.recv().unwrap().unwrap();
+        assert_eq!(
+            (refused.status, refused.header("retry-after").as_str()),
+            (429, "1"),
+            "{}",
+            refused.text()
+        );
+        assert_eq!(refused.json()["code"], "TOO_MANY_STARTS");
+        // The same keys are another tenant's own.
+        for key in ["0", "1", "2", "40"] {
+            assert_eq!(south.get("/v1/health").status, 200);
+            let run = south.run(QUICK);
+            south.wait_until_run_is(&run, "succeeded");
+            let headers = [("idempotency-key", key)];
+            let body = br#"{"flow": "quick", "workspace": "shared"}"#;
+            assert_eq!(south.call("POST", "/v1/runs", &headers, body).status, 201);
+        }
+        assert_eq!(second.get("/v1/runs").status, 200, "its own tenant looks on");
+        served.process.kill();
+    });
+}

@@ -1,0 +1,93 @@
+//! Turns for work that is heavy: so much of it at once, and of that so much for one client.
+//!
+//! Whoever waits does so in a lane of its own first, so that in front of the work itself stand at most so many of each: a
+//! client with a thousand pieces of work is passed by one with a single piece. No thread is held meanwhile.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// See the module.
+pub(crate) struct Lanes {
+    all: Arc<Semaphore>,
+    each: usize,
+    lanes: Mutex<BTreeMap<String, Weak<Semaphore>>>,
+}
+
+/// The right to work; it ends when this is dropped. Whoever works on a thread of its own takes it along.
+pub(crate) struct Turn {
+    _places: [Option<OwnedSemaphorePermit>; 2],
+}
+
+impl Lanes {
+    /// At most `all` at once, of one client at most `each`.
+    pub(crate) fn new(all: usize, each: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(all)), each, lanes: Mutex::default() }
+    }
+
+    /// Waits until it is this client's turn.
+    pub(crate) async fn turn(&self, client: &str) -> Turn {
+        // Nobody closes them.
+        let own = self.lane(client).acquire_owned().await.ok();
+        let place = Arc::clone(&self.all).acquire_owned().await.ok();
+        Turn { _places: [place, own] }
+    }
+
+    /// A lane lasts as long as somebody is in it.
+    fn lane(&self, client: &str) -> Arc<Semaphore> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(client).and_then(Weak::upgrade) {
+            return lane;
+        }
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let lane = Arc::new(Semaphore::new(self.each));
+        lanes.insert(client.to_owned(), Arc::downgrade(&lane));
+        lane
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        pin::{Pin, pin},
+        task::{Context, Poll, Waker},
+    };
+
+    fn poll(turn: &mut Pin<&mut impl Future<Output = Turn>>) -> Option<Turn> {
+        match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn who_has_much_work_is_passed_by_who_has_little() {
+        let lanes = Lanes::new(2, 1);
+        let (mut first, mut second, mut third) =
+            (pin!(lanes.turn("north")), pin!(lanes.turn("north")), pin!(lanes.turn("north")));
+        let mut south = pin!(lanes.turn("south"));
+        let at_work = poll(&mut first).unwrap();
+        assert!(poll(&mut second).is_none() && poll(&mut third).is_none(), "one of north's at a time");
+        let also = poll(&mut south).unwrap();
+        let mut east = pin!(lanes.turn("east"));
+        assert!(poll(&mut east).is_none(), "two in all");
+        drop(at_work);
+        assert!(poll(&mut second).is_none(), "east was there before north's next");
+        let next = poll(&mut east).unwrap();
+        drop(also);
+        assert!(poll(&mut second).is_some());
+        drop(next);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_those_who_are_gone() {
+        let lanes = Lanes::new(2, 1);
+        for client in ["a", "b", "c"] {
+            drop(poll(&mut pin!(lanes.turn(client))).unwrap());
+        }
+        assert_eq!(lanes.lanes.lock().unwrap().len(), 1);
+    }
+}
