@@ -138,6 +138,11 @@ fn starts_that_hang_keep_nobody_from_anything() {
             refused.text()
         );
         assert_eq!(refused.json()["code"], "TOO_MANY_STARTS");
+        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message":
+            {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "go"}]}}}"#;
+        let over_a2a = north.call("POST", "/a2a", &[("a2a-version", "1.0")], message.as_bytes());
+        assert_eq!(over_a2a.status, 429, "{}", over_a2a.text());
+        assert!(over_a2a.text().contains("TOO_MANY_STARTS"), "{}", over_a2a.text());
         // The same keys are another tenant's own.
         for key in ["0", "1", "2", "40"] {
             assert_eq!(south.get("/v1/health").status, 200);
