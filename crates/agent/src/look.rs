@@ -14,6 +14,9 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 
+/// How much of the time for a reply an agent may be away that is to be asked about a message.
+const AWAY: f32 = 0.5;
+
 /// How often a message is sent again without a person.
 const RESENDS: u32 = 3;
 
@@ -25,6 +28,8 @@ impl Talk<'_> {
     pub(crate) fn look(&mut self, why: &str) -> Result<Sent, End> {
         leave::say(&format!("{why}; looking whether the message of {} was taken", self.sent_at()));
         let (began, mut silence, mut before) = (Instant::now(), Silence::default(), None);
+        // Whoever is asked about the doubt is to be asked before the step is over.
+        let away = Duration::from_millis(self.order.waits.reply_ms).mul_f32(AWAY);
         // A question is looked at twice, with a time between that every clock tells.
         let mut wait =
             if self.order.turn == 0 { self.shortest() } else { self.shortest().max(self.renewed()) };
@@ -41,7 +46,7 @@ impl Talk<'_> {
                     return Err(End::Lost(self.record.task.clone().unwrap_or_default()));
                 }
                 Err(CallError::Unsupported(cannot)) => Some((true, cannot)),
-                Err(error) if silence.is_borne(&error, &self.order.waits) => None,
+                Err(error) if silence.is_borne(&error, &self.order.waits) && began.elapsed() < away => None,
                 Err(error) => return Err(self.unclear(why, &error.to_string())),
             };
             if let Some((over, found)) = nothing {

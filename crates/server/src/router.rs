@@ -131,10 +131,10 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     match admitted {
         Ok(bearer) => {
             observe::asked_by(&bearer.tenant, &bearer.name);
-            let mut request = Request::from_parts(parts, body);
-            if !seated(&app, &request, &bearer.tenant, &bearer.name) {
-                return crowded();
+            if !seated(&app, &parts, &bearer.tenant, &bearer.name) {
+                return closed(a2a::refusal::of(&parts, crowded()));
             }
+            let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
             next.run(request).await
         }
@@ -146,15 +146,18 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
 }
 
 /// Whether the client may have this connection.
-fn seated(app: &App, request: &Request, tenant: &str, token: &str) -> bool {
-    let seat = request.extensions().get::<Seat>();
+fn seated(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool {
+    let seat = parts.extensions.get::<Seat>();
     seat.is_none_or(|seat| app.crowd.seat(seat, &format!("{tenant}/{token}")))
 }
 
-/// The connection ends with this: others wait for its place.
-fn crowded() -> Response {
+fn crowded() -> Problem {
     let detail = "this token has as many connections as it may while there are so few";
-    let mut response = Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1).into_response();
+    Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1)
+}
+
+/// The connection ends with this: others wait for its place.
+fn closed(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -166,10 +169,10 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
         Ok(Some(caller)) => {
             observe::asked_by(&caller.tenant, &caller.name);
             let path = parts.uri.path().to_owned();
-            let mut request = Request::from_parts(parts, body);
-            if !seated(&app, &request, &caller.tenant, &caller.name) {
-                return crowded();
+            if !seated(&app, &parts, &caller.tenant, &caller.name) {
+                return closed(bridge::refused(&path, crowded()));
             }
+            let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
             let mut response = next.run(request).await;
             match response.extensions_mut().remove::<Problem>() {

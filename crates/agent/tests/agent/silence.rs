@@ -5,7 +5,7 @@ use crate::{
     fake::{
         Act::{Asks, Completes, Errs, Works},
         Agent,
-        Line::Good,
+        Line::{Good, TakesLate},
         Ways,
     },
 };
@@ -89,4 +89,21 @@ fn why_an_answer_was_wrong_is_asked_for_until_the_agent_is_there() {
         (left.agent("said"), left.agent("question")),
         ("asks", "The agent did not take the answer: a number, please (-32602)\n\nhow many?")
     );
+}
+
+#[test]
+fn a_person_is_asked_about_a_message_while_the_agent_is_away() {
+    let agent = Agent::new(Ways::default(), &[(Works, TakesLate(10_000)), (Completes("ok"), Good)]);
+    let mut visit = Visit::with(&agent);
+    (visit.order.waits.reply_ms, visit.order.waits.silence_ms) = (2_000, 3_600_000);
+    let watching = agent.clone();
+    let away = std::thread::spawn(move || {
+        watching.wait_for("SendMessage", 1);
+        watching.is_away(&["503 Service Unavailable"; 10_000]);
+    });
+    visit.order.waits.doubt_ms = 60_000;
+    let left = visit.attempt();
+    away.join().unwrap();
+    assert_eq!((left.code(), left.agent("said")), ("AGENT_UNCLEAR", "unclear"));
+    assert!(left.message().contains("503"), "{}", left.message());
 }

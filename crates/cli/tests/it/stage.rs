@@ -7,6 +7,7 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -102,10 +103,10 @@ impl Stage {
 
     /// Calls the command with this on its standard input.
     pub(crate) fn filter(&self, arguments: &[&str], input: &[u8]) -> Done {
-        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut process = Process::spawn(self.command(arguments).stdin(Stdio::piped()));
         // A command that refuses may not read to the end.
-        child.stdin.take().unwrap().write_all(input).unwrap_or_default();
-        Process { child, started: Instant::now() }.done()
+        process.child.stdin.take().unwrap().write_all(input).unwrap_or_default();
+        process.done()
     }
 
     /// Starts the command and goes on.
@@ -222,11 +223,21 @@ impl Drop for Stage {
 pub(crate) struct Process {
     child: Child,
     started: Instant,
+    /// Read from the start: a pipe that is full would stop who writes.
+    errors: Option<JoinHandle<Vec<u8>>>,
 }
 
 impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        Self { child: command.spawn().unwrap(), started: Instant::now() }
+        let mut child = command.spawn().unwrap();
+        let errors = child.stderr.take().map(|mut err| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                err.read_to_end(&mut bytes).unwrap();
+                bytes
+            })
+        });
+        Self { child, started: Instant::now(), errors }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -273,12 +284,7 @@ impl Process {
 
     /// Waits for its end.
     pub(crate) fn done(mut self) -> Done {
-        let (mut out, mut err) = (self.child.stdout.take().unwrap(), self.child.stderr.take().unwrap());
-        let errors = std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            err.read_to_end(&mut bytes).unwrap();
-            bytes
-        });
+        let (mut out, errors) = (self.child.stdout.take().unwrap(), self.errors.take().unwrap());
         let pid = self.pid();
         let watch = Watchdog::new(pid);
         let mut bytes = Vec::new();
