@@ -311,7 +311,8 @@ fn a_term_to_every_process_is_no_cancelling() {
     all.extend(stage.step_processes());
     engine.signal(Signal::TERM);
     all.iter().for_each(|pid| signal(*pid, Signal::TERM));
-    engine.done();
+    // It waits for what is running, and whoever ends it does not.
+    engine.kill();
     let looks = |agent: &Agent| agent.heard().iter().filter(|heard| heard.method == "GetTask").count();
     agent.wait_for("GetTask", looks(&agent) + 2);
     agent.goes_on(0, Completes("done"));
