@@ -12,7 +12,11 @@ fi
 
 find_chromium() {
     for name in ${CHROMIUM:-chromium chromium-browser google-chrome}; do
-        if command -v "$name"; then return; fi
+        # Some packages of that name only say that another one is needed.
+        if "$name" --version >/dev/null 2>&1; then
+            command -v "$name"
+            return
+        fi
     done
     return 1
 }

@@ -19,7 +19,7 @@ const PATIENCE_MS = 60_000;
 
 const IMPORTS = { "envoi/pure": "/dist/index.js", "envoi/client": "/dist/client.js", "envoi/conformance": "/dist/conformance/run.js" };
 
-const HTML = `<!doctype html><meta charset="utf-8"><pre id="told">nothing was told</pre>
+const HTML = `<!doctype html><meta charset="utf-8">
 <script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>
 <script src="/vectors.js"></script><script type="module" src="/build/page.js"></script>`;
 
@@ -38,32 +38,50 @@ function vectors(): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(VECTORS, name), "utf8")]));
 }
 
-const server = createServer(({ url }, response) => {
-  const [kind, body] = content(decodeURIComponent(url)) ?? ["", ""];
+/** Hears what the page says in the end. */
+let hear: (told: string) => void = () => undefined;
+
+async function heard(said: AsyncIterable<Uint8Array>): Promise<void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let told = "";
+  for await (const piece of said) told += decoder.decode(piece, { stream: true });
+  hear(told);
+}
+
+const server = createServer((request, response) => {
+  if (request.method === "POST") void heard(request);
+  const [kind, body] = content(decodeURIComponent(request.url)) ?? ["", ""];
   response.writeHead(kind === "" ? 404 : 200, { "content-type": kind });
   response.end(typeof body === "string" ? new TextEncoder().encode(body) : body);
 });
 
-/** What the page at `address` has told when it was done. */
+/** What the page at `address` tells. */
 async function told(browser: string, address: string): Promise<string[]> {
   const profile = mkdtempSync(join(tmpdir(), "envoi-browser-"));
   const quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"];
   const machine = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", `--user-data-dir=${profile}`];
   const names = ["--host-resolver-rules=MAP page.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-features=HttpsUpgrades"];
-  const args = ["--headless", ...quiet, ...machine, ...names, "--virtual-time-budget=10000", "--dump-dom", address];
-  const child = spawn(browser, args, { cwd: profile, env: { ...process.env, HOME: profile }, stdio: ["ignore", "pipe", "ignore"] });
+  // A port to look inside, which nobody uses, keeps it from ending before the page does.
+  const args = ["--headless", "--remote-debugging-port=0", ...quiet, ...machine, ...names, address];
+  const child = spawn(browser, args, { cwd: profile, env: { ...process.env, HOME: profile }, stdio: ["ignore", "ignore", "ignore"] });
   const ended = new Promise<void>((resolve) => child.once("exit", resolve));
-  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+  let timer: unknown;
   try {
-    const pieces = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    let page = "";
-    for await (const piece of child.stdout) page += pieces.decode(piece, { stream: true });
-    await ended;
-    const [, lines = `no page, but: ${page.slice(0, 200)}`] = /<pre id="told">([\s\S]*?)<\/pre>/.exec(page) ?? [];
-    return lines.split("\n");
+    return await new Promise<string[]>((resolve) => {
+      hear = (text) => resolve(text.split("\n"));
+      timer = setTimeout(() => resolve([`nothing was told within ${PATIENCE_MS / 1000} seconds`]), PATIENCE_MS);
+      void ended.then(() => resolve(["the browser ended before anything was told"]));
+    });
   } finally {
     clearTimeout(timer);
-    rmSync(profile, { recursive: true, force: true });
+    child.kill("SIGKILL");
+    await ended;
+    try {
+      rmSync(profile, { recursive: true, force: true });
+    } catch (error) {
+      // What the browser has started may end after it.
+      if ((error as { code?: unknown }).code !== "ENOTEMPTY") throw error;
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The pure part and the client as a page uses them: run in a browser by `browser.ts`, which reads what is told here. `vectors` are the
+ * The pure part and the client as a page uses them: run in a browser by `browser.ts`, to which all is told in the end. `vectors` are the
  * texts of the vector files, and the page's own server has a `/v1/health` and an artifact.
  */
 
@@ -10,13 +10,12 @@ import { runVectors } from "envoi/conformance";
 declare const vectors: Readonly<Record<string, string>>;
 declare const location: { readonly origin: string };
 declare const isSecureContext: boolean;
-declare const document: { readonly body: object; getElementById(id: string): { textContent: string } };
+declare const document: { readonly body: object };
 
 const told: string[] = [];
 
 function tell(line: string): void {
   told.push(line);
-  document.getElementById("told").textContent = told.join("\n");
 }
 
 /** The name of what is thrown. */
@@ -48,4 +47,5 @@ async function look(): Promise<void> {
   tell(`secure context: ${isSecureContext}, subtle: ${crypto.subtle !== undefined}`);
 }
 
-look().then(() => tell("done"), (error: unknown) => tell(`stopped: ${String(error)}`));
+await look().then(() => tell("done"), (error: unknown) => tell(`stopped: ${String(error)}`));
+await fetch("/told", { method: "POST", body: told.join("\n") });
