@@ -221,7 +221,7 @@ impl<'o> Talk<'o> {
         self.record.endpoint = Some(self.endpoint.clone());
         self.record.context.get_or_insert_with(|| message.context.clone());
         self.record.intent = Some(self.order.turn);
-        self.record.sends = if again { self.record.sends.saturating_add(1) } else { 1 };
+        self.record.sends = if again { self.record.sends.max(1).saturating_add(1) } else { 1 };
         self.record.sent_at = Some(now());
         if self.order.turn > 0 && !again {
             self.record.answered.clone_from(&self.record.question);

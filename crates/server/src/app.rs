@@ -124,6 +124,8 @@ pub(crate) struct App {
     pub(crate) starting: Streams,
     /// Turns of starts, by tenant.
     pub(crate) beginnings: Lanes,
+    /// Turns of those who begin a run with the same key.
+    pub(crate) same_key: Lanes,
     /// Turns of large bodies that are read, by tenant.
     pub(crate) parsings: Lanes,
     /// Calls of models under way, by one token or attempt.
@@ -165,6 +167,7 @@ impl App {
             incoming: Streams::new(settings.limits.incoming_a_token),
             starting: Streams::new(settings.limits.starting_a_token),
             beginnings: Lanes::new(begin::MAX_BEGINNINGS, begin::MAX_OF_ONE),
+            same_key: Lanes::new(Semaphore::MAX_PERMITS, 1),
             parsings: Lanes::new(bridge::MAX_PARSINGS, 1),
             calls: Streams::new(bridge::MAX_CALLS),
             readings: Semaphore::new(bridge::MAX_READINGS),

@@ -36,16 +36,22 @@ pub(crate) const MAX_OF_ONE: usize = 4;
 /// The right to begin a run; it goes along with the work, which lasts even if nobody waits for it any more.
 pub(crate) struct Beginning {
     _turn: Turn,
+    _same: Option<Turn>,
     _permit: Permit,
 }
 
-/// Waits for the right to begin a run, unless the token has as many under way as it may.
-pub(crate) async fn may_begin(app: &App, bearer: &Bearer) -> Result<Beginning, Problem> {
+/// Waits for the right to begin a run, unless the token has as many under way as it may. What comes again under the `key` of
+/// another that is under way waits for that one, and takes nobody's turn meanwhile.
+pub(crate) async fn may_begin(app: &App, bearer: &Bearer, key: Option<&str>) -> Result<Beginning, Problem> {
     let permit = app.starting.open(&bearer.id).ok_or_else(|| {
         let detail = "this token has as many starts under way as it may";
         Problem::too_many("TOO_MANY_STARTS", detail).retry_after(1)
     })?;
-    Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _permit: permit })
+    let same = match key {
+        Some(key) => Some(app.same_key.turn(&format!("{}\n{key}", bearer.id)).await),
+        None => None,
+    };
+    Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _same: same, _permit: permit })
 }
 
 /// `startRun`.

@@ -132,7 +132,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
         Ok(bearer) => {
             observe::asked_by(&bearer.tenant, &bearer.name);
             if !seated(&app, &parts, &bearer.tenant, &bearer.name) {
-                return closed(a2a::refusal::of(&parts, crowded()));
+                return closed(with_body_gone(a2a::refusal::of(&parts, crowded()), body).await);
             }
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
@@ -170,7 +170,7 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
             observe::asked_by(&caller.tenant, &caller.name);
             let path = parts.uri.path().to_owned();
             if !seated(&app, &parts, &caller.tenant, &caller.name) {
-                return closed(bridge::refused(&path, crowded()));
+                return closed(with_body_gone(bridge::refused(&path, crowded()), body).await);
             }
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
@@ -247,7 +247,7 @@ async fn work(
                     call.read_body(body, limits.body_bytes).await?;
                 }
                 let beginning = match way {
-                    Way::Beginning(_) => Some(begin::may_begin(app, &call.bearer).await?),
+                    Way::Beginning(_) => Some(begin::may_begin(app, &call.bearer, call.key()?).await?),
                     _ => None,
                 };
                 let app = Arc::clone(app);

@@ -409,6 +409,7 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
     stage.expect(3, &["run", "flow.yaml"]);
     wait_until("the notice", || stage.lines("told").len() == 1);
     engine.signal(rustix::process::Signal::INT);
+    wait_until("its hearing that", || engine.said().contains("starting nothing new"));
     stage.write("other/go", "");
     assert_eq!(engine.done_within(LONG).and_then(|done| done.code), Some(7));
     assert_eq!(stage.processes(), Vec::<u32>::new(), "the command was ended with its engine");

@@ -158,7 +158,8 @@ fn a_key_is_of_the_token_that_brings_it_for_starts_and_forks_too() {
         runs.push(text(&first.json()["run"]));
     }
     assert_ne!(runs[0], runs[1], "two scripts that number their keys do not take each other's runs");
-    admin.wait_until_run_is(&runs[0], "succeeded");
+    // A fork has the workspace for itself.
+    runs.iter().for_each(|run| admin.wait_until_run_is(run, "succeeded"));
     let path = format!("/v1/runs/{}/fork", runs[0]);
     let fork = |client: &Client| client.call("POST", &path, &[("idempotency-key", "f")], br#"{"from": "a"}"#);
     let forks = [&admin, &other].map(|client| {

@@ -7,6 +7,7 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -224,20 +225,25 @@ pub(crate) struct Process {
     child: Child,
     started: Instant,
     /// Read from the start: a pipe that is full would stop who writes.
-    errors: Option<JoinHandle<Vec<u8>>>,
+    errors: Option<JoinHandle<()>>,
+    /// What came of it so far.
+    said: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
+        let said: Arc<Mutex<Vec<u8>>> = Arc::default();
         let errors = child.stderr.take().map(|mut err| {
+            let said = Arc::clone(&said);
             std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                err.read_to_end(&mut bytes).unwrap();
-                bytes
+                let mut piece = [0; 4096];
+                while let length @ 1.. = err.read(&mut piece).unwrap() {
+                    said.lock().unwrap().extend_from_slice(&piece[..length]);
+                }
             })
         });
-        Self { child, started: Instant::now(), errors }
+        Self { child, started: Instant::now(), errors, said }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -257,6 +263,11 @@ impl Process {
             line.extend(byte);
         }
         lossy(&line)
+    }
+
+    /// What it has said on standard error so far.
+    pub(crate) fn said(&self) -> String {
+        lossy(&self.said.lock().unwrap())
     }
 
     /// `kill -9`, and its end.
@@ -289,10 +300,11 @@ impl Process {
         let watch = Watchdog::new(pid);
         let mut bytes = Vec::new();
         out.read_to_end(&mut bytes).unwrap();
-        let err = errors.join().unwrap();
+        errors.join().unwrap();
+        let err = self.said();
         let status = self.child.wait().unwrap();
         drop(watch);
-        Done { code: status.code(), out: lossy(&bytes), err: lossy(&err) }
+        Done { code: status.code(), out: lossy(&bytes), err }
     }
 }
 

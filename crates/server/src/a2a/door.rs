@@ -307,21 +307,23 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
     in_time(longest, async { Ok(work.await) }).await.map_err(Fault::from)?
 }
 
-/// Whether a message may begin a run: it names no task.
-const fn begins(request: &SendRequest) -> bool {
-    request.message.task_id.is_none()
+/// A message that may begin a run, for it names no task: by what it is known if it comes again.
+fn begins(request: &SendRequest) -> Option<Option<String>> {
+    let message = &request.message;
+    let known = || message.context_id.as_ref().map(|context| format!("{context}\n{}", message.id));
+    message.task_id.is_none().then(known)
 }
 
 /// Does blocking work; in turns, if it begins a run.
 async fn in_turn<T: Send + 'static>(
     app: &App,
     asking: &Asking,
-    begins: bool,
+    begins: Option<Option<String>>,
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let beginning = match begins {
-        true => Some(begin::may_begin(app, &asking.bearer).await?),
-        false => None,
+        Some(known) => Some(begin::may_begin(app, &asking.bearer, known.as_deref()).await?),
+        None => None,
     };
     wait::aside(move || {
         let _beginning = beginning;

@@ -110,15 +110,49 @@ fn content_that_only_drips_does_not_come_for_ever() {
     assert!(told.starts_with(b"HTTP/1.1 503 "), "{}", String::from_utf8_lossy(&told));
 }
 
+/// Where the secret is a pipe, whoever reads it waits for somebody to write it.
+const HANGS: &str = "flow: hangs\nsecrets: { KEY: { file: pipe } }\nsteps:\n  - id: a\n    run: 'true'\n";
+const QUICK: &str = "flow: quick\nsteps:\n  - id: a\n    run: 'true'\n";
+
+#[test]
+fn a_start_that_is_asked_for_again_and_again_takes_one_turn() {
+    let stage = Stage::new();
+    stage.write(".envoi/config.yaml", "server: { limits: { request: 10m } }\n");
+    stage.write(".envoi/tenants/north/keep", "");
+    let served = Served::start(&stage);
+    let pipe = stage.path(".envoi/tenants/north/pipe");
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let of = |name: &str, scope: &str| {
+        served.client(&token(&stage, &[name, "--scope", scope, "--tenant", "north"]))
+    };
+    let (first, second) = (of("first", "admin"), of("second", "run"));
+    assert_eq!(first.post("/v1/flows", HANGS).status, 201);
+    assert_eq!(first.post("/v1/flows", QUICK).status, 201);
+    thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        for _ in 0..20 {
+            let (tell, first) = (tell.clone(), first.clone());
+            scope.spawn(move || {
+                let body = br#"{"flow": "hangs", "workspace": "shared"}"#;
+                let reply = first.try_call("POST", "/v1/runs", &[("idempotency-key", "same")], body);
+                tell.send(reply.ok()).unwrap_or_default();
+            });
+        }
+        // More than a token may have under way: from now on all its places are taken.
+        let refused = told.recv().unwrap().unwrap();
+        assert_eq!(refused.json()["code"], "TOO_MANY_STARTS");
+        let begun = second.post("/v1/runs", r#"{"flow": "quick", "workspace": "shared"}"#);
+        assert_eq!(begun.status, 201, "{}", begun.text());
+        served.process.kill();
+    });
+}
+
 #[test]
 fn starts_that_hang_keep_nobody_from_anything() {
-    const HANGS: &str = "flow: hangs\nsecrets: { KEY: { file: pipe } }\nsteps:\n  - id: a\n    run: 'true'\n";
-    const QUICK: &str = "flow: quick\nsteps:\n  - id: a\n    run: 'true'\n";
     let stage = Stage::new();
     stage.write(".envoi/config.yaml", "server: { limits: { starting: 40, request: 10m } }\n");
     stage.write(".envoi/tenants/north/keep", "");
     let served = Served::start(&stage);
-    // Whoever reads the secret waits for somebody to write it.
     let pipe = stage.path(".envoi/tenants/north/pipe");
     assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     let admin_of = |tenant: &str| token(&stage, &["admin", "--scope", "admin", "--tenant", tenant]);
