@@ -27,12 +27,16 @@ const CLEAN_LOOKS: u32 = 2;
 /// The processes cannot be listed, or one not be signalled for another reason than rights.
 pub fn end_leftovers(attempt: &str, run_base: &Path) -> io::Result<u32> {
     let marks = Marks::new(attempt, run_base);
-    let (mut ended, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    let (mut ended, mut refused) = (BTreeSet::<(i32, u64)>::new(), BTreeSet::new());
     let mut clean = 0;
     while clean < CLEAN_LOOKS {
         let mut found = processes::marked(getpid(), &marks)?;
         found.retain(|process| !refused.contains(&process.key()));
-        clean = if found.is_empty() { clean.saturating_add(1) } else { 0 };
+        // One that is dying has no environment any more, and is there for a moment yet.
+        let all_gone = ended.iter().all(|(id, since)| {
+            processes::now(*id).is_none_or(|process| process.is_over() || process.key() != (*id, *since))
+        });
+        clean = if found.is_empty() && all_gone { clean.saturating_add(1) } else { 0 };
         for process in found {
             match processes::signal(&process, Signal::KILL)? {
                 Sent::Delivered => ended.insert(process.key()),

@@ -42,6 +42,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Whether it runs no more, and only its parent has not heard of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// What no other process of this boot shares.
     pub(crate) fn key(&self) -> (i32, u64) {
         (self.id, self.started_ticks)
