@@ -4,8 +4,11 @@
 //! and the body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
 //!
 //! In 1.0 an error says its kind in a `google.rpc.ErrorInfo` and what is wrong with which field in a
-//! `google.rpc.BadRequest`. In 0.3 code and message are one of a closed set, compared as literals by real clients;
-//! what there is to say beyond stands in `data`.
+//! `google.rpc.BadRequest`. In 0.3 all of that stands in `data`.
+//!
+//! Many clients show the message of an error and nothing else, so in both versions the message begins with the kind and
+//! goes on with the reason. Some clients of 0.3 compare a few messages letter by letter ([`Kind::is_literal_in_v03`]):
+//! those stay as they are.
 
 mod kind;
 
@@ -19,6 +22,9 @@ use envoi_contract::json::{Number, Object, Value};
 
 /// The member of [`Fault::note`] under which Envoi's own code stands.
 const CODE: &str = "code";
+
+/// Most wrong fields in a message for people.
+const MAX_SHOWN_FIELDS: usize = 3;
 
 /// What is wrong with one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,8 +123,8 @@ impl Fault {
     pub(crate) fn rpc(&self, version: Version) -> Value {
         match version {
             Version::V03 if self.kind != Kind::VersionNotSupported => {
-                let (code, message) = self.kind.in_v03();
-                error(code, message, self.data_of_v03())
+                let (code, title) = self.kind.in_v03();
+                error(code, &self.message_of_v03(title), self.data_of_v03())
             }
             _ => error(self.kind.rpc_code(), &self.message(), self.details()),
         }
@@ -134,10 +140,22 @@ impl Fault {
         Writing::new().put("error", status.value()).value()
     }
 
-    /// The kind in words, then what exactly.
+    /// The message of 1.0: the kind in words, then what exactly. Wrong fields are in the details, as the SDKs write them.
     fn message(&self) -> String {
         let title = self.kind.title();
         self.detail.as_ref().map_or_else(|| title.to_owned(), |detail| format!("{title}: {detail}"))
+    }
+
+    /// The message of 0.3: `title`, then the detail, or else the first fields that are wrong.
+    fn message_of_v03(&self, title: &str) -> String {
+        let field = |violation: &Violation| format!("{}: {}", violation.field, violation.description);
+        let fields =
+            || self.violations.iter().take(MAX_SHOWN_FIELDS).map(field).collect::<Vec<_>>().join("; ");
+        let reason = self.detail.clone().unwrap_or_else(fields);
+        if reason.is_empty() || self.kind.is_literal_in_v03() {
+            return title.to_owned();
+        }
+        format!("{title}: {reason}")
     }
 
     fn details(&self) -> Value {

@@ -112,7 +112,8 @@ pub(crate) async fn of_task(
     let (shared, client, id) = (Arc::clone(app), asking.clone(), id.to_owned());
     let run = aside(move || look::run_of(&shared, &client, &id)).await?;
     let wake = app.wakes.of_run(&run);
-    let reading = off(app, &run, move |app, run| followed(app, run, after)).await?;
+    let version = asking.version;
+    let reading = off(app, &run, move |app, run| followed(app, run, after, version)).await?;
     let follower = Follower {
         stopping: app.stopping.clone(),
         app: Arc::clone(app),
@@ -161,7 +162,10 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
 }
 
 /// A task as it stands; or, for a client that knows it up to a place, what it does not know yet.
-fn followed(app: &App, run: &RunId, after: Option<Place>) -> Result<Reading, Fault> {
+///
+/// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 says nothing about it, and its reference server yields
+/// the task and ends: a client that lost its stream just before the end learns the result that way.
+fn followed(app: &App, run: &RunId, after: Option<Place>, version: Version) -> Result<Reading, Fault> {
     let mut seen = look::unheard(app, run)?;
     let records = read(app, &seen)?;
     let told = hear(app, &mut seen, &records)?;
@@ -169,12 +173,16 @@ fn followed(app: &App, run: &RunId, after: Option<Place>) -> Result<Reading, Fau
     let state = seen.fold.standing().state;
     let unknown: VecDeque<Told> =
         told.into_iter().filter(|told| after.is_some_and(|after| told.place.is_after(after))).collect();
-    if state.is_terminal() && unknown.is_empty() {
+    let yields_the_task = version == Version::V03 && after.is_none_or(|after| !after.is_after(newest));
+    if state.is_terminal() && unknown.is_empty() && !yields_the_task {
         let detail = "the task is over; `GetTask` has it as it ended";
         return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
     }
     match after {
         Some(after) if after.is_after(newest) => Err(no_place()),
+        Some(_) if state.is_terminal() && unknown.is_empty() => {
+            Ok(Reading { seen, after: newest, waiting: unknown, first: true })
+        }
         Some(after) => Ok(Reading { seen, after, waiting: unknown, first: false }),
         None => Ok(Reading { seen, after: newest, waiting: VecDeque::new(), first: true }),
     }

@@ -37,7 +37,7 @@ impl Turn {
         let user = required_text(&members, "user", &mut issues);
         let user_envelope = flag(&members, "user_envelope", &mut issues);
         let attachments = references(&members, &mut issues);
-        let model = text(&members, "model", &mut issues);
+        let model = model(&members, &mut issues);
         let system = text(&members, "system", &mut issues);
         // Whatever is no id names no run, and still contradicts.
         let agent_run = members.get("agent_run_id").filter(|value| **value != Value::Null);
@@ -52,6 +52,17 @@ impl Turn {
 }
 
 type Issues = Vec<(String, String)>;
+
+/// The model, under either of its names: `model_id` is what clients of the bridge that this one stands in for send.
+///
+/// Two names that differ are refused: whichever was taken, the caller would pay for a model that it may not have meant.
+fn model(members: &Object, issues: &mut Issues) -> Option<String> {
+    let (model, model_id) = (text(members, "model", issues), text(members, "model_id", issues));
+    if model.is_some() && model_id.is_some() && model != model_id {
+        issues.push(("model_id".to_owned(), "names another model than `model`".to_owned()));
+    }
+    model.or(model_id)
+}
 
 fn required_text(members: &Object, name: &str, issues: &mut Issues) -> Option<String> {
     if !members.contains_key(name) {
@@ -128,6 +139,17 @@ mod tests {
     }
 
     #[test]
+    fn a_model_is_named_in_two_ways_and_never_ignored() {
+        for (body, model) in [
+            (r#"{"user": "a", "model_id": "m"}"#, Some("m")),
+            (r#"{"user": "a", "model": "m", "model_id": "m"}"#, Some("m")),
+            (r#"{"user": "a"}"#, None),
+        ] {
+            assert_eq!(Turn::read(body.as_bytes()).unwrap().model.as_deref(), model, "{body}");
+        }
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_with_its_place() {
         let many = vec![REF; 21].join(",");
         for (body, expected) in [
@@ -140,6 +162,8 @@ mod tests {
             (r#"{"user": "a", "user_envelope": null}"#, &["user_envelope"]),
             (r#"{"user": "a", "user_envelope": 1}"#, &["user_envelope"]),
             (r#"{"user": "a", "model": null, "system": []}"#, &["model", "system"]),
+            (r#"{"user": "a", "model_id": 7}"#, &["model_id"]),
+            (r#"{"user": "a", "model": "m", "model_id": "n"}"#, &["model_id"]),
             (r#"{"user": "a", "attachments": null}"#, &["attachments"]),
             (&format!(r#"{{"user": "a", "attachments": [{many}]}}"#), &["attachments"]),
             (&format!(r#"{{"user": "a", "attachments": [{REF}, {{}}]}}"#), &["attachments.1"]),

@@ -74,6 +74,7 @@ fn bridge_turn() -> Value {
             "user_envelope": {"type": "boolean", "default": false},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "model": {"type": "string", "description": "One of `listModels`; the usual one unless said"},
+            "model_id": {"type": "string", "description": "Another name for `model`; if both are there, they must be equal"},
             "system": {"type": "string", "description": "What the model is told first"},
             "agent_run_id": {"description": "The run that the caller believes to be in; if it is another, no file is read"},
         }),

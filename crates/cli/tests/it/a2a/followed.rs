@@ -149,9 +149,21 @@ fn whoever_follows_a_task_sees_the_same_to_its_end_also_across_a_question() {
             ["also.txt 1", "one.txt 1", "input-required", "working", "also.txt gone", "one.txt 2", last];
         assert_eq!(lines(&peer, &same[0][1..]), all, "{way:?}");
         assert_eq!(late[1..], same[0][4..]);
-        // It is over: there is nothing to follow.
-        let refused = peer.subscribe(&id, None).unwrap();
-        assert_eq!(refused.status, if way == Way::Rest { 400 } else { 200 });
+        // It is over: 1.0 refuses to follow it, 0.3 yields the task and ends, also for a client that knows its end.
+        let newest = same[0].last().map(|(place, _)| place.as_str());
+        for known in [None, newest] {
+            let after_the_end = peer.subscribe(&id, known).unwrap();
+            assert_eq!(after_the_end.status, if way == Way::Rest { 400 } else { 200 });
+            let told = peer.told(after_the_end);
+            match way {
+                Way::Old => {
+                    let [(_, task)] = told.as_slice() else { panic!("{told:?}") };
+                    assert_eq!((&task["kind"], &task["id"]), (&"task".into(), &Value::from(id.clone())));
+                    peer.assert_state(task, "COMPLETED");
+                }
+                Way::Rpc | Way::Rest => assert!(told.iter().all(|(_, item)| item.is_null()), "{told:?}"),
+            }
+        }
         // Whoever comes back with a place gets what is behind it.
         for (at, (place, _)) in same[0].iter().enumerate().take(7) {
             let rest = peer.told(peer.subscribe(&id, Some(place)).unwrap());

@@ -117,6 +117,7 @@ fn every_refusal_comes_in_its_order_and_the_model_is_never_called() {
     }
     let codes = |body: &str| admin.post(TURN, body).json()["code"].clone();
     assert_eq!(codes(r#"{"user": "a", "model": "none"}"#), "UNKNOWN_MODEL_ID");
+    assert_eq!(codes(r#"{"user": "a", "model_id": "none"}"#), "UNKNOWN_MODEL_ID");
     assert_eq!(codes(r#"{"user": "a", "model": "keyless"}"#), "NO_LLM_PROVIDER");
     let refused = admin.post(TURN, r#"{"user": "hello", "user_envelope": true}"#).json();
     let reason = text(&refused["reason"]);

@@ -196,8 +196,14 @@ impl Kind {
         self.row().rpc != SERVER_ERROR
     }
 
-    /// Code and message in 0.3. Clients of that version know these pairs and no other, some of them letter by
-    /// letter, so what came later is told as the nearest of them: a request that will not do, or our failure.
+    /// Whether a client of 0.3 may compare the whole message: the models of `fasta2a`, on which WayFlow stands, accept
+    /// these three in one spelling only, and report anything else as a response that cannot be read.
+    pub(crate) const fn is_literal_in_v03(self) -> bool {
+        matches!(self, Self::TaskNotFound | Self::TaskNotCancelable | Self::PushNotificationNotSupported)
+    }
+
+    /// Code and title in 0.3. Clients of that version know these codes and no other, so what came later is told as the
+    /// nearest of them: a request that will not do, or our failure.
     pub(crate) const fn in_v03(self) -> (i64, &'static str) {
         match self {
             Self::TaskNotFound => (-32001, "Task not found"),

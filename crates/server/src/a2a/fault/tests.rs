@@ -115,12 +115,38 @@ fn what_there_is_to_say_stands_where_each_version_has_room_for_it() {
         fault.rpc(Version::V03).compact(),
         format!(
             concat!(
-                r#"{{"code":-32602,"message":"Invalid parameters","data":{{"reason":"nothing was started","#,
+                r#"{{"code":-32602,"message":"Invalid parameters: nothing was started","data":{{"reason":"nothing was started","#,
                 r#""code":"ROUTING_INVALID","taskId":"run_1","fieldViolations":{violations}}}}}"#
             ),
             violations = violations
         )
     );
+}
+
+#[test]
+fn the_reason_is_in_the_message_except_where_clients_compare_it_whole() {
+    let message = |fault: &Fault, version| match fault.rpc(version) {
+        Value::Object(members) => members.get("message").and_then(Value::as_str).unwrap().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    for kind in Kind::ALL {
+        let fault = Fault::new(kind).detail("the reason");
+        let (_, title) = kind.in_v03();
+        let literal = [Kind::TaskNotFound, Kind::TaskNotCancelable, Kind::PushNotificationNotSupported];
+        let expected = match kind {
+            Kind::VersionNotSupported => format!("{}: the reason", kind.title()),
+            kind if literal.contains(&kind) => title.to_owned(),
+            _ => format!("{title}: the reason"),
+        };
+        assert_eq!(message(&fault, Version::V03), expected, "{kind:?}");
+        assert_eq!(message(&fault, Version::V10), format!("{}: the reason", kind.title()));
+    }
+    let field =
+        |name: &str| Violation { field: name.to_owned(), description: "Must be a string.".to_owned() };
+    let fault = Fault::violations(["a", "b", "c", "d"].map(field).into());
+    let told = "Invalid parameters: a: Must be a string.; b: Must be a string.; c: Must be a string.";
+    assert_eq!(message(&fault, Version::V03), told);
+    assert_eq!(message(&fault, Version::V10), "Invalid parameters", "1.0 has `BadRequest` for that");
 }
 
 #[test]
