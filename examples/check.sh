@@ -104,3 +104,7 @@ echo "-- python-skill" >&2
 fresh python-skill once
 "$ENVOI" run flow.yaml --input "sdk=$here/../sdk/python/src"
 [ "$(wc -m < NOTES.md)" -le 260 ] || fail "the notes are too long: $(wc -m < NOTES.md) characters"
+
+echo "-- the hand-offs of all these runs"
+demo=$(ls -dt "${CARGO_TARGET_DIR:-$here/../target}"/demo/fix-until-green.* | head -n 1)
+python3 -B "$here/handoffs.py" "$scratch" "$demo"

@@ -150,7 +150,7 @@ def furnish(server):
         "attempt": "draft.1.1",
         "stream": "stdout",
     }
-    notes = server.ask(f"/v1/runs/{run}/handoffs/draft")["file_changes"][0]["digest"]
+    notes = server.ask(f"/v1/runs/{run}/handoffs/draft")["file_changes"]["files"][0]["digest"]
     # What ends one leaves the others, and a run can be forked when it is over.
     return there, {
         "cancelRun": {"run": ending},

@@ -16,6 +16,7 @@
 
 mod artifact;
 mod draft;
+mod shape;
 mod summary;
 mod write;
 
@@ -114,19 +115,20 @@ pub struct Handoff {
     pub duration_ms: u64,
     /// When it was written: RFC 3339, as it was read. The only one of the first ten members that may be absent.
     pub timestamp: Option<String>,
-    /// What changed in the workspace. Null or empty is absent, as for the members that follow.
+    /// What changed in the workspace, an object: `{"files": [{path, digest, size, change}], "total": n}`, or `{"manifest",
+    /// "total", "bytes"}` where there are more than 1,000. Null or empty is absent, as for the members that follow.
     pub file_changes: Value,
     /// Digest of the prompt.
     pub prompt_hash: Option<String>,
     /// Whether a verification passed.
     pub verification_passed: Option<bool>,
-    /// What a verification found; also where an overruled identity is recorded.
+    /// What a verification found, an object; also where an overruled identity is recorded.
     pub verification_details: Value,
-    /// Why the routing signal is what it is.
+    /// Why the routing signal is what it is, an object.
     pub routing_audit: Value,
-    /// What the step took for granted.
+    /// What the step took for granted, a list of records.
     pub assumptions_made: Value,
-    /// What the step decided.
+    /// What the step decided, a list of records.
     pub decisions_made: Value,
     /// Members that this contract does not know, in the order read.
     pub unknown: Object,
@@ -304,7 +306,8 @@ impl Extras {
             routing_audit,
             assumptions_made,
             decisions_made,
-        })
+        }
+        .shaped())
     }
 }
 

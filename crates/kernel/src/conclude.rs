@@ -33,8 +33,10 @@ use std::sync::Arc;
 pub(crate) enum Conclusion {
     /// It is not to be done, for this reason.
     Skipped(&'static str),
-    /// It failed, with or without an attempt.
+    /// It failed without an attempt that left a text.
     Failed(SkillError),
+    /// Its last attempt failed and left this text.
+    FailedAfter(SkillError, String),
     /// The flow that it ran ended like this.
     Ended(SkillError, RunEnded),
     /// Its last attempt succeeded and left this text.
@@ -53,6 +55,8 @@ impl Told {
         match conclusion {
             Conclusion::Skipped(_) => Self { status: Status::Skipped, text: String::new(), error: None },
             Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
+            // What a failed step has done is not lost to whatever comes next: the error stands beside the text.
+            Conclusion::FailedAfter(error, text) => Self::failed(text.clone(), error),
             Conclusion::Succeeded(text) => Self::succeeded(text.clone()),
         }
     }
@@ -75,12 +79,12 @@ pub(crate) fn conclude(
     let at = &draft.at(visit)?;
     let decided = match &conclusion {
         Conclusion::Skipped(why) => skipped(at, why),
-        Conclusion::Failed(error) | Conclusion::Ended(error, _)
+        Conclusion::Failed(error) | Conclusion::FailedAfter(error, _) | Conclusion::Ended(error, _)
             if at.item.is_some() || at.step.continue_on_error =>
         {
             passed_over(at, error)
         }
-        Conclusion::Failed(error) => failed(at, error),
+        Conclusion::Failed(error) | Conclusion::FailedAfter(error, _) => failed(at, error),
         Conclusion::Ended(error, end) => failed_within(at, error, end.clone()),
         Conclusion::Succeeded(text) => route::decide(draft, visit, at, text)?,
     };
@@ -297,7 +301,12 @@ fn is_portable(path: &str) -> bool {
 
 /// Nothing at all where nothing changed: the member is then left out.
 fn file_changes(files: &[FileChange]) -> Value {
-    if files.is_empty() { Value::Null } else { Value::Array(files.iter().map(file_change).collect()) }
+    if files.is_empty() {
+        return Value::Null;
+    }
+    let total = u64::try_from(files.len()).unwrap_or(u64::MAX);
+    let files = Value::Array(files.iter().map(file_change).collect());
+    Value::Object(Object::from([("files", files), ("total", Value::from(total))]))
 }
 
 fn file_change(file: &FileChange) -> Value {

@@ -259,7 +259,7 @@ pub struct AttemptStarted {
     pub iteration: u64,
     /// The visit whose hand-off the command is given as the last one.
     pub handoff: Option<VisitId>,
-    /// The attempt of the critic whose text the command is given as feedback.
+    /// The attempt whose text the command is given as feedback: the critic's, or the failed one that it tries again.
     pub feedback: Option<AttemptId>,
     /// The answer that sent the run back, whose text belongs to the feedback.
     #[serde(default, skip_serializing_if = "Option::is_none")]

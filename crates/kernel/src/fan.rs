@@ -137,7 +137,7 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
         Conclusion::Succeeded(fan.summary())
     } else {
         let message = format!("{} of {} items failed: {}", failed.len(), fan.items.len(), failed.join(", "));
-        Conclusion::Failed(SkillError { code: "ITEMS_FAILED".to_owned(), message })
+        Conclusion::FailedAfter(SkillError { code: "ITEMS_FAILED".to_owned(), message }, fan.summary())
     };
     conclude::conclude(draft, visit, conclusion)
 }

@@ -12,7 +12,7 @@ use crate::{
         AgentPlan, AskPlan, Budget, CommandPlan, Expression, Flow, InnerInput, InnerPlan, StepKind, Template,
     },
     frame::StepResult,
-    ids::VisitId,
+    ids::{AttemptId, VisitId},
     inner, loops, verify,
 };
 use envoi_contract::{
@@ -250,13 +250,19 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
         timeout_ms: step.timeout_ms,
         iteration: loops::iteration(at.flow, loops, &visit.step),
         handoff: last_handoff(draft, at),
-        feedback: loops::feedback(at.flow, loops, &visit.step).cloned(),
+        feedback: loops::feedback(at.flow, loops, &visit.step).or_else(|| failed_before(open)).cloned(),
         sent_back_by: loops::sent_back_by(at.flow, loops, &visit.step).cloned(),
         answer: told.or(draft.control.last_answer.as_ref()).cloned(),
         boot_id: draft.slot.as_ref().map(|slot| slot.boot_id.clone()).unwrap_or_default(),
         reserved: Some(budget).filter(|budget| *budget != Budget::default()),
         verifies,
     })
+}
+
+/// The failed attempt that the next one tries again: what it said is the feedback where no critic has spoken.
+fn failed_before(open: Option<&OpenVisit>) -> Option<&AttemptId> {
+    let open = open.filter(|open| open.failures > 0 && open.doubt.is_none())?;
+    open.plan.as_ref().map(|plan| &plan.attempt)
 }
 
 /// The environment of the flow that the step stands in, where that is not the run's own.

@@ -67,7 +67,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
         }
         None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
         Some(_) if try_again(&mut draft, at.step, &settled)? => {}
-        Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
+        Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::FailedAfter(error, text))?,
     }
     advance(draft)
 }

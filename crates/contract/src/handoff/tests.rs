@@ -6,7 +6,7 @@ use std::string::ToString;
 use super::*;
 use crate::json::Value;
 
-const WHOLE: &str = r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance","next_step_id":null,"route":null,"reason":"","confidence":0.90,"needs_human":false},"summary":"","artifacts":{"b":"f/b","a":"f/a"},"status":"failed","error":"e","duration_ms":7,"timestamp":"2026-01-02T03:04:05","file_changes":[1.00],"prompt_hash":"h","verification_passed":false,"verification_details":{"x":1},"routing_audit":{"row":"3"},"assumptions_made":["a"],"decisions_made":"d","z":null,"y":-0}"#;
+const WHOLE: &str = r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"advance","next_step_id":null,"route":null,"reason":"","confidence":0.90,"needs_human":false},"summary":"","artifacts":{"b":"f/b","a":"f/a"},"status":"failed","error":"e","duration_ms":7,"timestamp":"2026-01-02T03:04:05","file_changes":{"files":[1.00],"total":1},"prompt_hash":"h","verification_passed":false,"verification_details":{"x":1},"routing_audit":{"row":"3"},"assumptions_made":[{"text":"a"}],"decisions_made":[{"text":"d"}],"z":null,"y":-0}"#;
 
 fn draft() -> Draft {
     Draft {
@@ -23,6 +23,44 @@ fn a_whole_handoff_comes_out_as_it_went_in() {
     let handoff = Handoff::decode(WHOLE.as_bytes()).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(handoff.to_value().compact(), WHOLE);
     assert_eq!(Handoff::from_value(&handoff.to_value()), Ok(handoff));
+}
+
+/// Rows: a member, as it may come, as it is kept.
+#[test]
+fn members_of_another_shape_are_brought_into_theirs_and_lose_nothing() {
+    let whole = Value::parse_str(WHOLE).unwrap();
+    for (name, given, kept) in [
+        ("file_changes", r#"[{"path":"a"},7]"#, r#"{"files":[{"path":"a"},7],"total":2}"#),
+        ("file_changes", r#""a""#, r#"{"details":"a"}"#),
+        ("file_changes", r#"{"manifest":"m"}"#, r#"{"manifest":"m"}"#),
+        ("verification_details", "[7]", r#"{"details":[7]}"#),
+        ("verification_details", "false", r#"{"details":false}"#),
+        ("routing_audit", r#""not routed""#, r#"{"reason":"not routed"}"#),
+        ("assumptions_made", r#"["a",{"b":1},null]"#, r#"[{"text":"a"},{"b":1},{"text":null}]"#),
+        ("assumptions_made", r#"{"b":1}"#, r#"[{"b":1}]"#),
+        ("decisions_made", r#""d""#, r#"[{"text":"d"}]"#),
+        ("decisions_made", "[]", "null"),
+        ("file_changes", "[]", "null"),
+        ("routing_audit", r#""""#, "null"),
+    ] {
+        let given = Value::parse_str(given).unwrap();
+        let member = |handoff: &Handoff| {
+            handoff.to_value().get(name).map_or_else(|| "null".to_string(), Value::compact)
+        };
+        let Value::Object(mut members) = whole.clone() else { panic!("a hand-off is an object") };
+        members.insert(name, given.clone());
+        let read = Handoff::from_value(&Value::Object(members)).unwrap();
+        assert_eq!(member(&read), kept, "{name} is read");
+        let mut draft = draft();
+        match name {
+            "file_changes" => draft.file_changes = given,
+            "verification_details" => draft.verification_details = given,
+            "routing_audit" => draft.routing_audit = given,
+            "assumptions_made" => draft.assumptions_made = given,
+            _ => draft.decisions_made = given,
+        }
+        assert_eq!(member(&write(draft).unwrap()), kept, "{name} is written");
+    }
 }
 
 #[test]

@@ -40,7 +40,8 @@ pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
         routing_audit: draft.routing_audit,
         assumptions_made: draft.assumptions_made,
         decisions_made: draft.decisions_made,
-    };
+    }
+    .shaped();
     let core = Core {
         routing_signal: at_home(draft.routing_signal.unwrap_or_default(), &identity.flow_key),
         summary: super::summarize(&text),

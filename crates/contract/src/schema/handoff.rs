@@ -2,8 +2,8 @@
 
 use super::member::{Body, Member, Message, Others, may, must};
 use super::shape::{
-    any_of, count_or, free, has, list, map, maybe_flag, maybe_part, maybe_text, member, of_type, only, part,
-    telling_text, text, when, with, words,
+    any_of, count_or, has, list, map, maybe_flag, maybe_object, maybe_part, maybe_text, member, object,
+    of_type, only, part, telling_text, text, when, with, words,
 };
 use crate::handoff::{MAX_SUMMARY_SCALARS, Status};
 use crate::json::Object;
@@ -32,21 +32,31 @@ const HANDOFF_MEMBERS: &[Member] = &[
     may("error", maybe_text, "Why it failed; none beside `succeeded`."),
     may("duration_ms", || count_or(0), "How long it took, in milliseconds."),
     may("timestamp", || maybe_part("time"), "When it was written. Ours are UTC with milliseconds and `Z`."),
-    may("file_changes", free, "What changed in the workspace: path, digest, size and change of each file."),
+    may(
+        "file_changes",
+        maybe_object,
+        "What changed in the workspace. Ours: `files`, a list of path, digest, size and change, and `total`; of more than 1,000 \
+         files `manifest` (the digest of the list), `total` and `bytes`.",
+    ),
     may("prompt_hash", maybe_text, "Digest of the prompt."),
     may("verification_passed", maybe_flag, "Whether a verification passed."),
     may(
         "verification_details",
-        free,
+        maybe_object,
         "What a verification found; also where an overruled identity is recorded.",
     ),
-    may("routing_audit", free, "Why the routing signal is what it is."),
-    may("assumptions_made", free, "What the step took for granted."),
-    may("decisions_made", free, "What the step decided."),
+    may("routing_audit", maybe_object, "Why the routing signal is what it is."),
+    may("assumptions_made", records, "What the step took for granted."),
+    may("decisions_made", records, "What the step decided."),
 ];
 
 fn status() -> Object {
     words(Status::ALL.map(Status::word))
+}
+
+/// A list of objects, or null.
+fn records() -> Object {
+    any_of([list(object()), of_type("null")])
 }
 
 fn success_has_no_error() -> Object {
@@ -110,13 +120,13 @@ const INPUT_MEMBERS: &[Member] = &[
         "When the hand-off is made; absent, it follows from `started_at` or from the run's id.",
     ),
     may("started_at", || maybe_part("moment"), "When the step began."),
-    may("file_changes", free, "What changed in the workspace."),
+    may("file_changes", maybe_object, "What changed in the workspace."),
     may("prompt_hash", maybe_text, "Digest of the prompt."),
     may("verification_passed", maybe_flag, "Whether a verification passed."),
-    may("verification_details", free, "What a verification found."),
-    may("routing_audit", free, "Why the routing signal is what it is."),
-    may("assumptions_made", free, "What the step took for granted."),
-    may("decisions_made", free, "What the step decided."),
+    may("verification_details", maybe_object, "What a verification found."),
+    may("routing_audit", maybe_object, "Why the routing signal is what it is."),
+    may("assumptions_made", records, "What the step took for granted."),
+    may("decisions_made", records, "What the step decided."),
 ];
 
 fn artifacts() -> Object {

@@ -124,7 +124,10 @@ pub(crate) fn handoff() -> BoxedStrategy<Handoff> {
         "assumptions_made",
         "decisions_made",
     ];
-    let maybe = || prop_oneof![Just(Value::Null), content()];
+    // Both have content.
+    let record = || content().prop_map(|value| Value::Object(Object::from([("x", value)])));
+    let maybe = || prop_oneof![Just(Value::Null), record()];
+    let records = || prop_oneof![Just(Value::Null), vec(record(), 1..3).prop_map(Value::Array)];
     let identity = (name(), name(), name());
     let story = (signal(), text(), map_of(path()), count(), option::of(time()));
     let ending = prop_oneof![
@@ -133,7 +136,7 @@ pub(crate) fn handoff() -> BoxedStrategy<Handoff> {
         option::of(name()).prop_map(|error| (Status::Skipped, error)),
     ];
     let verified = (option::of(name()), option::of(any::<bool>()), maybe());
-    let extras = (maybe(), verified, maybe(), maybe(), maybe(), unknown(KNOWN));
+    let extras = (maybe(), verified, maybe(), records(), records(), unknown(KNOWN));
     (identity, story, ending, extras)
         .prop_map(|(identity, story, (status, error), extras)| {
             let (step_id, flow_key, run_id) = identity;

@@ -40,7 +40,7 @@ fn a_handoff_tells_status_text_route_and_files() {
     assert_eq!(places, ["src/a.py demo/src/a.py", "src/b.py demo/src/b.py"]);
     let digest = blob(b"x").digest;
     let changes = format!(
-        r#"[{{"path":"src/a.py","digest":"{digest}","size":1,"change":"modified"}},{{"path":"src/b.py","digest":"{digest}","size":1,"change":"created"}},{{"path":"src/c.py","change":"deleted"}}]"#
+        r#"{{"files":[{{"path":"src/a.py","digest":"{digest}","size":1,"change":"modified"}},{{"path":"src/b.py","digest":"{digest}","size":1,"change":"created"}},{{"path":"src/c.py","change":"deleted"}}],"total":3}}"#
     );
     assert_eq!(first.file_changes.compact(), changes);
     assert_eq!(first.verification_passed, None);
@@ -62,10 +62,11 @@ fn a_handoff_tells_status_text_route_and_files() {
 #[test]
 fn a_failed_handoff_has_code_and_message() {
     let mut driver = Driver::started(&flow([step("a")]));
-    let mut failed = exited("a.1.1", 3);
+    let mut failed = result("a.1.1", Outcome::Exited { code: 3 }, "half of it");
     failed.stderr_tail = "boom\n".to_owned();
     driver.ok(settled(failed));
     let handoff = driver.handoff("a.1");
+    assert_eq!(handoff.summary, "half of it", "what it has done is not lost");
     assert_eq!(handoff.error.as_deref(), Some("TOOL_EXIT_NON_ZERO: boom"));
     assert_eq!(handoff.routing_signal.reason, "Step failed: TOOL_EXIT_NON_ZERO");
     assert_eq!(handoff.routing_signal.decision.orchestrator_word(), "terminate");
@@ -86,7 +87,7 @@ fn a_file_that_no_path_of_the_contract_can_name_does_not_hold_up_the_run() {
     driver.ok(settled(left));
     let handoff = driver.handoff("a.1");
     assert_eq!(handoff.artifacts.keys().collect::<Vec<_>>(), ["good"]);
-    assert_eq!(handoff.file_changes.as_array().map(<[Value]>::len), Some(2));
+    assert_eq!(handoff.file_changes.get("files").and_then(Value::as_array).map(<[Value]>::len), Some(2));
 }
 
 #[test]

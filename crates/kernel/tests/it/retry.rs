@@ -120,3 +120,13 @@ fn each_visit_has_its_own_tries() {
         ends(&flow, &["start", "a.1.1 exit 1", "due", "a.1.2 exit 0", "critic.1.1 exit 1", "a.2.1 exit 1"]);
     assert_eq!(outcome, "a.2.1 TOOL_EXIT_NON_ZERO, timer for a.2 = timer");
 }
+
+#[test]
+fn a_retry_is_given_what_the_failed_attempt_said() {
+    let mut driver = Driver::started(&flow([step("flaky").tries(3), step("b")]));
+    driver.exit("flaky.1.1", 1).timer_due().exit("flaky.1.2", 0);
+    let feedback = |id: &str| driver.begun(id).feedback.as_ref().map(ToString::to_string);
+    assert_eq!(feedback("flaky.1.1"), None);
+    assert_eq!(feedback("flaky.1.2").as_deref(), Some("flaky.1.1"));
+    assert_eq!(feedback("b.1.1"), None, "the next step has the hand-off");
+}

@@ -2,6 +2,7 @@
 
 import { ContractError, jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
+import { JsonNumber } from "../json/number.js";
 import type { Source } from "../json/source.js";
 import { refuseStringify } from "../json/stringify.js";
 import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
@@ -15,14 +16,14 @@ export const INVALID = "HANDOFF_INVALID";
 
 /** The members that a hand-off has only when they have content; null or empty is absent. */
 export interface HandoffExtras {
-  file_changes: JsonValue;
+  file_changes: JsonObject | null;
   prompt_hash: string | null;
   verification_passed: boolean | null;
   /** What a verification found; also where an overruled identity is recorded. */
-  verification_details: JsonValue;
-  routing_audit: JsonValue;
-  assumptions_made: JsonValue;
-  decisions_made: JsonValue;
+  verification_details: JsonObject | null;
+  routing_audit: JsonObject | null;
+  assumptions_made: JsonObject[] | null;
+  decisions_made: JsonObject[] | null;
 }
 
 /** The members of a hand-off. */
@@ -56,13 +57,13 @@ export class HandoffEnvelope implements HandoffParts {
   readonly error: string | null;
   readonly duration_ms: number;
   readonly timestamp: string | null;
-  readonly file_changes: JsonValue;
+  readonly file_changes: JsonObject | null;
   readonly prompt_hash: string | null;
   readonly verification_passed: boolean | null;
-  readonly verification_details: JsonValue;
-  readonly routing_audit: JsonValue;
-  readonly assumptions_made: JsonValue;
-  readonly decisions_made: JsonValue;
+  readonly verification_details: JsonObject | null;
+  readonly routing_audit: JsonObject | null;
+  readonly assumptions_made: JsonObject[] | null;
+  readonly decisions_made: JsonObject[] | null;
   readonly unknown: JsonObject;
 
   constructor(parts: HandoffParts) {
@@ -147,16 +148,36 @@ function read(value: JsonValue): HandoffEnvelope {
 }
 
 export function readExtras(fields: Fields): HandoffExtras {
-  const free = (name: string): JsonValue => contentOf(fields.take(name) ?? null);
+  const content = (name: string): JsonValue => contentOf(fields.take(name) ?? null);
   return {
-    file_changes: free("file_changes"),
-    verification_details: free("verification_details"),
-    routing_audit: free("routing_audit"),
-    assumptions_made: free("assumptions_made"),
-    decisions_made: free("decisions_made"),
+    file_changes: listed(content("file_changes")),
+    verification_details: inObject(content("verification_details"), "details"),
+    routing_audit: inObject(content("routing_audit"), "reason"),
+    assumptions_made: records(content("assumptions_made")),
+    decisions_made: records(content("decisions_made")),
     prompt_hash: fields.nullableString("prompt_hash") || null,
     verification_passed: fields.nullableBoolean("verification_passed"),
   };
+}
+
+/** The changed files; earlier versions wrote a list. */
+function listed(value: JsonValue): JsonObject | null {
+  if (!Array.isArray(value)) return inObject(value, "details");
+  return new Map<string, JsonValue>([
+    ["files", value],
+    ["total", new JsonNumber(String(value.length))],
+  ]);
+}
+
+/** An object as it is; anything else in one, as the member `name`. */
+function inObject(value: JsonValue, name: string): JsonObject | null {
+  return value === null || value instanceof Map ? value : new Map([[name, value]]);
+}
+
+function records(value: JsonValue): JsonObject[] | null {
+  if (value === null) return null;
+  const elements = Array.isArray(value) ? value : [value];
+  return elements.map((element) => (element instanceof Map ? element : new Map([["text", element]])));
 }
 
 /** Whether a value says anything. */

@@ -4,7 +4,7 @@ import { ContractError } from "../diagnostic.js";
 import { escapeSegment } from "../json/error.js";
 import type { Source } from "../json/source.js";
 import { membersOf } from "../json/stringify.js";
-import type { JsonObject, JsonValue } from "../json/value.js";
+import type { JsonObject } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { isBlank, shorten } from "../scalars.js";
 import { formatTime, parseTime, timeOfRunId, type Milliseconds } from "../time.js";
@@ -67,12 +67,9 @@ function identify(draft: Draft, identity: Identity | undefined): Identity & { ov
   return { ...ids, overruled };
 }
 
-/** Adds `identity_overruled` to the details of a verification, whatever shape they have. */
-function withOverruled(details: JsonValue, overruled: JsonObject): JsonValue {
-  if (overruled.size === 0) return details;
-  const members: JsonObject = membersOf(details instanceof Map ? details : []);
-  if (details !== null && !(details instanceof Map)) members.set("details", details);
-  return members.set("identity_overruled", overruled);
+/** Adds `identity_overruled` to the details of a verification. */
+function withOverruled(details: JsonObject | null, overruled: JsonObject): JsonObject | null {
+  return overruled.size === 0 ? details : membersOf(details ?? []).set("identity_overruled", overruled);
 }
 
 function explained(status: HandoffStatus, error: string | null): string | null {

@@ -128,7 +128,8 @@ fn what_a_run_has_made_and_what_came_from_the_terminal_can_be_attached() {
     let (_served, admin) = served(&stage);
     let first = admin.run(APPROVAL);
     let question = admin.question(&first);
-    let made = text(&admin.json(&format!("/v1/runs/{first}/handoffs/draft"))["file_changes"][0]["digest"]);
+    let made =
+        text(&admin.json(&format!("/v1/runs/{first}/handoffs/draft"))["file_changes"]["files"][0]["digest"]);
     stage.write("terms.pdf", "terms");
     stage.expect(0, &["approve", &question, "--file", "terms.pdf"]);
     let terms = answer(&stage, &first).1[0].clone();
@@ -162,7 +163,8 @@ steps:
 ";
     let run = admin.run(flow);
     let path = format!("/v1/questions/{}/answer", admin.question(&run));
-    let made = text(&admin.json(&format!("/v1/runs/{run}/handoffs/first"))["file_changes"][0]["digest"]);
+    let made =
+        text(&admin.json(&format!("/v1/runs/{run}/handoffs/first"))["file_changes"]["files"][0]["digest"]);
     let hex = &made[7..];
     let art = json!({"artifactId": format!("art_{}", &hex[..26]), "representationRevisionId": format!("rep_{}", &hex[..16]),
         "digest": made, "mime": "text/plain", "originKind": "agent_generated"});

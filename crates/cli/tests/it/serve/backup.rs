@@ -72,7 +72,7 @@ fn a_store_that_was_backed_up_as_the_page_says_is_gone_on_with_after_all_is_lost
         assert_eq!(answered.status, 200, "{}", answered.text());
         client.wait_until_run_is(&run, "succeeded");
         let handoff = client.json(&format!("/v1/runs/{run}/handoffs/draft"));
-        let digest = text(&handoff["file_changes"][0]["digest"]);
+        let digest = text(&handoff["file_changes"]["files"][0]["digest"]);
         assert_eq!(client.get(&format!("/v1/artifacts/{digest}")).text(), "words\n");
     }
     assert_eq!(stage.lines("did.txt"), ["draft", "publish"]);

@@ -274,7 +274,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     let tag = whole.header("etag");
     assert_eq!(ask("getArtifact", &[&digest], headers(&[("if-none-match", &tag)])).status, 304);
     ask("getArtifact", &[&format!("sha256:{}", "0".repeat(64))], plain());
-    let notes = admin.json(&format!("/v1/runs/{run}/handoffs/draft"))["file_changes"][0]["digest"].clone();
+    let notes =
+        admin.json(&format!("/v1/runs/{run}/handoffs/draft"))["file_changes"]["files"][0]["digest"].clone();
     assert_eq!(ask("getArtifact", &[&text(&notes)], plain()).text(), "words\n");
 
     // What a run stands on. Content that is the tenant's, but of no file of the run, is none of the run's.

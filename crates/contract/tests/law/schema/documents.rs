@@ -44,7 +44,8 @@ pub(super) fn whole_values() -> Vec<(&'static str, Option<&'static str>, Value)>
         needs_human: true,
         ..Signal::default()
     };
-    let content = || Value::from("x");
+    let content = || Value::Object(Object::from([("x", Value::from("x"))]));
+    let records = || Value::Array(vec![content()]);
     let now = Timestamp::from_millis(0);
     let handoff = envoi_contract::handoff::Handoff {
         timestamp: Some(now.to_string()),
@@ -53,8 +54,8 @@ pub(super) fn whole_values() -> Vec<(&'static str, Option<&'static str>, Value)>
         verification_passed: Some(true),
         verification_details: content(),
         routing_audit: content(),
-        assumptions_made: content(),
-        decisions_made: content(),
+        assumptions_made: records(),
+        decisions_made: records(),
         ..envoi_contract::handoff::Handoff::decode(SEED_HANDOFF.as_bytes()).unwrap()
     };
     let response = InterruptResponse {

@@ -38,6 +38,20 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         },
     },
     Exception {
+        message: "handoff",
+        why: "earlier versions wrote lists and texts where objects and records stand now; they are wrapped when read",
+        example: r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"loop"},"summary":"","status":"skipped","file_changes":[{"path":"a"}]}"#,
+        codec_accepts: true,
+        retell: in_shape,
+    },
+    Exception {
+        message: "handoff-input",
+        why: "a step may state anything where objects and records stand; it is wrapped",
+        example: r#"{"step_id":"s","flow_key":"f","run_id":"r","status":"skipped","decisions_made":"d"}"#,
+        codec_accepts: true,
+        retell: in_shape,
+    },
+    Exception {
         message: "handoff-input",
         why: "words of the signal are read in any case",
         example: r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"LOOP"},"status":"skipped"}"#,
@@ -118,6 +132,27 @@ fn with_member(value: &Value, name: &str, retell: impl Fn(&Value) -> Value) -> V
         *member = retell(member);
     }
     Value::Object(members)
+}
+
+/// With the members that are wrapped when they have another shape.
+fn in_shape(handoff: &Value) -> Value {
+    let object = |value: &Value| match value {
+        Value::Null | Value::Object(_) => value.clone(),
+        other => Value::Object(Object::from([("details", other.clone())])),
+    };
+    let records = |value: &Value| match value {
+        Value::Null => Value::Null,
+        Value::Array(elements) => Value::Array(elements.iter().map(object).map(record).collect()),
+        other => Value::Array(vec![record(object(other))]),
+    };
+    let objects = ["file_changes", "verification_details", "routing_audit"];
+    let handoff = objects.iter().fold(handoff.clone(), |handoff, name| with_member(&handoff, name, object));
+    let lists = ["assumptions_made", "decisions_made"];
+    lists.iter().fold(handoff, |handoff, name| with_member(&handoff, name, records))
+}
+
+fn record(value: Value) -> Value {
+    if value.as_object().is_some() { value } else { Value::Object(Object::new()) }
 }
 
 fn lower(word: &Value) -> Value {

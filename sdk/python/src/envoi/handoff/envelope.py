@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .. import json, moment
 from ..ascii import is_blank
@@ -34,13 +34,13 @@ class HandoffEnvelope:
     error: Optional[str] = None
     duration_ms: int = 0
     timestamp: Optional[Time] = None
-    file_changes: Any = None
+    file_changes: Optional[Dict[str, Any]] = None
     prompt_hash: Optional[str] = None
     verification_passed: Optional[bool] = None
-    verification_details: Any = None
-    routing_audit: Any = None
-    assumptions_made: Any = None
-    decisions_made: Any = None
+    verification_details: Optional[Dict[str, Any]] = None
+    routing_audit: Optional[Dict[str, Any]] = None
+    assumptions_made: Optional[List[Dict[str, Any]]] = None
+    decisions_made: Optional[List[Dict[str, Any]]] = None
     unknown: Dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -147,8 +147,24 @@ def take_extras(fields: Fields) -> Dict[str, Any]:
             extras[name] = fields.truth_or_none(name)
         else:
             value = fields.take(name)
-            extras[name] = value if value is not ABSENT and has_content(value) else None
+            extras[name] = None if value is ABSENT else shaped(name, value)
     return extras
+
+
+def shaped(name: str, value: Any) -> Any:
+    """The value of an extra member in the shape of the contract. What has another shape is wrapped, and nothing is lost."""
+    if name in ("prompt_hash", "verification_passed"):
+        return value
+    if not has_content(value):
+        return None
+    if name in ("assumptions_made", "decisions_made"):
+        listed = list(value) if isinstance(value, (list, tuple)) else [value]
+        return [each if isinstance(each, Mapping) else {"text": each} for each in listed]
+    if isinstance(value, Mapping):
+        return value
+    if name == "file_changes" and isinstance(value, (list, tuple)):
+        return {"files": value, "total": len(value)}
+    return {"reason" if name == "routing_audit" else "details": value}
 
 
 def check_id(name: str, value: str) -> None:

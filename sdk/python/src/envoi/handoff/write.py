@@ -11,7 +11,7 @@ from ..errors import HANDOFF_INVALID, ContractError, shorten
 from ..routing import RoutingSignal
 from ..vocabulary import HandoffStatus
 from .draft import HandoffDraft, Identity, decode_draft, draft_of
-from .envelope import EXTRAS, HandoffEnvelope, artifact_pointer, check_id, checked_error, is_inside
+from .envelope import EXTRAS, HandoffEnvelope, artifact_pointer, check_id, checked_error, is_inside, shaped
 from .summary import summarize
 
 SILENT_FAILURE = "Step failed without an error message"
@@ -50,8 +50,8 @@ def write(draft: HandoffDraft) -> HandoffEnvelope:
     timestamp = _moment(draft, identity.run_id)
     artifacts = _placed(draft, identity.flow_key)
     text = draft.summary if draft.summary is not None else draft.output or ""
-    extras = {name: getattr(draft, name) for name in EXTRAS}
-    extras["verification_details"] = _with_overruled(draft.verification_details, overruled)
+    extras = {name: shaped(name, getattr(draft, name)) for name in EXTRAS}
+    extras["verification_details"] = _with_overruled(extras["verification_details"], overruled)
     return HandoffEnvelope(
         step_id=identity.step_id,
         flow_key=identity.flow_key,
@@ -85,14 +85,8 @@ def _identify(draft: HandoffDraft) -> Tuple[Identity, Dict[str, Any]]:
 
 
 def _with_overruled(details: Any, overruled: Dict[str, Any]) -> Any:
-    """Adds what was overruled to the details of a verification, whatever shape they have."""
-    if not overruled:
-        return details
-    if details is None:
-        details = {}
-    elif not isinstance(details, dict):
-        details = {"details": details}
-    return {**details, "identity_overruled": overruled}
+    """Adds what was overruled to the details of a verification."""
+    return {**(details or {}), "identity_overruled": overruled} if overruled else details
 
 
 def _explained(status: HandoffStatus, error: Optional[str]) -> Optional[str]:

@@ -1,0 +1,56 @@
+//! The shapes of the members that a sister system validates (CONTRACTS 2): objects, and lists of records.
+//!
+//! Earlier versions wrote lists and texts there, and steps may write anything. What has another shape is wrapped, so that
+//! nothing of it is lost: the wrapped value is the one that was read.
+
+use alloc::vec::Vec;
+
+use super::Extras;
+use crate::json::{Object, Value};
+
+impl Extras {
+    /// Brings every member into its shape. Absent stays absent.
+    pub(super) fn shaped(self) -> Extras {
+        Extras {
+            file_changes: match self.file_changes {
+                Value::Array(files) => listed(files),
+                other => object(other, "details"),
+            },
+            verification_details: object(self.verification_details, "details"),
+            routing_audit: object(self.routing_audit, "reason"),
+            assumptions_made: records(self.assumptions_made),
+            decisions_made: records(self.decisions_made),
+            ..self
+        }
+    }
+}
+
+/// The changed files as earlier versions listed them.
+fn listed(files: Vec<Value>) -> Value {
+    if files.is_empty() {
+        return Value::Null;
+    }
+    let total = u64::try_from(files.len()).unwrap_or(u64::MAX);
+    Value::Object(Object::from([("files", Value::Array(files)), ("total", Value::from(total))]))
+}
+
+fn object(value: Value, wrapped_as: &'static str) -> Value {
+    match value {
+        Value::Null | Value::Object(_) => value,
+        other if super::has_content(&other) => Value::Object(Object::from([(wrapped_as, other)])),
+        _ => Value::Null,
+    }
+}
+
+fn records(value: Value) -> Value {
+    let listed = match value {
+        Value::Array(elements) => elements,
+        other if super::has_content(&other) => Vec::from([other]),
+        _ => return Value::Null,
+    };
+    let record = |element| match element {
+        Value::Object(_) => element,
+        other => Value::Object(Object::from([("text", other)])),
+    };
+    Value::Array(listed.into_iter().map(record).collect())
+}
