@@ -151,7 +151,8 @@ impl Blobs {
     fn settle(&self, temporary: Temporary, file: &File, digest: Digest) -> Result<(), BlobError> {
         let target = self.layout.blob(&digest);
         let settle = || {
-            file.set_permissions(Permissions::from_mode(0o444))?;
+            // For its owner alone: an artifact may hold a secret, and is kept as it is.
+            file.set_permissions(Permissions::from_mode(0o400))?;
             file.sync_data()?;
             temporary.rename(&target)?;
             durable::sync_folder(durable::parent(&target))
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(digest, Digest::of(&large()));
         assert_eq!(blobs.get(&digest).unwrap(), large());
         assert_eq!(fs::read_dir(layout.temporary()).unwrap().count(), 0);
-        assert_eq!(fs::metadata(layout.blob(&digest)).unwrap().mode() & 0o777, 0o444);
+        assert_eq!(fs::metadata(layout.blob(&digest)).unwrap().mode() & 0o777, 0o400);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::{
     fs::{self, File},
     io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
@@ -21,6 +22,11 @@ pub(crate) fn create_folders(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes an empty file, if there is none, that nobody but its owner may read. SQLite gives the files beside it the same mode.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    File::options().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
 }
 
 /// Makes what was created, renamed or removed in `folder` durable.
@@ -49,7 +55,7 @@ impl Temporary {
         loop {
             let name = format!(".new-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
             let path = folder.join(name);
-            match File::options().read(true).write(true).create_new(true).open(&path) {
+            match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => return Ok((Self { path: Some(path) }, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

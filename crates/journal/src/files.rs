@@ -213,7 +213,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Puts a new read-only file in the place of the old one, with its folders.
+    /// Puts a new file, which only its owner may read, in the place of the old one, with its folders.
     fn replace(
         &self,
         target: &Path,
@@ -226,7 +226,7 @@ impl Files<'_> {
         }
         let (temporary, mut file) = Temporary::create(&self.layout.temporary()).map_err(failed)?;
         fill(&mut file).map_err(|fill| fill.of(target))?;
-        file.set_permissions(Permissions::from_mode(0o444)).map_err(failed)?;
+        file.set_permissions(Permissions::from_mode(0o400)).map_err(failed)?;
         temporary.rename(target).map_err(failed)
     }
 }
@@ -371,7 +371,7 @@ mod tests {
             place.reader.handoff(&run("a"), "", &step, Some(1)).unwrap()
         );
         assert_eq!(read("handoff/repair.2.json"), place.reader.handoff(&run("a"), "", &step, None).unwrap());
-        assert_eq!(fs::metadata(base.join("big")).unwrap().permissions().mode() & 0o777, 0o444);
+        assert_eq!(fs::metadata(base.join("big")).unwrap().permissions().mode() & 0o777, 0o400);
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 pub(crate) fn open(layout: &Layout) -> Result<Connection, OpenError> {
     let path = &layout.db();
     let fresh = !path.exists();
+    if fresh {
+        durable::make_private(path).map_err(|error| io_error(path, error))?;
+    }
     let mut conn = connect(path).map_err(|error| open_error(path, error))?;
     set_wal(&conn, path)?;
     let alone = alone(&conn, layout)?;

@@ -38,6 +38,8 @@ pub(crate) struct Watched<'a> {
     roots: Vec<PathBuf>,
     /// Folders in which nothing matches, whatever they are called.
     never: BTreeSet<FolderId>,
+    /// What no name may hold. None: names are masked by whoever asks.
+    secrets: Option<&'a Secrets>,
 }
 
 /// What a folder is known by: device and inode, however its path is spelt.
@@ -86,7 +88,13 @@ impl<'a> Watched<'a> {
             .build()
             .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
         let never = never.iter().filter_map(|folder| folder_id(folder)).collect();
-        Ok(Self { workspace, globs, roots, never })
+        Ok(Self { workspace, globs, roots, never, secrets: None })
+    }
+
+    /// From now on a file whose path holds one of these is left out: a path is written down as it is, in many places.
+    pub(crate) fn without(mut self, secrets: &'a Secrets) -> Self {
+        self.secrets = Some(secrets);
+        self
     }
 
     /// Looks at all that matches now.
@@ -98,11 +106,11 @@ impl<'a> Watched<'a> {
     pub(crate) fn look_with(&self, mut measure: impl FnMut(&str, File) -> io::Result<Measure>) -> Seen {
         let mut seen = Seen::default();
         for path in self.roots.iter().filter(|root| self.reaches(root)).flat_map(|root| self.below(root)) {
-            match name(&path) {
+            match self.name(&path) {
                 // Two patterns may have one root below the other's.
                 Ok(name) if seen.digests.contains_key(name) => {}
                 Ok(name) => self.measure(name, &mut seen, &mut measure),
-                Err(why) => drop(seen.left_out.insert(readable(&path), why.to_owned())),
+                Err(why) => drop(seen.left_out.insert(self.readable(&path), why.to_owned())),
             }
         }
         seen
@@ -120,9 +128,25 @@ impl<'a> Watched<'a> {
             Err(_) if !is_there(&self.workspace.join(path)) => {}
             Err(error) => {
                 seen.digests.insert(path.to_owned(), None);
-                seen.left_out.insert(readable(path.as_ref()), unreadable(&error));
+                seen.left_out.insert(self.readable(path.as_ref()), unreadable(&error));
             }
         }
+    }
+
+    /// The path of an artifact, or why it is none.
+    fn name<'p>(&self, path: &'p Path) -> Result<&'p str, &'static str> {
+        let name = name(path)?;
+        match self.secrets {
+            Some(secrets) if secrets.stand_in(name.as_bytes()) => Err("its name holds a secret"),
+            _ => Ok(name),
+        }
+    }
+
+    /// A path that may be anything, for a person: one line, and not a long one. Masked before it is shortened, as a part of
+    /// a secret cannot be found.
+    fn readable(&self, path: &Path) -> String {
+        let text = path.to_string_lossy();
+        readable(&self.secrets.map_or_else(|| text.clone().into_owned(), |secrets| secrets.mask_str(&text)))
     }
 
     /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
@@ -170,10 +194,9 @@ fn name(path: &Path) -> Result<&str, &'static str> {
     Ok(name)
 }
 
-/// A path that may be anything, for a person: one line, and not a long one.
-fn readable(path: &Path) -> String {
+fn readable(path: &str) -> String {
     const LONGEST: usize = 200;
-    let mut text: String = path.to_string_lossy().escape_debug().take(LONGEST + 1).collect();
+    let mut text: String = path.escape_debug().take(LONGEST + 1).collect();
     if text.chars().count() > LONGEST {
         text.pop();
         text.push('…');
@@ -272,7 +295,10 @@ pub(crate) fn copy(
 }
 
 fn create(target: &Path) -> Result<File, NoCopy> {
-    let created = target.parent().map_or(Ok(()), durable::create_dir_all).and_then(|()| File::create(target));
+    let created = target
+        .parent()
+        .map_or(Ok(()), durable::create_dir_all)
+        .and_then(|()| durable::create_private(target));
     created.map_err(|error| match error.kind() {
         // The attempt's folder may have a longer name than the workspace.
         io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),

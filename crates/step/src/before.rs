@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifacts::{self, Digests, Watched};
 use crate::dir::AttemptDir;
 use crate::kept::{Keeper, Kept};
+use crate::mask::Secrets;
 use crate::record::{FileChange, VERSION};
 use crate::report::{self, Stamp};
 use crate::spec::Spec;
@@ -35,8 +36,8 @@ pub(crate) struct Before {
 
 impl Before {
     /// Looks at the workspace, and keeps what it can. An error is a reason not to start, for a person.
-    pub(crate) fn take(spec: &Spec, dir: &AttemptDir) -> Result<Self, String> {
-        let watched = spec.watched().map_err(|error| error.to_string())?;
+    pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, String> {
+        let watched = spec.watched().map_err(|error| error.to_string())?.without(secrets);
         let mut keeper = Keeper::new(dir);
         let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));

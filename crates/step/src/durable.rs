@@ -60,6 +60,15 @@ pub(crate) fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// Makes a file, empty, that nobody but its owner may read: contents are handed over as they are, secrets in them too.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there already keeps the mode that it had.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
 /// A name in the same folder that no other process uses.
 pub(crate) fn temp_beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

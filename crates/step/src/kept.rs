@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::artifacts::Digests;
@@ -98,7 +98,8 @@ impl<'a> Keeper<'a> {
 /// A file that only this process knows. One that an earlier supervisor left, which was killed just here, is taken over.
 fn nameless(dir: &AttemptDir) -> io::Result<File> {
     let path = dir.path().join("before.pack");
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
     fs::remove_file(&path)?;
     Ok(file)
 }
@@ -140,7 +141,7 @@ impl Kept {
 fn write(target: &Path, content: &[u8]) -> io::Result<()> {
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
     durable::create_dir_all(folder)?;
-    let mut file = File::create(target)?;
+    let mut file = durable::create_private(target)?;
     file.write_all(content)?;
     file.sync_all()?;
     durable::sync_dir(folder)

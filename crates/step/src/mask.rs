@@ -1,9 +1,18 @@
-//! Masking of secret values in a flow of bytes, however it is cut into pieces.
+//! Masking of secret values in a flow of bytes, however it is cut into pieces, and in JSON values.
 //!
-//! Knows the values only, not where they come from. A value is also found as it stands inside a JSON string, and each
-//! line of a value by itself, however it is indented. What is encoded otherwise (base64, folded, compressed) is not found.
+//! Knows the values only, not where they come from. A value is found in every spelling: each of its characters as it is,
+//! escaped as in a JSON string or encoded as in a URL, and the whole in base64. Each line of a value is found by itself too,
+//! however it is indented. What is encoded otherwise (hexadecimal, compressed, encrypted, folded) is not found.
 
+mod index;
+mod pattern;
+mod spelling;
+mod value;
+
+use index::Index;
+use pattern::{Pattern, Scratch};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Secrets shorter than this many bytes are not masked: they would be found everywhere in innocent text, and replacing
 /// them there destroys reports and gives their value away by its places.
@@ -12,29 +21,32 @@ pub const MIN_SECRET_BYTES: usize = 4;
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"***";
 
+/// Of a value with more lines than this, the base64 of single lines is not looked for: each takes memory and time.
+const MOST_LINES_IN_BASE64: usize = 100;
+
 /// The values to be masked, in all spellings.
-pub(crate) struct Secrets {
-    /// Longest first, so that the longest of several that begin at one place is masked.
-    spellings: Vec<Vec<u8>>,
-    /// Which bytes begin a spelling: keeps the common case to one look-up a byte.
-    begins: [bool; 256],
+pub struct Secrets {
+    patterns: Vec<Pattern>,
+    index: Index,
     any_too_short: bool,
 }
 
+/// What begins at a place.
+struct Look {
+    /// The longest secret.
+    longest: Option<usize>,
+    /// More bytes could make it another one.
+    undecided: bool,
+}
+
 impl Secrets {
-    pub(crate) fn new(values: &[String]) -> Self {
-        let long_enough = values.iter().flat_map(|value| parts(value));
-        let all: BTreeSet<Vec<u8>> = long_enough.flat_map(spellings).collect();
-        let mut begins = [false; 256];
-        for first in all.iter().filter_map(|spelling| spelling.first()) {
-            if let Some(flag) = begins.get_mut(usize::from(*first)) {
-                *flag = true;
-            }
-        }
-        let mut spellings: Vec<_> = all.into_iter().collect();
-        spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+    /// Looks for these values.
+    #[must_use]
+    pub fn new(values: &[String]) -> Self {
+        let patterns = patterns(values);
+        let index = Index::new(&patterns);
         let any_too_short = values.iter().any(|value| (1..MIN_SECRET_BYTES).contains(&value.len()));
-        Self { spellings, begins, any_too_short }
+        Self { patterns, index, any_too_short }
     }
 
     /// Whether there is a secret that is not masked, because it has fewer than [`MIN_SECRET_BYTES`].
@@ -42,40 +54,100 @@ impl Secrets {
         self.any_too_short
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spellings.is_empty()
+    /// Whether there is nothing to mask.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
     }
 
     /// A text that is at hand as a whole, masked.
-    pub(crate) fn mask_str(&self, text: &str) -> String {
-        let mut masker = Masker::new(self);
-        let mut out = Vec::with_capacity(text.len());
-        masker.push(text.as_bytes(), &mut out);
-        masker.finish(&mut out);
-        String::from_utf8_lossy(&out).into_owned()
+    #[must_use]
+    pub fn mask_str(&self, text: &str) -> String {
+        if self.is_empty() {
+            return text.to_owned();
+        }
+        String::from_utf8_lossy(&self.mask_bytes(text.as_bytes()).0).into_owned()
+    }
+
+    /// Bytes that are at hand as a whole, masked, and how many secrets stood in them.
+    pub(crate) fn mask_bytes(&self, bytes: &[u8]) -> (Vec<u8>, u64) {
+        let (mut masker, mut masked) = (Masker::new(self), Vec::with_capacity(bytes.len()));
+        masker.push(bytes, &mut masked);
+        masker.finish(&mut masked);
+        (masked, masker.hits())
     }
 
     /// Whether one of them stands in `bytes`.
-    pub(crate) fn stand_in(&self, bytes: &[u8]) -> bool {
-        let (mut masker, mut ignored) = (Masker::new(self), Vec::new());
-        masker.push(bytes, &mut ignored);
-        masker.finish(&mut ignored);
-        masker.hits() > 0
+    #[must_use]
+    pub fn stand_in(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.mask_bytes(bytes).1 > 0
     }
 
-    fn may_begin(&self, byte: u8) -> bool {
-        self.begins.get(usize::from(byte)).copied().unwrap_or(false)
+    fn look(&self, bytes: &[u8], scratch: &mut Scratch) -> Look {
+        let Ok(candidates) = self.index.candidates(bytes) else {
+            return Look { longest: None, undecided: true };
+        };
+        let mut look = Look { longest: None, undecided: false };
+        for pattern in candidates.as_slice().iter().filter_map(|number| self.patterns.get(*number)) {
+            let found = pattern.find(bytes, scratch);
+            look.longest = look.longest.max(found.end);
+            look.undecided |= found.undecided;
+        }
+        look
     }
+}
 
-    /// Length of the secret at the beginning of `rest`.
-    fn found_at(&self, rest: &[u8]) -> Option<usize> {
-        self.spellings.iter().find(|spelling| rest.starts_with(spelling)).map(Vec::len)
+/// The patterns of the whole values and of their lines, each once.
+fn patterns(values: &[String]) -> Vec<Pattern> {
+    let (mut plain, mut encoded) = (BTreeSet::<&str>::new(), BTreeSet::<&str>::new());
+    for value in values {
+        let parts: Vec<&str> = parts(value).collect();
+        encoded.extend(parts.iter().take(if parts.len() > MOST_LINES_IN_BASE64 { 1 } else { usize::MAX }));
+        plain.extend(parts);
     }
+    let escaped: BTreeSet<String> = values.iter().flat_map(|value| escaped(value)).collect();
+    let wholes: BTreeSet<&str> =
+        values.iter().map(String::as_str).filter(|value| encoded.contains(value)).collect();
+    let plain = plain.into_iter().map(|part| Pattern::plain(Arc::from(part)));
+    let encoded = encoded.into_iter().chain(escaped.iter().map(String::as_str));
+    let encoded = encoded.flat_map(|part| Pattern::base64(Arc::from(part)));
+    let wrapped = wholes.into_iter().flat_map(Pattern::base64_in_next_line);
+    plain.chain(encoded).chain(wrapped).collect()
+}
 
-    /// Whether more bytes could make `rest` begin with a secret that it does not begin with now.
-    fn undecided(&self, rest: &[u8]) -> bool {
-        self.spellings.iter().any(|spelling| spelling.len() > rest.len() && spelling.starts_with(rest))
-    }
+/// The value as usual programs write it into a document that may then be put into base64, such as the body of a token: in
+/// JSON, with escapes for slashes, for HTML or for all but ASCII, and in a URL.
+fn escaped(value: &str) -> impl Iterator<Item = String> {
+    let quoted = serde_json::to_string(value).unwrap_or_default();
+    let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let slashes = json.replace('/', "\\/");
+    let html = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
+    let [ascii, both] = [&json, &slashes].map(|text| {
+        text.chars().fold(String::new(), |mut ascii, char| {
+            match char {
+                plain if plain.is_ascii() => ascii.push(plain),
+                wide => {
+                    wide.encode_utf16(&mut [0; 2]).iter().for_each(|unit| ascii += &format!("\\u{unit:04x}"))
+                }
+            }
+            ascii
+        })
+    });
+    let [url, form] = ["%20", "+"].map(|space| {
+        value.bytes().fold(String::new(), |mut url, byte| {
+            match byte {
+                b' ' => url += space,
+                plain if plain.is_ascii_alphanumeric() || b"-_.~".contains(&plain) => {
+                    url.push(char::from(plain))
+                }
+                other => url += &format!("%{other:02X}"),
+            }
+            url
+        })
+    });
+    let long = value.len() >= MIN_SECRET_BYTES;
+    let all = [json, slashes, html, ascii, both, url, form];
+    all.into_iter().filter(move |text| long && text != value)
 }
 
 /// The whole value and, if it has several, its lines without the white space around them: a key is printed line by line,
@@ -85,33 +157,17 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
     std::iter::once(value).chain(lines).filter(|part| part.len() >= MIN_SECRET_BYTES)
 }
 
-/// The value itself, and as JSON writers put it into a string: escaped minimally, and with ASCII only.
-fn spellings(value: &str) -> [Vec<u8>; 3] {
-    let quoted = serde_json::to_string(value).unwrap_or_default();
-    let minimal = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or(value).to_owned();
-    let ascii = minimal.chars().fold(String::new(), |mut text, letter| {
-        if letter.is_ascii() {
-            text.push(letter);
-        } else {
-            for unit in letter.encode_utf16(&mut [0; 2]) {
-                text.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-        text
-    });
-    [value.as_bytes().to_vec(), minimal.into_bytes(), ascii.into_bytes()]
-}
-
 /// Masks one flow of bytes. Holds back only an end that may yet become a secret.
 pub(crate) struct Masker<'a> {
     secrets: &'a Secrets,
     held: Vec<u8>,
+    scratch: Scratch,
     hits: u64,
 }
 
 impl<'a> Masker<'a> {
     pub(crate) fn new(secrets: &'a Secrets) -> Self {
-        Self { secrets, held: Vec::new(), hits: 0 }
+        Self { secrets, held: Vec::new(), scratch: Scratch::default(), hits: 0 }
     }
 
     /// How many secrets were found so far.
@@ -124,44 +180,32 @@ impl<'a> Masker<'a> {
         if self.secrets.is_empty() {
             out.extend_from_slice(piece);
         } else if self.held.is_empty() {
-            self.held = self.scan(piece, out).to_vec();
+            self.held = self.scan(piece, out, false).to_vec();
         } else {
             let mut joined = std::mem::take(&mut self.held);
             joined.extend_from_slice(piece);
-            self.held = self.scan(&joined, out).to_vec();
+            self.held = self.scan(&joined, out, false).to_vec();
         }
     }
 
-    /// Adds what was held back: the flow is over, it is no secret.
+    /// Adds what was held back: the flow is over. It may still hold a shorter secret than the one it was held back for.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        // It may still hold a shorter secret than the one it was held back for.
-        let mut rest = std::mem::take(&mut self.held);
-        while !rest.is_empty() {
-            let taken = match self.secrets.found_at(&rest) {
-                Some(length) => {
-                    self.hits = self.hits.saturating_add(1);
-                    out.extend_from_slice(MASK);
-                    length
-                }
-                None => {
-                    out.extend(rest.first());
-                    1
-                }
-            };
-            rest.drain(..taken);
-        }
+        let rest = std::mem::take(&mut self.held);
+        self.scan(&rest, out, true);
     }
 
-    /// Masks up to the first place that cannot be told yet, and returns the bytes from there.
-    fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>) -> &'b [u8] {
+    /// Masks up to the first place that cannot be told yet, and returns the bytes from there. At the end of the flow (`last`)
+    /// all can be told.
+    fn scan<'b>(&mut self, bytes: &'b [u8], out: &mut Vec<u8>, last: bool) -> &'b [u8] {
         let mut rest = bytes;
-        while let Some(skip) = rest.iter().position(|byte| self.secrets.may_begin(*byte)) {
+        while let Some(skip) = self.secrets.index.next(rest) {
             let (plain, from_here) = rest.split_at(skip);
             out.extend_from_slice(plain);
-            if self.secrets.undecided(from_here) {
+            let look = self.secrets.look(from_here, &mut self.scratch);
+            if look.undecided && !last {
                 return from_here;
             }
-            let keep = match self.secrets.found_at(from_here) {
+            let keep = match look.longest {
                 Some(length) => {
                     self.hits = self.hits.saturating_add(1);
                     out.extend_from_slice(MASK);
@@ -180,70 +224,4 @@ impl<'a> Masker<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Masker, Secrets};
-
-    fn masked_in_pieces_of(size: usize, secrets: &[&str], text: &str) -> String {
-        let values: Vec<String> = secrets.iter().map(|value| (*value).to_owned()).collect();
-        let secrets = Secrets::new(&values);
-        let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
-        for piece in text.as_bytes().chunks(size) {
-            masker.push(piece, &mut out);
-        }
-        masker.finish(&mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_secret_is_masked_wherever_the_flow_is_cut() {
-        let rows: &[(&[&str], &str, &str)] = &[
-            (&["hunter2"], "pass hunter2, again hunter2hunter2!", "pass ***, again ******!"),
-            (&["aaab"], "aaaaaab aaa", "aaa*** aaa"),
-            (&["abcd", "abcdef"], "abcdef abcde abcd", "*** ***e ***"),
-            (&["abcdefgh", "cdef"], "abcdefg", "ab***g"),
-            (&["abcdefgh", "cdef"], "xxabcdef", "xxab***"),
-            (&["q\"x\ny"], r#"{"a":"q\"x\ny"}"#, r#"{"a":"***"}"#),
-            (&["pässwort"], r#"{"a":"p\u00e4sswort"} pässwort"#, r#"{"a":"***"} ***"#),
-            (&["abc"], "abc is too short", "abc is too short"),
-            (&["-----BEGIN\n  line1\r\nab\nlast\n"], "-----BEGIN\n  line1\r\nab\nlast\n.", "***."),
-            (
-                &["-----BEGIN\n  line1\r\nab\nlast\n"],
-                "\t-----BEGIN\n\tline1\n\tab\n\tlast",
-                "\t***\n\t***\n\tab\n\t***",
-            ),
-            (
-                &["-----BEGIN\n  line1\r\nab\nlast\n"],
-                "-----BEGIN\n  line1\r\nab\nlost",
-                "***\n  ***\r\nab\nlost",
-            ),
-            (
-                &["li\"ne\nzw\u{e4}i"],
-                r#"{"a":["li\"ne","zw\u00e4i"]} li\"ne\nzwäi"#,
-                r#"{"a":["***","***"]} ***"#,
-            ),
-            (&["one1\n    \ntwo2"], "one1    two2", "***    ***"),
-            (&[], "nothing", "nothing"),
-        ];
-        for (secrets, text, expected) in rows {
-            for size in 1..=text.len() {
-                assert_eq!(
-                    &masked_in_pieces_of(size, secrets, text),
-                    expected,
-                    "{secrets:?} in pieces of {size}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_is_held_back_that_cannot_become_a_secret() {
-        let secrets = Secrets::new(&["hunter2".to_owned()]);
-        let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
-        masker.push(b"a line\n", &mut out);
-        assert_eq!(out, b"a line\n");
-        masker.push(b"hunt", &mut out);
-        assert_eq!(out, b"a line\n");
-        masker.push(b"er\n", &mut out);
-        assert_eq!(out, b"a line\nhunter\n");
-    }
-}
+mod tests;

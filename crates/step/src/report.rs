@@ -49,14 +49,30 @@ pub(crate) fn collect(
     before: Option<&Stamp>,
     secrets: &Secrets,
 ) -> io::Result<Option<FileRef>> {
-    if let Some(taken) = take_over(&dir.report(), &dir.report(), secrets, CUT_AT_BYTES)? {
+    if let Some(taken) = take_report(&dir.report(), &dir.report(), secrets)? {
         return Ok(Some(taken));
     }
     let written = stamp(spec)?.filter(|now| Some(now) != before);
     match (written, output_option_file(spec)) {
-        (Some(_), Some(path)) => take_over(&path, &dir.report(), secrets, CUT_AT_BYTES),
+        (Some(_), Some(path)) => take_report(&path, &dir.report(), secrets),
         _ => Ok(None),
     }
+}
+
+/// Puts a masked copy of a report at `to`. Where a secret stands in it, its values are masked, so that it stays the document
+/// that it is: masked as bytes, a number or the name of a member could break it.
+fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Option<FileRef>> {
+    if !secrets.is_empty()
+        && let Some(source) = text::open_if_there(from)?
+    {
+        let mut document = Vec::new();
+        source.take(CUT_AT_BYTES).read_to_end(&mut document)?;
+        if (document.len() as u64) < CUT_AT_BYTES {
+            durable::put(to, &secrets.mask_document(document))?;
+            return file_ref(to).map(Some);
+        }
+    }
+    take_over(from, to, secrets, CUT_AT_BYTES)
 }
 
 /// Puts a masked copy of the beginning of `from`, which may be the same, at `to`; none if `from` is no regular file. The

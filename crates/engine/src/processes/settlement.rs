@@ -11,7 +11,7 @@ use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
     input::AttemptResult,
 };
-use envoi_step::{AttemptDir, Doubt, Evidence, Exit, FileRef};
+use envoi_step::{AttemptDir, Doubt, Evidence, Exit, FileRef, Secrets};
 use std::fs;
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
@@ -92,7 +92,9 @@ pub(super) fn in_doubt(
     let files =
         evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
     members.insert("files_changed".to_owned(), Value::Array(files));
-    Ok(Settlement::InDoubt { evidence: Value::Object(members) })
+    // The supervisor has masked the streams; names of files, and what escape sequences had split, are found only here.
+    let evidence = Secrets::new(secrets).mask_value(&Value::Object(members));
+    Ok(Settlement::InDoubt { evidence })
 }
 
 fn why(doubt: &Doubt) -> String {

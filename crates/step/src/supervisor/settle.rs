@@ -72,7 +72,7 @@ impl Attempt {
 
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let seen = self.spec.watched().map_err(io::Error::other)?.look();
+        let seen = self.spec.watched().map_err(io::Error::other)?.without(&self.secrets).look();
         let mut handed = self.hand_over(&before.files, &seen)?;
         for file in &mut handed.files {
             file.before = before.kept.hand_over(&self.dir, &file.path, &before.files, &self.secrets);

@@ -11,6 +11,7 @@ mod ending;
 mod files;
 mod outcome;
 mod recovery;
+mod secrets;
 mod stage;
 mod streams;
 
@@ -58,9 +59,13 @@ fn trials() -> Vec<Trial> {
             a_command_that_kills_its_own_group_does_not_kill_its_supervisor;
         streams:
             a_gigabyte_of_output_stays_within_the_cap,
-            a_secret_is_never_on_disk,
             a_running_command_can_be_followed,
             the_text_is_the_output_file_if_the_command_wrote_it;
+        secrets:
+            a_secret_is_never_on_disk,
+            no_spelling_of_a_secret_is_on_disk,
+            a_file_whose_name_holds_a_secret_is_left_out,
+            what_is_handed_over_is_for_its_owner_alone;
         files:
             changed_artifacts_are_copied_and_told_apart,
             what_a_changed_artifact_was_is_handed_over_with_it,

@@ -1,0 +1,268 @@
+//! What is masked, and what is left alone.
+
+use super::{Masker, Secrets};
+use proptest::{collection::vec, prelude::*, sample::select};
+
+fn masked_in_pieces_of(size: usize, secrets: &[&str], text: &str) -> String {
+    let values: Vec<String> = secrets.iter().map(|value| (*value).to_owned()).collect();
+    let secrets = Secrets::new(&values);
+    let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
+    for piece in text.as_bytes().chunks(size) {
+        masker.push(piece, &mut out);
+    }
+    masker.finish(&mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_secret_is_masked_wherever_the_flow_is_cut() {
+    let rows: &[(&[&str], &str, &str)] = &[
+        (&["hunter2"], "pass hunter2, again hunter2hunter2!", "pass ***, again ******!"),
+        (&["aaab"], "aaaaaab aaa", "aaa*** aaa"),
+        (&["abcd", "abcdef"], "abcdef abcde abcd", "*** ***e ***"),
+        (&["abcdefgh", "cdef"], "abcdefg", "ab***g"),
+        (&["abcdefgh", "cdef"], "xxabcdef", "xxab***"),
+        (&["q\"x\ny"], r#"{"a":"q\"x\ny"}"#, r#"{"a":"***"}"#),
+        (&["pässwort"], r#"{"a":"p\u00e4sswort"} pässwort"#, r#"{"a":"***"} ***"#),
+        (&["abc"], "abc is too short", "abc is too short"),
+        (&["-----BEGIN\n  line1\r\nab\nlast\n"], "-----BEGIN\n  line1\r\nab\nlast\n.", "***."),
+        (
+            &["-----BEGIN\n  line1\r\nab\nlast\n"],
+            "\t-----BEGIN\n\tline1\n\tab\n\tlast",
+            "\t***\n\t***\n\tab\n\t***",
+        ),
+        (&["-----BEGIN\n  line1\r\nab\nlast\n"], "-----BEGIN\n  line1\r\nab\nlost", "***\n  ***\r\nab\nlost"),
+        (
+            &["li\"ne\nzw\u{e4}i"],
+            r#"{"a":["li\"ne","zw\u00e4i"]} li\"ne\nzwäi"#,
+            r#"{"a":["***","***"]} ***"#,
+        ),
+        (&["one1\n    \ntwo2"], "one1    two2", "***    ***"),
+        (&[], "nothing", "nothing"),
+    ];
+    for (secrets, text, expected) in rows {
+        for size in 1..=text.len() {
+            assert_eq!(
+                &masked_in_pieces_of(size, secrets, text),
+                expected,
+                "{secrets:?} in pieces of {size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_held_back_that_cannot_become_a_secret() {
+    let secrets = Secrets::new(&["hunter2".to_owned()]);
+    let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
+    masker.push(b"a line\n", &mut out);
+    assert_eq!(out, b"a line\n");
+    masker.push(b"hunt", &mut out);
+    assert_eq!(out, b"a line\n");
+    masker.push(b"er\n", &mut out);
+    assert_eq!(out, b"a line\nhunter\n");
+    for end in (b'!'..=b'~').filter(|end| !b"\\%".contains(end)) {
+        out.clear();
+        let line = [b"a line ", &[end; 3][..], b"\n"].concat();
+        masker.push(&line, &mut out);
+        assert_eq!(out, line, "a line is there when it ends, though base64 may go on in the next");
+    }
+}
+
+#[test]
+fn a_secret_is_masked_in_every_spelling() {
+    let rows: &[(&str, &str, &str, &str)] = &[
+        ("PHP", "tok/en/9", r#"{"a":"tok\/en\/9"}"#, r#"{"a":"***"}"#),
+        ("Go", "a&b<c>d", r#"{"a":"a\u0026b\u003cc\u003ed"}"#, r#"{"a":"***"}"#),
+        ("upper case", "a&b<c>d", r#"{"a":"a\u0026b\u003Cc\u003Ed"}"#, r#"{"a":"***"}"#),
+        ("every character", "hunter", r"'\u0068\u0075\u006E\u0074\u0065\u0072'", "'***'"),
+        ("a surrogate pair", "key😀", r#"{"a":"key\ud83d\uDE00"}"#, r#"{"a":"***"}"#),
+        ("JSON in JSON", "q\"x\\y/z", r#""{\"b\":\"q\\\"x\\\\y\\\/z\"}""#, r#""{\"b\":\"***\"}""#),
+        ("Python", "pé\nq\\r", r"'p\xe9\nq\\r'", "'***'"),
+        ("Python bytes", "pé\nq\\r", r"b'p\xc3\xa9\nq\\r'", "b'***'"),
+        ("a shell", "it's $HOME", r"it\'s\ \$HOME", "***"),
+        ("a URL", "a b/c&d=é", "?a%20b%2Fc%26d%3D%C3%A9&", "?***&"),
+        ("a URL in lower case", "a b/c&d=é", "?a%20b%2fc%26d%3d%c3%a9&", "?***&"),
+        ("a form", "a b/c&d=é", "?a+b%2Fc%26d%3D%C3%A9&", "?***&"),
+        ("a URL as far as it must", "a b/c&d=é", "?a%20b/c&d=%C3%A9&", "?***&"),
+        ("a URL in a URL", "a b/c", "?a%2520b%252Fc&", "?***&"),
+        ("JSON in a URL", "a\"b/c", "%7B%22t%22%3A%22a%5C%22b%5C%2Fc%22%7D", "%7B%22t%22%3A%22***%22%7D"),
+        ("base64", "hunter2/é", "aHVudGVyMi/DqQ==", "***=="),
+        ("base64 after one byte", "hunter2/é", "eGh1bnRlcjIvw6l5", "e***5"),
+        ("base64 after two bytes", "hunter2/é", "eHhodW50ZXIyL8OpeQ==", "eH***eQ=="),
+        ("base64 for URLs", "~~~>>>???", "fn5-Pj4-Pz8_", "***"),
+        ("base64 in JSON", "~~~>>>???", r#"{"a":"fn5+Pj4+Pz8\/"}"#, r#"{"a":"***"}"#),
+        ("base64 in a URL", "~~~>>>???", "?fn5%2BPj4%2BPz8%2F&", "?***&"),
+        ("JSON in base64", "a\"b/cdef", "eyJ0IjoiYVwiYlwvY2RlZiJ9", "eyJ0Ijoi***J9"),
+        ("base64 in lines", "hunter2hunter2", "aHVudGVy\nMmh1bnRl\r\n  cjI=", "***="),
+        ("base64 in lines in JSON", "hunter2hunter2", r#""aHVudGVy\nMmh1bnRlcjI=""#, r#""***=""#),
+        ("lines of another system", "abcdef\nghijkl", "abcdef\r\nghijkl", "***"),
+        ("such lines in JSON", "ab\ncdef", r#""ab\r\ncdef""#, r#""***""#),
+    ];
+    for (what, secret, text, expected) in rows {
+        for size in 1..=text.len() {
+            assert_eq!(masked_in_pieces_of(size, &[secret], text), *expected, "{what} in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_secret_is_left_alone() {
+    let secret = "hunter2/é";
+    for text in
+        [r"hunter2\u002g", "hunter2%2", "aHVudGVyMi_D", r"\\\\\\\\\\\\hunter", "%%%25%", "hunter2%2Fe", "a+b"]
+    {
+        for size in 1..=text.len() {
+            assert_eq!(masked_in_pieces_of(size, &[secret], text), *text, "in pieces of {size}");
+        }
+    }
+}
+
+/// How a character may be written; the number chooses.
+fn spelt(char: char, choice: u8) -> String {
+    let units: Vec<u16> = char.encode_utf16(&mut [0; 2]).to_vec();
+    let bytes = char.to_string().into_bytes();
+    let short = match char {
+        '"' | '\\' | '/' | '\'' => Some(format!("\\{char}")),
+        '\n' => Some("\\n".to_owned()),
+        '\r' => Some("\\r".to_owned()),
+        '\t' => Some("\\t".to_owned()),
+        _ => None,
+    };
+    match choice % 9 {
+        0 => units.iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        1 => units.iter().map(|unit| format!("\\u{unit:04X}")).collect(),
+        2 => bytes.iter().map(|byte| format!("%{byte:02x}")).collect(),
+        3 => bytes.iter().map(|byte| format!("%{byte:02X}")).collect(),
+        4 => bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect(),
+        5 if char == ' ' => "+".to_owned(),
+        5 | 6 => short.unwrap_or_else(|| char.to_string()),
+        _ => char.to_string(),
+    }
+}
+
+fn json(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn php(text: &str) -> String {
+    json(text).replace('/', "\\/")
+}
+
+fn go(text: &str) -> String {
+    json(text).replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+}
+
+fn url(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+fn letters(content: &[u8], alphabet: &[u8; 64]) -> Vec<char> {
+    let bits: Vec<u8> =
+        content.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect();
+    let value =
+        |six: &[u8]| (0..6).fold(0, |value, at| value * 2 + usize::from(six.get(at).copied().unwrap_or(0)));
+    bits.chunks(6).map(|six| char::from(alphabet[value(six)])).collect()
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The letters in lines of this width, and what is to be left of them: all but those with a bit of the secret.
+fn in_base64(
+    secret: &str,
+    before: usize,
+    after: usize,
+    width: usize,
+    alphabet: &[u8; 64],
+) -> (String, String) {
+    let content = ["#".repeat(before).as_bytes(), secret.as_bytes(), "#".repeat(after).as_bytes()].concat();
+    let (first, end) = (before * 8 / 6, ((before + secret.len()) * 8).div_ceil(6));
+    let (mut whole, mut left) = (String::new(), String::new());
+    let letters = letters(&content, alphabet);
+    // A line end within the first four letters is waited for by nobody: what stands before it, stays.
+    let wrap = (first + 1..first + 4).find(|at| at % width == 0 && *at < letters.len());
+    let first = wrap.unwrap_or(first);
+    for (at, letter) in letters.into_iter().enumerate() {
+        let line_end = if at > 0 && at % width == 0 { "\n" } else { "" };
+        whole += &format!("{line_end}{letter}");
+        if at <= first || at >= end {
+            left += line_end;
+        }
+        match at {
+            _ if at == first => left += "***",
+            _ if at < first || at >= end => left.push(letter),
+            _ => {}
+        }
+    }
+    (whole, left)
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    let hard = "/<&+\"\\é😀 \n\r\t%=-_'`$ux2F5cD{}:,";
+    let easy = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let letter =
+        prop_oneof![select(hard.chars().collect::<Vec<_>>()), select(easy.chars().collect::<Vec<_>>())];
+    let text = vec(letter, 8..400).prop_map(String::from_iter);
+    text.prop_filter("8 to 400 bytes", |text| text.trim().len() >= 8 && text.len() <= 400)
+}
+
+/// Every form in one flow, and what is to be left of it. Between them stand letters of which no secret has any.
+fn leaks(secret: &str, choices: &[u8], before: usize, after: usize, width: usize) -> (String, String) {
+    let mixed = secret.chars().zip(choices.iter().cycle()).map(|(char, choice)| spelt(char, *choice));
+    let nested =
+        [json(&json(secret)), php(&json(secret)), json(&php(secret)), url(&json(secret)), url(&url(secret))];
+    let plain = [secret.to_owned(), json(secret), php(secret), go(secret), url(secret), mixed.collect()];
+    let (mut whole, mut left) = ("|".to_owned(), "|".to_owned());
+    for form in plain.into_iter().chain(nested).chain([url(secret).to_lowercase()]) {
+        // Lower case is another secret, unless only the digits of its encoding have letters.
+        let same = form != url(secret).to_lowercase() || secret.to_lowercase() == secret;
+        if same {
+            whole += &format!("{form}|");
+            left += "***|";
+        }
+    }
+    for alphabet in [STANDARD, FOR_URLS] {
+        let (letters, rest) = in_base64(secret, before, after, width, alphabet);
+        for encode in [str::to_owned, php, url] {
+            whole += &format!("{}|", encode(&letters));
+            left += &format!("{}|", encode(&rest).replace("%2A%2A%2A", "***"));
+        }
+    }
+    (whole, left)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_spelling_of_a_secret_gets_through(
+        secret in secret(),
+        choices in vec(any::<u8>(), 1..40),
+        before in 0_usize..7,
+        after in 0_usize..4,
+        width in 8_usize..90,
+        size in 1_usize..3000,
+    ) {
+        let (whole, left) = leaks(&secret, &choices, before, after, width);
+        prop_assert_eq!(masked_in_pieces_of(size, &[&secret], &whole), left);
+    }
+
+    #[test]
+    fn text_without_a_secret_comes_out_as_it_went_in(
+        secret in secret(),
+        bytes in vec(prop_oneof![Just(b'\\'), Just(b'%'), Just(b'+'), b' '..=b'~', any::<u8>()], 0..400),
+        size in 1_usize..50,
+    ) {
+        let secrets = Secrets::new(&[format!("#{secret}")]);
+        let (mut masker, mut out) = (Masker::new(&secrets), Vec::new());
+        bytes.chunks(size).for_each(|piece| masker.push(piece, &mut out));
+        masker.finish(&mut out);
+        prop_assert_eq!(out, bytes);
+    }
+}

@@ -1,0 +1,94 @@
+//! Masking in JSON that was read: its strings, the names of its members, and its numbers.
+//!
+//! What a reader makes of a document is masked, not its bytes: a number becomes a string, two names that become the same
+//! are told apart, and the document stays one.
+
+use super::{Secrets, pattern::Pattern};
+use envoi_contract::json::{Object, Value};
+
+impl Secrets {
+    /// The value, masked. Member order stays.
+    #[must_use]
+    pub fn mask_value(&self, value: &Value) -> Value {
+        if self.is_empty() {
+            return value.clone();
+        }
+        match value {
+            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Number(number) if self.stand_in(number.as_str().as_bytes()) => {
+                Value::String(self.mask_str(number.as_str()))
+            }
+            Value::Number(_) => value.clone(),
+            Value::String(text) => Value::String(self.mask_str(text)),
+            Value::Array(items) => Value::Array(items.iter().map(|item| self.mask_value(item)).collect()),
+            Value::Object(members) => {
+                let mut masked = Object::default();
+                for (name, value) in members {
+                    let name = free(self.mask_str(name), members, &masked, name);
+                    masked.insert(name, self.mask_value(value));
+                }
+                Value::Object(masked)
+            }
+        }
+    }
+
+    /// A JSON document, masked; as bytes if it is none. The same bytes if there is no secret in it.
+    pub(crate) fn mask_document(&self, document: Vec<u8>) -> Vec<u8> {
+        let (bytes, hits) = self.mask_bytes(&document);
+        if hits == 0 {
+            return document;
+        }
+        let Ok(value) = Value::parse(&document) else { return bytes };
+        let value = self.mask_value(&value);
+        // The writer's own layout is kept where masking its bytes comes to the same.
+        if Value::parse(&bytes).is_ok_and(|masked| masked == value) {
+            return bytes;
+        }
+        self.pieces_of_json().mask_bytes(value.compact().as_bytes()).0
+    }
+
+    /// Those that may stand across several values, being pieces of JSON themselves. Masking them breaks the document; of the
+    /// others nothing is left in it, and its escapes could be taken for the end of one (`\\`).
+    fn pieces_of_json(&self) -> Self {
+        let texts = self.patterns.iter().map(Pattern::text);
+        let is_piece = |text: &&str| {
+            text.contains(['"', ',', ':', '[', ']', '{', '}']) || ["true", "false", "null"].contains(text)
+        };
+        Self::new(&texts.filter(is_piece).map(str::to_owned).collect::<Vec<_>>())
+    }
+}
+
+/// The masked name of a member, with a number if another member has it.
+fn free(name: String, all: &Object, masked: &Object, original: &str) -> String {
+    let is_free = |name: &str| name == original || !(all.contains_key(name) || masked.contains_key(name));
+    if is_free(&name) {
+        return name;
+    }
+    let mut numbered = (2_u64..).map(|number| format!("{name} {number}"));
+    numbered.find(|name| is_free(name)).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secrets;
+
+    #[test]
+    fn a_masked_document_is_still_one() {
+        let secrets = ["hunter2/é", "12345678", "back\\", "true"].map(str::to_owned);
+        let secrets = Secrets::new(&secrets);
+        let rows = [
+            (r#"{"ok": true, "a": 1}"#, r#"{"ok":***,"a":1}"#),
+            (r#"{"ok": false, "a": "x hunter2\/\u00E9 y"}"#, r#"{"ok": false, "a": "x *** y"}"#),
+            (r#"{"n": 12345678, "m": -12345678.5}"#, r#"{"n":"***","m":"-***.5"}"#),
+            (r#"{"hunter2/é": 1, "hunter2\/é": 2}"#, r#"{"***": 1, "***": 2}"#),
+            (r#"{"hunter2/é": 1, "12345678": 2, "***": 3}"#, r#"{"*** 2":1,"*** 3":2,"***":3}"#),
+            (r#"{"a": "back\"slash"}"#, r#"{"a":"back\"slash"}"#),
+            (r#"{"a": "back\\"}"#, r#"{"a": "***"}"#),
+            (r#"not JSON: hunter2/é"#, r#"not JSON: ***"#),
+        ];
+        for (document, expected) in rows {
+            let masked = secrets.mask_document(document.as_bytes().to_vec());
+            assert_eq!(String::from_utf8(masked).unwrap(), expected, "{document}");
+        }
+    }
+}
