@@ -8,16 +8,13 @@ use std::{
     io::{self, BufRead, Write},
 };
 
-/// The form that `--data` or `--field` fill in, with the schema's defaults; `None` where neither is given and the defaults
-/// alone do not make a whole form.
+/// The form that `--data` or `--field` give; `None` where neither is there. The engine fills in defaults and checks it.
 pub(crate) fn given(schema: &Value, args: &crate::args::Form) -> Result<Option<Value>, Failure> {
-    let given = match &args.data {
-        Some(text) => return document(text).map(Some),
-        None => members(schema, &args.fields)?,
-    };
-    let filled = Value::Object(answers::with_defaults(schema, given));
-    let whole = !args.fields.is_empty() || answers::check(schema, &filled).is_ok();
-    Ok(whole.then_some(filled))
+    match &args.data {
+        Some(text) => document(text).map(Some),
+        None if args.fields.is_empty() => Ok(None),
+        None => members(schema, &args.fields).map(|given| Some(Value::Object(given))),
+    }
 }
 
 fn bad(message: String) -> Failure {
@@ -69,9 +66,8 @@ pub(crate) fn ask(
                 Asked::Ended => return Ok(None),
             }
         }
-        let form = Value::Object(members);
-        match answers::check(schema, &form) {
-            Ok(()) => return Ok(Some(form)),
+        match answers::complete(schema, Some(&Value::Object(members))) {
+            Ok(form) => return Ok(Some(form)),
             Err(errors) => writeln!(output, "  the form as a whole does not fit: {errors}\n  once more:")?,
         }
     }

@@ -1,6 +1,7 @@
-//! The form of a question, checked against its schema.
+//! The form of a question: its defaults filled in, and checked against its schema.
 //!
-//! The schema stands in the flow that a run is pinned to; the answer is checked before the run hears of it.
+//! The schema stands in the flow that a run is pinned to. [`complete`] is the only place that fills in defaults and decides
+//! whether a form fits; the engine calls it for every answer, whatever way the answer came in.
 
 use crate::json_schema::{Mismatch, Schema};
 use core::fmt;
@@ -21,11 +22,9 @@ impl fmt::Display for FormErrors {
 
 impl core::error::Error for FormErrors {}
 
-/// Checks a form.
-///
 /// # Errors
-/// Every place where it does not fit, with the place as a JSON pointer.
-pub fn check(schema: &Value, form: &Value) -> Result<(), FormErrors> {
+/// Every place where the form does not fit, with the place as a JSON pointer.
+fn check(schema: &Value, form: &Value) -> Result<(), FormErrors> {
     let wrong = match Schema::new(schema) {
         Ok(schema) => schema.check(form),
         Err(mismatch) => vec![mismatch],
@@ -91,15 +90,30 @@ pub fn fields(schema: &Value) -> Vec<Field> {
     properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()
 }
 
-/// `given`, with the defaults of the fields that it leaves out.
-#[must_use]
-pub fn with_defaults(schema: &Value, mut given: Object) -> Object {
+/// The form that an answer stands for: what was given, with the defaults of the fields that it leaves out.
+///
+/// An answer without a form gives no field, so it is complete where the defaults are.
+///
+/// # Errors
+/// The form does not fit: every place where it does not. A field that is required and has neither a value nor a default is
+/// named.
+pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErrors> {
+    let form = match given {
+        None => with_defaults(schema, Object::default()),
+        Some(Value::Object(given)) => with_defaults(schema, given.clone()),
+        Some(other) => other.clone(),
+    };
+    check(schema, &form)?;
+    Ok(form)
+}
+
+fn with_defaults(schema: &Value, mut given: Object) -> Value {
     for field in fields(schema) {
         if let (None, Some(default)) = (given.get(&field.name), field.default) {
             given.insert(field.name, default);
         }
     }
-    given
+    Value::Object(given)
 }
 
 impl Field {
@@ -206,7 +220,35 @@ mod tests {
             (fields[0].title.as_str(), fields[0].required, fields[0].expects().as_str()),
             ("Where to", true, "blog, mail")
         );
-        let filled = with_defaults(&schema, Object::default());
-        assert_eq!(Value::Object(filled).compact(), r#"{"urgent":false}"#);
+    }
+
+    #[test]
+    fn an_answer_is_completed_by_defaults_or_refused_with_the_field_named() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["channel", "copies"], "additionalProperties": false, "properties": {
+                "channel": {"enum": ["blog", "mail"]}, "copies": {"type": "integer", "default": 2}}}"#,
+        );
+        let rows = [
+            (Some(r#"{"channel": "blog"}"#), Ok(r#"{"channel":"blog","copies":2}"#)),
+            (Some(r#"{"channel": "blog", "copies": 5}"#), Ok(r#"{"channel":"blog","copies":5}"#)),
+            (Some(r#"{"copies": 1}"#), Err("channel")),
+            (Some("{}"), Err("channel")),
+            (None, Err("channel")),
+            (Some(r#"{"channel": "blog", "copies": "5"}"#), Err("/copies: ")),
+            (Some(r#"{"channel": "blog", "copies": null}"#), Err("/copies: ")),
+            (Some(r#"{"channel": "blog", "more": 1}"#), Err("more")),
+            (Some("[]"), Err("object")),
+            (Some("null"), Err("object")),
+        ];
+        for (given, expected) in rows {
+            let found = complete(&schema, given.map(parsed).as_ref());
+            match (found, expected) {
+                (Ok(form), Ok(expected)) => assert_eq!(form.compact(), expected, "{given:?}"),
+                (Err(errors), Err(word)) => assert!(errors.to_string().contains(word), "{given:?}: {errors}"),
+                (found, _) => panic!("{given:?}: {found:?}"),
+            }
+        }
+        let defaults = parsed(r#"{"type": "object", "properties": {"copies": {"type": "integer", "default": 2}}}"#);
+        assert_eq!(complete(&defaults, None).map(|form| form.compact()).as_deref(), Ok(r#"{"copies":2}"#));
     }
 }

@@ -17,6 +17,7 @@ use envoi_contract::{
     user_envelope::{self, AttachmentRef},
 };
 use envoi_engine::protocol::{AnswerRequest, Request};
+use envoi_flow::answers;
 use envoi_journal::Reader;
 use envoi_kernel::{
     Run,
@@ -213,15 +214,11 @@ fn filled(
         };
     };
     let form = given.map(|given| form::given(schema, given)).transpose()?.flatten();
-    if form.is_some() {
+    let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    // Without a form, the defaults may be enough. A person at a terminal is asked if they are not; anywhere else the engine
+    // refuses the answer.
+    if form.is_some() || !is_terminal || answers::complete(schema, None).is_ok() {
         return Ok(form);
-    }
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let fields = envoi_flow::answers::fields(schema).into_iter();
-        let wanted = fields.map(|field| format!("{} ({})", field.name, field.expects())).collect::<Vec<_>>();
-        let message = format!("this question takes a form: {}", wanted.join(", "));
-        return Err(Failure::new(BAD_INPUT, "ANSWER_INVALID", message)
-            .hint("--field NAME=VALUE for each, or --data JSON"));
     }
     conversation::form(asked.reader, asked.id, raised, (schema, by)).map(Some)
 }

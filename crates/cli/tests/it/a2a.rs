@@ -7,7 +7,7 @@ mod lists;
 mod messages;
 mod older;
 mod page;
-mod peer;
+pub(crate) mod peer;
 mod push;
 mod reopened;
 

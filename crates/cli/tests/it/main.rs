@@ -20,6 +20,7 @@ mod crash;
 mod doubt;
 mod envelope;
 mod fork;
+mod forms;
 mod importing;
 mod ledger;
 mod nasty;

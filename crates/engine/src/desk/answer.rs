@@ -1,6 +1,7 @@
 //! A person answers: what needs more than the run itself is checked, the answer is taken, and the run goes on.
 //!
-//! Owns two checks. A response has to fit the schema of its question. And what was shown has to be what is there: where an
+//! Owns two checks. A form is completed with the schema's defaults, and has to fit the schema of its question: here, so that every
+//! way in is treated alike. And what was shown has to be what is there: where an
 //! artifact lies otherwise in the workspace than it was handed over, whoever says yes has not seen what would be used; the
 //! question is put again, about what is there now. What a live attempt may be changing at the moment is left out: it lies
 //! otherwise all the time, and is handed over when the attempt is over.
@@ -36,7 +37,7 @@ impl Desk {
         let Some(raised) = open(&run, &answer.interrupt) else {
             return Err(self.closed(&id, &answer.interrupt));
         };
-        check_form(&run, raised, &answer)?;
+        let answer = with_form(&run, raised, answer)?;
         if follow {
             self.check_start(&run, &id, &caller)?;
         }
@@ -204,15 +205,18 @@ fn open<'r>(run: &'r Run, interrupt: &InterruptId) -> Option<&'r InterruptRaised
     run.interrupts().find(|raised| raised.interrupt == *interrupt)
 }
 
-/// The form fits its schema; a run only knows whether there is one.
-fn check_form(run: &Run, raised: &InterruptRaised, answer: &Answer) -> Result<(), Refused> {
+/// The answer with its form completed by the schema's defaults; a run only knows whether there is a form.
+///
+/// An answer other than a yes has no form, and the run refuses one that brings it.
+fn with_form(run: &Run, raised: &InterruptRaised, answer: Answer) -> Result<Answer, Refused> {
     let asks = run.step(&raised.visit).and_then(|step| step.asks());
     let schema = asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref());
-    let (Some(schema), Some(data)) = (schema, &answer.data) else { return Ok(()) };
-    envoi_flow::answers::check(schema, data).map_err(|errors| {
+    let Some(schema) = schema.filter(|_| says_yes(answer.choice, raised)) else { return Ok(answer) };
+    let form = envoi_flow::answers::complete(schema, answer.data.as_ref()).map_err(|errors| {
         let hint = "see the form with `envoi show`; give it with --data or --field NAME=VALUE";
         Refused::bad_input("ANSWER_INVALID", errors.to_string(), Some(hint))
-    })
+    })?;
+    Ok(Answer { data: Some(form), ..answer })
 }
 
 /// Whether an answer makes the run use what was shown.

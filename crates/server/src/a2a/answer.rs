@@ -94,8 +94,8 @@ fn filled_in(
         (Some(data), words) => form_or_decision(question, (form, yes), data, words),
         (None, Some(words)) => match Value::parse_str(words) {
             Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
+            // A yes without a form: the engine fills in the defaults, or names the fields that are missing.
             _ => decision(question, words)
-                .filter(|wanted| wanted.choice != yes)
                 .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
         },
         (None, None) => Err(misfit(question, "the message says nothing")),
@@ -108,7 +108,7 @@ fn form_or_decision(
     data: &Value,
     words: Option<&str>,
 ) -> Result<Wanted, Fault> {
-    let fits = envoi_flow::answers::check(form, data).is_ok();
+    let fits = envoi_flow::answers::complete(form, Some(data)).is_ok();
     match exact(data) {
         // A no that a lenient form would let through is not to become a yes.
         Some(members) if fits && decides(question, members) && !members.contains_key("data") => {

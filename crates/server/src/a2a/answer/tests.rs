@@ -168,7 +168,8 @@ fn a_form_is_what_fits_it() {
         (Some("[Denied by operator] no colours"), None, "deny 'no colours'"),
         (Some("deny"), None, "deny"),
         (Some("red"), None, "refused"),
-        (Some("yes"), None, "refused"),
+        // The engine fills in the defaults, or says which field is missing.
+        (Some("yes"), None, "respond"),
         (Some("[1]"), None, "refused"),
     ] {
         assert_eq!(told(&asked, words, data), expected, "{words:?} {data:?}");
