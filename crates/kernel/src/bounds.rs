@@ -123,10 +123,12 @@ impl Tally {
         Some(Self { used, reserved: 0, wanted: None, max: max?.saturating_add(raised) })
     }
 
-    /// A step that says what it wants may have all that is left; one that does not is started while anything is.
+    /// A step that says what it wants may have all that is left; one that does not is started while anything is. A step that
+    /// wants nothing always fits, also where others have passed the bound: it takes nothing from anybody.
     fn fits(&self, reserved: u64) -> bool {
         let taken = self.used.checked_add(reserved);
         match self.wanted {
+            Some(0) => true,
             Some(wanted) => {
                 taken.and_then(|taken| taken.checked_add(wanted)).is_some_and(|all| all <= self.max)
             }
@@ -238,7 +240,8 @@ mod tests {
             (2, 4, Some(5), 10, (false, true)),
             (6, 0, Some(5), 10, (false, false)),
             (10, 0, Some(0), 10, (true, true)),
-            (11, 0, Some(0), 10, (false, false)),
+            (11, 0, Some(0), 10, (true, true)),
+            (5, 20, Some(0), 10, (true, true)),
             (u64::MAX, 1, Some(1), u64::MAX, (false, false)),
             (0, u64::MAX, Some(u64::MAX), u64::MAX, (false, true)),
         ] {

@@ -1,7 +1,7 @@
 //! `budget` of a step: set aside before a start, held to afterwards.
 
 use crate::{
-    driver::{Driver, doubtful, exited, reported, settled},
+    driver::{Driver, attempt, doubtful, exited, reported, settled},
     flows::{With, ask, bounded, bounded_graph, critic, flow, limits, step},
     story::{ends, feed, plays, stand},
 };
@@ -285,4 +285,22 @@ fn a_verification_waits_for_no_budget() {
         feed(&mut driver, "a.1.1 exit 0"),
         "a.1.1 ok, a.1 is passed, a.1 succeeded, b.1.3 begins = b.1.3 live"
     );
+}
+
+#[test]
+fn a_step_that_spends_nothing_starts_also_where_a_bound_on_spending_is_passed() {
+    let rows = [("-", "-", false), ("1", "1", false), ("0", "-", false), ("-", "0", false), ("0", "0", true)];
+    for (calls, dollars, starts) in rows {
+        let limits = limits(&[("llm_calls", "2"), ("cost", "0.10")]);
+        let steps = [step("spends"), step("cleans").budget(calls, dollars)];
+        let mut driver = Driver::started(&bounded(limits, steps));
+        driver.ok(settled(metrics("spends.1.1", r#""llm_calls":3,"cost_usd":"0.20""#)));
+        let live = driver.run.is_live(&attempt("cleans.1.1"));
+        assert_eq!(live, starts, "{calls} {dollars}: {:?}", driver.run.status());
+    }
+    // The other bounds hold it as they hold every step.
+    let steps = [step("spends"), step("cleans").budget("0", "0")];
+    let mut driver = Driver::started(&bounded(limits(&[("agent_hops", "1")]), steps));
+    driver.exit("spends.1.1", 0);
+    assert!(!driver.run.is_live(&attempt("cleans.1.1")));
 }

@@ -54,16 +54,19 @@ impl Uses {
     }
 
     /// Together with what the live attempts may still use, a new one stays within every bound.
+    /// One that wants nothing of a bound takes nothing, and stands outside it.
     pub(crate) fn begins(&mut self, flow: &Flow, raised: &Ledger, attempt: &AttemptId, budget: Budget) {
         let (calls, cost) = self.set_aside(None);
         if let Some(max) = flow.limits.llm_calls.map(|max| max + raised.llm_calls) {
             let taken = self.calls() + calls;
-            let fits = budget.llm_calls.map_or(taken < max, |wanted| taken + wanted <= max);
+            let fits = budget.llm_calls.map_or(taken < max, |wanted| wanted == 0 || taken + wanted <= max);
             assert!(fits, "calls of {attempt}");
         }
         if let Some(max) = flow.limits.cost.map(|max| max.saturating_add(raised.cost)) {
             let taken = self.cost().saturating_add(cost);
-            let fits = budget.cost.map_or(taken < max, |wanted| taken.saturating_add(wanted) <= max);
+            let fits = budget.cost.map_or(taken < max, |wanted| {
+                wanted == Cost::default() || taken.saturating_add(wanted) <= max
+            });
             assert!(fits, "cost of {attempt}");
         }
         self.live.insert(attempt.clone(), budget);
