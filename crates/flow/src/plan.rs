@@ -29,7 +29,7 @@ pub use weigh::{Dominant, Field};
 use bounds::hard;
 use envoi_kernel::{
     MAX_RERUNS,
-    flow::{Flow, InDoubtPolicy, Retry, Step},
+    flow::{Flow, InDoubtPolicy, Step},
     ids::{FlowId, StepId},
     ledger::Cost,
 };
@@ -350,16 +350,12 @@ fn waits(whole: &Whole<'_>, figures: &Figures) -> Weights {
     waits
 }
 
-/// The longest waits of one visit or item, which has one fewer than tries: each doubled, up to the longest.
+/// The longest waits of one visit or item, which has one fewer than tries.
 fn waits_of_a_visit(step: &Step) -> u128 {
-    let Retry { attempts, backoff_min_ms, backoff_max_ms } = step.retry;
     if !step.has_attempts() {
         return 0;
     }
-    let waits = (1..attempts).map(|failures| {
-        let doubled = backoff_min_ms.saturating_mul(1_u64.checked_shl(failures).unwrap_or(u64::MAX));
-        u128::from(doubled.min(backoff_max_ms).max(backoff_min_ms))
-    });
+    let waits = (1..step.retry.attempts).map(|failures| u128::from(step.retry.longest_wait_ms(failures)));
     waits.fold(0, u128::saturating_add)
 }
 

@@ -1,7 +1,8 @@
 //! Which failures are tried again, and after how long.
 //!
 //! Not tried again: a command that cannot be started, a report that is not one, an attempt in doubt (its policy decides),
-//! a cancelled one, one that used more than its budget (it would again). Waits double from the shortest to the longest; jitter comes from the attempt's id, so that a decision
+//! a cancelled one, one that used more than its budget (it would again). Waits double from the shortest to the longest. Jitter of at
+//! most a tenth keeps runs that failed together from trying again together. It comes from the attempt's id, so that a decision
 //! made twice is the same.
 
 use crate::{
@@ -26,15 +27,35 @@ pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
     }
 }
 
-/// How long to wait after the `failures`th failure (from 1): between the shortest wait and that wait doubled `failures`
-/// times, never above the longest.
+impl Retry {
+    /// The shortest wait after the `failures`th failure (from 1): the lower bound of `backoff`, doubled for each failure after
+    /// the first one, never above the upper bound.
+    #[must_use]
+    pub fn shortest_wait_ms(&self, failures: u32) -> u64 {
+        let doublings = failures.saturating_sub(1);
+        let doubled = self.backoff_min_ms.saturating_mul(1_u64.checked_shl(doublings).unwrap_or(u64::MAX));
+        doubled.min(self.backoff_max_ms.max(self.backoff_min_ms))
+    }
+
+    /// The longest wait after the `failures`th failure: the shortest one and a tenth of it, never above the upper bound.
+    #[must_use]
+    pub fn longest_wait_ms(&self, failures: u32) -> u64 {
+        let shortest = self.shortest_wait_ms(failures);
+        let jitter = shortest.checked_div(JITTER_PART).unwrap_or(0);
+        shortest.saturating_add(jitter).min(self.backoff_max_ms.max(self.backoff_min_ms))
+    }
+}
+
+/// One part in this many of a wait is the most that jitter adds.
+const JITTER_PART: u64 = 10;
+
+/// How long to wait after the `failures`th failure (from 1) of a visit; the last attempt decides where in the range.
 pub(crate) fn wait_ms(retry: &Retry, failures: u32, attempt: &AttemptId) -> u64 {
-    let doubled = retry.backoff_min_ms.saturating_mul(1_u64.checked_shl(failures).unwrap_or(u64::MAX));
-    let upper = doubled.min(retry.backoff_max_ms).max(retry.backoff_min_ms);
-    let span = upper.saturating_sub(retry.backoff_min_ms);
+    let (shortest, longest) = (retry.shortest_wait_ms(failures), retry.longest_wait_ms(failures));
+    let span = longest.saturating_sub(shortest);
     let hash: [u8; 32] = Sha256::digest(attempt.to_string().as_bytes()).into();
     let jitter = hash.iter().take(8).fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
-    retry.backoff_min_ms.saturating_add(jitter.checked_rem(span.saturating_add(1)).unwrap_or(0))
+    shortest.saturating_add(jitter.checked_rem(span.saturating_add(1)).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -50,7 +71,24 @@ mod tests {
             assert!((1_000..=30_000).contains(&wait), "{failures}: {wait}");
             assert_eq!(wait, wait_ms(&retry, failures, &attempt));
         }
-        assert!(wait_ms(&retry, 1, &attempt) <= 2_000);
+    }
+
+    #[test]
+    fn the_first_wait_is_the_lower_bound_and_jitter_adds_a_tenth_at_most() {
+        let minute = 60_000;
+        let retry = Retry { attempts: 9, backoff_min_ms: 30 * minute, backoff_max_ms: 360 * minute };
+        for (failures, shortest, longest) in
+            [(1, 30, 33), (2, 60, 66), (3, 120, 132), (4, 240, 264), (5, 360, 360), (99, 360, 360)]
+        {
+            let range = shortest * minute..=longest * minute;
+            assert_eq!(retry.shortest_wait_ms(failures)..=retry.longest_wait_ms(failures), range);
+            let waits: Vec<u64> = (1..200)
+                .map(|n| wait_ms(&retry, failures, &AttemptId::parse(&format!("a.{n}.1")).unwrap()))
+                .collect();
+            assert!(waits.iter().all(|wait| range.contains(wait)), "{failures}: {waits:?}");
+            let differ = waits.iter().any(|wait| *wait != waits[0]);
+            assert_eq!(differ, shortest != longest, "{failures}: runs that failed together are spread");
+        }
     }
 
     #[test]

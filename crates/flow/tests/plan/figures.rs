@@ -43,8 +43,11 @@ fn time_is_what_all_attempts_may_take() {
 #[test]
 fn waits_double_up_to_the_longest_and_come_with_each_visit() {
     let retry = "    retry: { attempts: 4, backoff: 1s..5s }\n";
-    // 2 s, 4 s and 5 s a visit, five visits.
-    assert_eq!(planned(&looped("", retry, "")).waits_ms, most(55_000));
+    // 1 s, 2 s and 4 s a visit, a tenth more each, five visits.
+    assert_eq!(planned(&looped("", retry, "")).waits_ms, most(38_500));
+    // The longest wait is never passed.
+    let few = "    retry: { attempts: 4, backoff: 1s..2s }\n";
+    assert_eq!(planned(&looped("", few, "")).waits_ms, most(25_500));
     assert_eq!(planned(&looped("", "", "")).waits_ms, most(0));
     assert_eq!(planned(&looped("limits: { agent_hops: 0 }\n", retry, "")).waits_ms, most(0));
 }
