@@ -248,7 +248,8 @@ mod tests {
                 (found, _) => panic!("{given:?}: {found:?}"),
             }
         }
-        let defaults = parsed(r#"{"type": "object", "properties": {"copies": {"type": "integer", "default": 2}}}"#);
+        let defaults =
+            parsed(r#"{"type": "object", "properties": {"copies": {"type": "integer", "default": 2}}}"#);
         assert_eq!(complete(&defaults, None).map(|form| form.compact()).as_deref(), Ok(r#"{"copies":2}"#));
     }
 }

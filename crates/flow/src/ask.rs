@@ -55,18 +55,19 @@ pub(crate) fn read(
     let quorum = quorum.and_then(|node| read::integer(node, "`quorum`", 1..=MAX_QUORUM, problems));
     whose_form(&fields, kind, quorum, problems);
     never_expires(&fields, problems);
-    let plan = AskPlan {
+    let leads = (on_deny.as_ref().and_then(leads_to), on_expire.as_ref().map(overdue).unwrap_or_default());
+    // Noted before anything can be missing: where the answers lead is checked whatever else is wrong.
+    targets.diversions = on_deny.into_iter().chain(on_expire).collect();
+    Some(AskPlan {
         kind: kind.unwrap_or(InterruptKind::Confirmation),
         message: message?,
         schema,
         expires_in_ms,
-        on_deny: on_deny.as_ref().and_then(leads_to),
-        on_expire: on_expire.as_ref().map(overdue).unwrap_or_default(),
+        on_deny: leads.0,
+        on_expire: leads.1,
         not_by_starter: not_by_starter.unwrap_or(false),
         quorum: quorum.and_then(|people| u32::try_from(people).ok()).unwrap_or(1),
-    };
-    targets.diversions = on_deny.into_iter().chain(on_expire).collect();
-    Some(plan)
+    })
 }
 
 /// `ask: "Go on?"`: a confirmation with nothing else to say about it.

@@ -37,6 +37,7 @@ pub struct Config {
 /// # Errors
 /// Everything that is wrong with it, in the order of the file.
 pub fn load(name: &str, text: &str) -> Result<Config, Report> {
+    let text = crate::without_mark(text);
     let mut problems = Problems::default();
     let config = read(text, &mut problems);
     if problems.is_empty() { Ok(config) } else { Err(told(problems.into_report(name, text))) }

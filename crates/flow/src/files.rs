@@ -6,7 +6,7 @@
 use crate::{
     diagnostic::{Diagnostic, Problems, Report, Span},
     draft::Draft,
-    read, reading, root, tree,
+    read, reading, root, tree, without_mark,
     yaml::{Key, Kind, Node},
 };
 use core::fmt;
@@ -131,6 +131,7 @@ pub(crate) struct Whole {
 
 /// Reads the outermost flow.
 pub(crate) fn load(name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
+    let text = without_mark(text);
     let folder = folder_of(name);
     let file = name.get(folder.len()..).unwrap_or(name);
     let mut loader = Loader {
@@ -230,7 +231,7 @@ impl Loader<'_> {
             return Named::Right(Rc::clone(inner));
         }
         let text = match self.files.text(path) {
-            Ok(text) => text,
+            Ok(text) => without_mark(&text).to_owned(),
             Err(reason) => return refused(format!("`{path}` cannot be read: {reason}")),
         };
         if link.leads_through(path, &text) {

@@ -63,6 +63,7 @@ pub enum ImportError {
 /// # Errors
 /// See [`ImportError`]; of a source, everything that is wrong with it.
 pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, ImportError> {
+    let text = crate::without_mark(text);
     let mut problems = Problems::default();
     let mut notes = Notes::default();
     let made = make(name, text, command, &mut notes, &mut problems);
@@ -109,11 +110,6 @@ fn make(
     if text.len() > crate::MAX_BYTES {
         let message = format!("a file to import has at most {} bytes", crate::MAX_BYTES);
         problems.add(Diagnostic::syntax(Span::default(), message));
-        return None;
-    }
-    if text.starts_with('\u{feff}') {
-        let message = "the file begins with a byte order mark";
-        problems.add(Diagnostic::syntax(Span::default(), message).help("save it as UTF-8 without one"));
         return None;
     }
     let Some(root) = yaml::compose(text, problems) else {

@@ -50,6 +50,17 @@ impl Schema {
         }
     }
 
+    /// Everything that is wrong with a schema that did not compile; `first` is what the compiler said.
+    pub(crate) fn mistakes(schema: &Value, first: Mismatch) -> Vec<Mismatch> {
+        let schema = convert(schema);
+        let all: Vec<Mismatch> = match jsonschema::meta::validator_for(&schema) {
+            Ok(validator) => validator.iter_errors(&schema).map(|error| Mismatch::of(&error)).collect(),
+            Err(_) => Vec::new(),
+        };
+        // A pattern that is none, or a reference to nowhere, is in keeping with the schema of schemas.
+        if all.is_empty() { vec![first] } else { all }
+    }
+
     /// Everything that is wrong with a value; empty if nothing is.
     pub(crate) fn check(&self, value: &Value) -> Vec<Mismatch> {
         let value = convert(value);

@@ -121,16 +121,17 @@ pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
     }
 }
 
+/// The text of a file after its byte order mark, which editors on Windows write and which says nothing. It is taken off before
+/// anything is read, so that the first line has the columns that an editor shows.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// The tree of a file; `None` if it is empty or cannot be read at all, which is then told.
 fn root(text: &str, problems: &mut Problems) -> Option<Node> {
     if text.len() > MAX_BYTES {
         let message = format!("a file has at most {MAX_BYTES} bytes; this one has {}", text.len());
         problems.add(Diagnostic::syntax(Span::default(), message));
-        return None;
-    }
-    if text.starts_with('\u{feff}') {
-        let message = "the file begins with a byte order mark";
-        problems.add(Diagnostic::syntax(Span::default(), message).help("save it as UTF-8 without one"));
         return None;
     }
     yaml::compose(text, problems)

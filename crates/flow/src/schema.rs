@@ -121,12 +121,14 @@ pub(crate) fn form(node: &Node, problems: &mut Problems) -> Option<Value> {
     };
     let before = problems.count();
     keywords(members, problems);
+    // An unknown keyword may be a misspelt `type`: one mistake is told once.
     if let (true, Some(node)) = (problems.count() == before, no_object(node)) {
         let message = "`schema` is not that of an object: a form has fields";
-        return refuse(problems, Diagnostic::invalid(node.span, message).help(WHOLE));
+        problems.add(Diagnostic::invalid(node.span, message).help(WHOLE));
     }
     let written = tree::value(node);
-    compiled(&written, node, "the form", problems)?;
+    compiled(&written, node, "the form", problems);
+    // Also where the schema as a whole is not valid: what is wrong with a field is told in the same go.
     for (key, field) in member(node, "properties").map(members_of).unwrap_or_default() {
         let name = format!("field `{}`", key.text);
         keywords(members_of(field), problems);
@@ -167,13 +169,17 @@ fn keywords(members: &[(Key, Node)], problems: &mut Problems) {
 }
 
 fn compiled(schema: &Value, node: &Node, name: &str, problems: &mut Problems) -> Option<Schema> {
-    Schema::new(schema)
-        .map_err(|mismatch| {
-            let span = at(node, &mismatch.path).span;
-            let message = format!("the schema of {name} is not valid: {}", mismatch.reason);
-            problems.add(Diagnostic::invalid(span, message));
-        })
-        .ok()
+    match Schema::new(schema) {
+        Ok(schema) => Some(schema),
+        Err(first) => {
+            for mismatch in Schema::mistakes(schema, first) {
+                let span = at(node, &mismatch.path).span;
+                let message = format!("the schema of {name} is not valid: {}", mismatch.reason);
+                problems.add(Diagnostic::invalid(span, message));
+            }
+            None
+        }
+    }
 }
 
 fn default_fits(schema: &Schema, node: &Node, name: &str, problems: &mut Problems) {

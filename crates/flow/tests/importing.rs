@@ -271,7 +271,7 @@ fn what_is_no_flow_of_the_dialect_is_refused() {
         ("key: a\nsteps: {}\n", 2, "a list of steps"),
         ("key: a\nkey: b\n", 2, "duplicate key"),
         ("key: a\nsteps: &x [{id: a}]\n", 2, "anchors"),
-        ("\u{feff}key: a\n", 1, "byte order mark"),
+        ("\u{feff}key: a\n", 1, "it has no `steps`"),
         ("key: a\nsteps: [{id: a, routing: {kind: random}}]\n", 2, "`kind`: expected `linear`"),
         (circle, 6, "`b` leads back, and nothing ends that"),
         (forward, 4, "`loop_target: b` leads forward"),

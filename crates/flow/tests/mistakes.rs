@@ -647,6 +647,54 @@ fn a_question_that_cannot_be_read_is_the_only_mistake() {
 }
 
 #[test]
+fn no_mistake_of_a_question_hides_another_one() {
+    let text = "flow: f
+steps:
+  - id: a
+    ask:
+      message: ''
+      kind: confrmation
+      schema:
+        type: object
+        required: channel
+        properties:
+          x: { type: strin }
+          y: { type: integer, default: z, minimun: 2 }
+      expires_in: 5
+      on_deny: nowhere
+      on_expire: elsewhere
+      not_by: me
+      quorum: 0
+      foo: bar
+  - id: b
+    run: [x]
+";
+    let report = load("f.yaml", text).unwrap_err();
+    let found: Vec<String> = told(&report)
+        .into_iter()
+        .map(|(line, column, _, words)| format!("{line}:{column} {words}"))
+        .collect();
+    let wanted = [
+        "5:16 `message` is blank",
+        "6:13 `kind`: expected",
+        "9:19 the schema of the form is not valid: \"channel\"",
+        "11:22 the schema of the form is not valid: \"strin\"",
+        "12:40 the default of field `y` does not fit",
+        "12:43 `minimun` is no keyword",
+        "13:19 `expires_in`: expected",
+        "14:16 there is no step `nowhere`",
+        "15:18 there is no step `elsewhere`",
+        "16:15 `not_by`: expected",
+        "17:15 `quorum`: expected",
+        "18:7 unknown key `foo`",
+    ];
+    assert_eq!(found.len(), wanted.len(), "{found:#?}");
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(found.starts_with(wanted), "{wanted}: {found}");
+    }
+}
+
+#[test]
 fn mistakes_in_routing_are_told() {
     each_is_told(vec![
         (with_routing("knd: linear"), 6, 16, INVALID, "did you mean `kind`?"),
@@ -813,7 +861,12 @@ fn text_that_is_not_a_file_of_ours_is_told() {
     let long = format!("flow: f\n# {}\n", "x".repeat(1024 * 1024));
     each_is_told(vec![
         ("flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
-        ("\u{feff}flow: f\n".to_owned(), 1, 1, "FLOW_SYNTAX", "byte order mark"),
+        // A byte order mark is none of the file's columns, and only the first one is one.
+        ("\u{feff}flow: [\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
+        ("\u{feff}flow: f\nsteps: []\n".to_owned(), 2, 8, INVALID, "at least one step"),
+        ("\u{feff}steps: [{ id: a, run: [x] }]\nflow: 5\n".to_owned(), 2, 7, INVALID, "found the number `5`"),
+        ("\u{feff}flow: 5\nsteps: [{ id: a, run: [x] }]\n".to_owned(), 1, 7, INVALID, "found the number `5`"),
+        ("flow: f\n\u{feff}steps: [{ id: a, run: [x] }]\n".to_owned(), 2, 1, "FLOW_SYNTAX", "not valid YAML"),
         (long, 1, 1, "FLOW_SYNTAX", "at most 1048576 bytes"),
     ]);
     let report = load_bytes("f.yaml", b"flow: f\ntitle: \xff\n").unwrap_err();
