@@ -127,7 +127,8 @@ impl Active {
         let seq = records.last()?.seq;
         let mut after = self.run.clone();
         records.iter().try_for_each(|record| after.apply(record)).ok()?;
-        let state = after.snapshot();
+        // Without one, loading reads more events.
+        let state = after.snapshot().ok()?;
         self.state_bytes = u64::try_from(state.len()).unwrap_or(u64::MAX).max(MIN_SNAPSHOT_BYTES);
         self.unsaved_bytes = 0;
         Some(Snapshot { seq, state })

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Accounts {
     /// Of attempts that have set something aside or called a model, until nothing more can come of them.
     attempts: BTreeMap<AttemptId, Account>,
@@ -26,6 +27,7 @@ pub(crate) struct Accounts {
 
 /// One attempt's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Account {
     /// Set aside until the attempt is over.
     budget: Option<Budget>,

@@ -28,6 +28,7 @@ const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// How far a visit has come with the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Talk {
     /// Tasks that are over without success.
     task: u32,

@@ -35,7 +35,7 @@ pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Res
         raised_at: draft.now,
         kind: Some(plan.kind),
         expires_at: plan.expires_in_ms.map(|ms| draft.now.saturating_add_ms(ms)),
-        subject: Some(subject::digest(draft, &[])),
+        subject: Some(subject::digest(draft, &[])?),
         found: Vec::new(),
     };
     let interrupt = raised.interrupt.clone();
@@ -84,7 +84,7 @@ pub(crate) fn changed(
         interrupt: draft.interrupt_id()?,
         evidence: Value::Object(Object::clone(&evidence)),
         raised_at: draft.now,
-        subject: Some(subject::digest(&draft, &found)),
+        subject: Some(subject::digest(&draft, &found)?),
         found,
         ..InterruptRaised::clone(&old)
     };

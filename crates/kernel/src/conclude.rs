@@ -179,7 +179,7 @@ pub(crate) fn raise(
         raised_at: draft.now,
         kind: None,
         expires_at: None,
-        subject: Some(subject::digest(draft, &[])),
+        subject: Some(subject::digest(draft, &[])?),
         found: Vec::new(),
     };
     draft.emit(Event::InterruptRaised(Box::new(InterruptRaised { kind: Some(raised.kind()), ..raised })))

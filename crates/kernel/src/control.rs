@@ -51,6 +51,7 @@ pub struct ApplyError {
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Control {
     pub(crate) started: Option<Arc<RunStarted>>,
     pub(crate) started_at: Timestamp,
@@ -106,6 +107,7 @@ pub(crate) struct Control {
 
 /// A visit on its way to its hand-off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct OpenVisit {
     pub(crate) state: VisitState,
     /// Number of the last attempt; 0 before the first.

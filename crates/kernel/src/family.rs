@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What has been used of common bounds, and what people have added to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Share {
     /// Used.
     #[serde(default)]

@@ -29,6 +29,7 @@ const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Fan {
     /// As the expression gave them; never computed again.
     pub(crate) items: Arc<Vec<Value>>,

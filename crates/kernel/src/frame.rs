@@ -21,6 +21,7 @@ use std::{
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Frame {
     /// Which flow; `None`: the run's own.
     pub(crate) flow: Option<FlowId>,
@@ -51,6 +52,7 @@ pub(crate) struct Frame {
 
 /// What is known of a step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct StepState {
     /// Visits opened so far.
     pub(crate) visits: u32,
@@ -92,6 +94,7 @@ pub(crate) enum Kept {
 
 /// The last settled visit of a step, as expressions see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct StepResult {
     pub(crate) status: HandoffStatus,
     pub(crate) summary: String,
@@ -105,6 +108,7 @@ pub(crate) struct StepResult {
 
 /// One loop of the flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct LoopState {
     /// Times it has gone back since it was entered from outside.
     pub(crate) iteration: u64,
@@ -117,6 +121,7 @@ pub(crate) struct LoopState {
 
 /// Why the run left its ordinary way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Diverted {
     /// The step that asked.
     pub(crate) step: StepId,

@@ -101,6 +101,7 @@ impl fmt::Display for Cost {
 
 /// Used so far; never goes down, not by a resume either.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ledger {
     /// Attempts started.
     pub agent_hops: u64,

@@ -27,6 +27,7 @@ const MAX_GOALS: usize = 1000;
 
 /// The goals of a run, from when its first round began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Goals {
     pub(crate) all: Vec<String>,
     /// In the order in which they were reached.

@@ -52,16 +52,29 @@ pub enum ReplayError {
     /// An event contradicts those before it.
     #[error(transparent)]
     Illegal(#[from] ApplyError),
-    /// The snapshot is damaged, or was written by another version.
-    #[error("the snapshot cannot be read: {reason}")]
+    /// The snapshot is damaged, or was written by another version; or the state cannot be written as one.
+    #[error("the snapshot cannot be read or written: {reason}")]
     Snapshot {
         /// What the reader said.
         reason: String,
     },
 }
 
+/// The version of what a snapshot holds. It grows when a member gets another name or another meaning: a snapshot of another
+/// version is not read, and the run is replayed from its events. A member that is added with a default leaves it as it is.
+const SNAPSHOT_VERSION: u32 = 1;
+
+/// Snapshots written before they had a version are of the first one.
+fn first_version() -> u32 {
+    1
+}
+
+/// The types within refuse members that they do not know: a member that was renamed would otherwise come back as its default.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Snapshot {
+    #[serde(default = "first_version")]
+    version: u32,
     control: Control,
     envelope: Envelope,
     by_step: BTreeMap<String, Ledger>,
@@ -87,11 +100,14 @@ impl Run {
     }
 
     /// The state as bytes, for a snapshot.
-    #[must_use]
-    pub fn snapshot(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`]: the state cannot be written. The run does without a snapshot.
+    pub fn snapshot(&self) -> Result<Vec<u8>, ReplayError> {
         let (control, envelope) = (self.control.clone(), self.envelope.clone());
-        let snapshot = Snapshot { control, envelope, by_step: self.by_step.clone() };
-        serde_json::to_vec(&snapshot).unwrap_or_default()
+        let by_step = self.by_step.clone();
+        let snapshot = Snapshot { version: SNAPSHOT_VERSION, control, envelope, by_step };
+        serde_json::to_vec(&snapshot).map_err(|error| ReplayError::Snapshot { reason: error.to_string() })
     }
 
     /// The run that [`Run::snapshot`] was taken of.
@@ -99,8 +115,11 @@ impl Run {
     /// # Errors
     /// [`ReplayError::Snapshot`]: then replay from the first event.
     pub fn restore(flow: Arc<Flow>, snapshot: &[u8]) -> Result<Self, ReplayError> {
-        let Snapshot { control, envelope, by_step } = serde_json::from_slice(snapshot)
+        let Snapshot { version, control, envelope, by_step } = serde_json::from_slice(snapshot)
             .map_err(|error| ReplayError::Snapshot { reason: error.to_string() })?;
+        if version != SNAPSHOT_VERSION {
+            return Err(ReplayError::Snapshot { reason: format!("it is of version {version}") });
+        }
         if control.started.as_ref().is_some_and(|started| started.flow_digest != flow.digest) {
             return Err(ReplayError::Snapshot { reason: "it is of another flow".to_owned() });
         }

@@ -3,20 +3,28 @@
 //! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for what
 //! was shown: if that has changed, the question is put again.
 
-use crate::{draft::Draft, event::FoundFile};
+use crate::{draft::Draft, event::FoundFile, input::Refusal};
 use core::fmt::Write as _;
 use envoi_contract::digest::Digest;
 
 /// The digest now; `found` are artifacts that lie otherwise in the workspace than they were handed over.
-pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Digest {
+///
+/// # Errors
+/// [`Refusal::Inconsistent`] if the last hand-off cannot be written as JSON. A digest of anything else in its place would be the
+/// same for different hand-offs, and an approval of one would count for another.
+pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Result<Digest, Refusal> {
     let control = &draft.control;
     let mut text = format!("flow {}\n", draft.flow.digest);
     let last = control.last_handoff.as_ref().and_then(|visit| {
-        let result = control.frame(visit.frame()).steps.get(&visit.step)?.last.as_deref()?;
-        let bytes = serde_json::to_vec(result).unwrap_or_default();
-        Some(format!("handoff {visit} {}\n", Digest::of(&bytes)))
+        let step = control.frame(visit.frame()).steps.get(&visit.step)?;
+        Some((visit, step.last.as_deref()?))
     });
-    text.push_str(&last.unwrap_or_default());
+    if let Some((visit, result)) = last {
+        let bytes = serde_json::to_vec(result).map_err(|error| Refusal::Inconsistent {
+            reason: format!("the hand-off of `{visit}` cannot be written: {error}"),
+        })?;
+        text.push_str(&format!("handoff {visit} {}\n", Digest::of(&bytes)));
+    }
     let mut files = control.files.as_ref().clone();
     files.extend(found.iter().map(|file| (file.path.clone(), file.digest)));
     for (path, digest) in files {
@@ -24,5 +32,5 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Digest {
         // Writing to a string cannot fail. The path comes last: it may have anything in it.
         writeln!(text, "file {digest} {} {path}", path.len()).unwrap_or_default();
     }
-    Digest::of(text.as_bytes())
+    Ok(Digest::of(text.as_bytes()))
 }

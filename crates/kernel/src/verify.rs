@@ -26,6 +26,7 @@ const DID_NOT_HAPPEN: &str = "DID_NOT_HAPPEN";
 
 /// An attempt of which nobody knows how it ended, until that is settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Doubt {
     pub(crate) attempt: AttemptId,
     /// What is known of it.

@@ -274,7 +274,7 @@ fn a_call_that_outlives_its_attempt_is_charged_once() {
         assert_eq!(driver.run.ledger_by_step()["a"].cost, cost(dollars));
         assert_eq!(driver.run.envelope().llm_call_count, calls);
         assert_eq!(driver.run.calls().count(), 0);
-        let kept = String::from_utf8(driver.run.snapshot()).unwrap();
+        let kept = String::from_utf8(driver.run.snapshot().unwrap()).unwrap();
         assert!(!kept.contains("metered"), "nothing more can come of it: {kept}");
     }
 }

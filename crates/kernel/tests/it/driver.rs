@@ -194,7 +194,7 @@ impl Driver {
         let read = texts.map(|text| serde_json::from_str::<Record>(&text).unwrap());
         let replayed = Run::replay(Arc::clone(flow), read).unwrap();
         assert_eq!(replayed, self.run, "replay gives another run");
-        let restored = Run::restore(Arc::clone(flow), &self.run.snapshot()).unwrap();
+        let restored = Run::restore(Arc::clone(flow), &self.run.snapshot().unwrap()).unwrap();
         assert_eq!(restored, self.run, "the snapshot gives another run");
         assert_eq!(replayed.snapshot(), restored.snapshot());
         self.run = restored;

@@ -98,7 +98,7 @@ fn a_journal_without_budgets_and_tokens_reads_as_before_and_is_written_as_before
 fn a_snapshot_without_accounts_is_not_read() {
     let mut driver = Driver::started(&flow([step("a")]));
     driver.exit("a.1.1", 0);
-    let snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot()).unwrap();
+    let snapshot: serde_json::Value = serde_json::from_slice(&driver.run.snapshot().unwrap()).unwrap();
     for (inside, name) in [("", "by_step"), ("/control", "accounts")] {
         let mut older = snapshot.clone();
         let removed = older.pointer_mut(inside).unwrap().as_object_mut().unwrap().remove(name);

@@ -55,6 +55,7 @@ mod quorum;
 mod reopen;
 mod retry;
 mod review;
+mod snapshots;
 mod status;
 mod subject;
 mod verify;

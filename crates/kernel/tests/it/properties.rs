@@ -59,7 +59,7 @@ proptest! {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
-            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot()).unwrap();
+            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
             prop_assert_eq!(&replayed, &lived);
         }
     }
@@ -68,7 +68,7 @@ proptest! {
     fn a_recovered_run_decides_as_the_one_that_lived((flow, turns) in (flows(), turns())) {
         let driver = live(&flow, &turns, |driver, input| {
             let decided = driver.run.decide(input.clone(), driver.now);
-            let restored = Run::restore(Arc::clone(&flow), &driver.run.snapshot()).unwrap();
+            let restored = Run::restore(Arc::clone(&flow), &driver.run.snapshot().unwrap()).unwrap();
             assert_eq!(restored.decide(input.clone(), driver.now), decided);
         });
         prop_assert_eq!(&Run::replay(Arc::clone(&flow), driver.records.clone()).unwrap(), &driver.run);
@@ -107,7 +107,7 @@ proptest! {
             lived.apply(record).unwrap();
             replayed.apply(&through_text(record)).unwrap();
             prop_assert_eq!(&replayed, &lived);
-            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot()).unwrap();
+            replayed = Run::restore(Arc::clone(&flow), &lived.snapshot().unwrap()).unwrap();
             prop_assert_eq!(&replayed, &lived);
         }
     }

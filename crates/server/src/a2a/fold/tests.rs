@@ -169,7 +169,7 @@ impl Life {
     /// The same as [`Life::fold`], from the state of the run.
     fn glance(&self, records: &[Record], page: usize) -> Fold {
         let run = Run::replay(Arc::clone(self.run.flow()), records.iter().cloned()).unwrap();
-        let run = Run::restore(Arc::clone(self.run.flow()), &run.snapshot()).unwrap();
+        let run = Run::restore(Arc::clone(self.run.flow()), &run.snapshot().unwrap()).unwrap();
         let said = records.iter().filter(|record| glance::SAID.contains(&record.event.name()));
         let said: Vec<Record> = said.cloned().collect();
         let contents = self.content.0.borrow();

@@ -1,0 +1,89 @@
+//! A snapshot is read as it was written, or not at all: then the events are replayed.
+
+use crate::{
+    driver::Driver,
+    flows::{With as _, ask, bounded, flow, limits, step},
+};
+use envoi_kernel::{Run, event::Choice};
+use serde_json::Value;
+use std::sync::Arc;
+
+fn snapshot(driver: &Driver) -> Value {
+    serde_json::from_slice(&driver.run.snapshot().unwrap()).unwrap()
+}
+
+fn restored(driver: &Driver, snapshot: &Value) -> Option<Run> {
+    Run::restore(Arc::clone(driver.run.flow()), &serde_json::to_vec(snapshot).unwrap()).ok()
+}
+
+/// Runs in different states, so that most members have a value that is not their default.
+fn lived() -> Vec<Driver> {
+    let mut retried =
+        Driver::started(&bounded(limits(&[("llm_calls", "9")]), [step("a").tries(3), step("b")]));
+    retried.exit("a.1.1", 1);
+    let mut approved = Driver::started(&flow([step("a"), ask("b"), step("c")]));
+    approved.exit("a.1.1", 0);
+    let mut live = approved.clone();
+    live.say(live.answer(Choice::Approve, "bob")).unwrap();
+    vec![retried, approved, live]
+}
+
+#[test]
+fn a_snapshot_of_another_version_is_not_read_and_one_without_a_version_is_of_the_first() {
+    for driver in lived() {
+        let mut kept = snapshot(&driver);
+        assert_eq!(kept["version"], 1);
+        for (version, is_read) in [(0, false), (1, true), (2, false)] {
+            kept["version"] = version.into();
+            assert_eq!(restored(&driver, &kept).is_some(), is_read, "{version}");
+        }
+        kept.as_object_mut().unwrap().remove("version");
+        assert_eq!(restored(&driver, &kept).as_ref(), Some(&driver.run));
+    }
+}
+
+/// What a member is called at each place; the names that are data, such as steps and paths, are among them.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            let place = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            places(member, &place, found);
+            found.push(place);
+        }),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, item)| places(item, &format!("{at}/{n}"), found));
+        }
+        _ => {}
+    }
+}
+
+/// Members of events, which decode as old journals need it, and of the envelope, which keeps what it does not know.
+fn is_of_others(place: &str) -> bool {
+    let others =
+        ["/envelope", "/control/started/", "/control/interrupts/", "/plan/", "/Settled/", "/Answered/"];
+    others.iter().any(|part| place.contains(part))
+}
+
+#[test]
+fn a_member_under_another_name_is_never_taken_for_one_that_is_missing() {
+    let mut looked_at = 0;
+    for driver in lived() {
+        let kept = snapshot(&driver);
+        let mut found = Vec::new();
+        places(&kept, "", &mut found);
+        for place in found.iter().filter(|place| !is_of_others(place)) {
+            let (parent, name) = place.rsplit_once('/').unwrap();
+            let mut renamed = kept.clone();
+            let members = renamed.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            let Some(value) = members.remove(name) else { continue };
+            members.insert(format!("{name}_x"), value);
+            looked_at += 1;
+            // A name that is data may be any other; then it is still there.
+            if let Some(run) = restored(&driver, &renamed) {
+                let again: Value = serde_json::from_slice(&run.snapshot().unwrap()).unwrap();
+                assert!(again.pointer(&format!("{place}_x")).is_some(), "{place} was lost in silence");
+            }
+        }
+    }
+    assert!(looked_at > 100, "{looked_at}");
+}
