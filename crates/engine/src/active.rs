@@ -140,8 +140,9 @@ impl Active {
     }
 
     /// What the runner needs to know of a live attempt.
-    pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId) -> Option<Job> {
-        self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))
+    pub(crate) fn job(&self, id: &RunId, attempt: &AttemptId, is_new: bool) -> Option<Job> {
+        let job = self.job_of(id, attempt, Arc::clone(self.run.attempt(attempt)?))?;
+        Some(Job { is_new, ..job })
     }
 
     /// The last attempts of visits that no attempt is at work on, and whose agents' tasks may go on all the same: those ask, or
@@ -177,6 +178,7 @@ impl Active {
             caller: Arc::clone(&self.caller),
             trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
             envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
+            is_new: false,
         })
     }
 }

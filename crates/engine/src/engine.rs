@@ -408,7 +408,7 @@ impl Engine {
         if let Err(reason) = shown {
             return self.stop(EngineError::Stopping { reason });
         }
-        self.start(id, &started_by(&records));
+        self.start(id, &started_by(&records), true);
         self.turn(id);
         self.forget_if_over(id);
     }
@@ -424,14 +424,15 @@ impl Engine {
     }
 
     /// Has these attempts run, unless the runner has been told of them. What a commit announces is started before anything
-    /// else is decided: until then nobody would count it, and its slot would be given away.
-    fn start(&mut self, id: &RunId, attempts: &[AttemptId]) {
+    /// else is decided: until then nobody would count it, and its slot would be given away. `are_new`: this engine has just
+    /// announced them; others may have been started by an engine before it.
+    fn start(&mut self, id: &RunId, attempts: &[AttemptId], are_new: bool) {
         let Some(active) = self.runs.get_mut(id) else { return };
         for attempt in attempts {
             if active.live.contains(attempt) {
                 continue;
             }
-            let Some(job) = active.job(id, attempt) else { continue };
+            let Some(job) = active.job(id, attempt, are_new) else { continue };
             active.live.insert(attempt.clone());
             self.slots.take(&active.tenant);
             self.world.runner.ensure(job);
@@ -478,9 +479,9 @@ impl Engine {
         // A clock that was set back does not hold up what was due by the run's own time.
         let now = self.world.clock.now().max(run.last_at());
         let (wants, tenant) = (run.wants(), Arc::clone(tenant));
-        self.start(id, &wants.attempts);
+        self.start(id, &wants.attempts, false);
         // After a crash, how an attempt ends that was given up has to be found out first.
-        self.start(id, &wants.ending);
+        self.start(id, &wants.ending, false);
         self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
         if self.draining {
             return None;

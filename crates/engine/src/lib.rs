@@ -23,6 +23,7 @@ pub mod trace;
 pub use courier::Notices;
 pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};
+pub use envoi_step::plain;
 pub use followers::{Followers, Shower, Watcher};
 pub use host::{Client, ClientError, Host, HostError, Settings, now};
 pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};

@@ -13,6 +13,7 @@ use job::Trouble;
 pub use job::is_allowed;
 pub(crate) use job::secrets;
 pub use own::{PerAttempt, Variable};
+use settlement::Unsettled;
 
 use crate::{
     message::Message,
@@ -20,7 +21,7 @@ use crate::{
 };
 use envoi_journal::{Blobs, Layout, Store};
 use envoi_kernel::ids::{AttemptId, RunId};
-use envoi_step::{AttemptDir, Launcher, Probe};
+use envoi_step::{AttemptDir, Cancelled, Doubt, Given, Launcher, Probe, SpawnError, Starts, end_leftovers};
 use std::{
     sync::{Arc, mpsc::Sender},
     thread,
@@ -105,13 +106,15 @@ impl Runner for Processes {
 
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
         let dir = self.shared.dir(run, attempt);
-        let shared = Arc::clone(&self.shared);
-        let (run, attempt) = (run.clone(), attempt.clone());
+        let run_base = self.shared.layout.run(run);
+        let attempt = attempt.to_string();
         let asked =
             thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-                if let Err(error) = envoi_step::cancel(&dir) {
-                    let reason = format!("attempt `{attempt}` cannot be cancelled: {error}");
-                    shared.tell(run, attempt, Settlement::Unknown { reason });
+                match envoi_step::cancel(&dir) {
+                    Ok(Cancelled::Told | Cancelled::Noted | Cancelled::AlreadyOver) => {}
+                    // Its folder takes no wish, or its supervisor hears none: what lives of the attempt is ended directly.
+                    // How it ended is then for the thread to say that waits for it.
+                    Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&attempt, &run_base)),
                 }
             });
         drop(asked);
@@ -121,13 +124,13 @@ impl Runner for Processes {
 /// A supervisor that ended before it could publish that it started (killed at once, full disk) is tried again so often.
 const MAX_SPAWNS: u32 = 3;
 
-fn never_starts(dir: &AttemptDir, job: &Job) -> String {
-    let said = std::fs::read_to_string(dir.supervisor_log()).unwrap_or_default();
-    let attempt = &job.started.attempt;
-    format!(
-        "the supervisor of attempt `{attempt}` ended {MAX_SPAWNS} times before it could start anything: {}",
-        said.trim()
-    )
+/// How much of `supervisor.log` becomes a reason.
+const SAID_BYTES: u64 = 4 * 1024;
+
+fn never_starts(dir: &AttemptDir) -> String {
+    let said = envoi_step::end_of(&dir.supervisor_log(), SAID_BYTES).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    format!("its supervisor ended {MAX_SPAWNS} times before it could start anything: {}", said.trim())
 }
 
 impl Shared {
@@ -146,21 +149,36 @@ impl Shared {
     }
 
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
+    ///
+    /// # Errors
+    /// A sentence: the machine failed. What a command has left in its files is no error: see [`Settlement`].
     fn settle(&self, job: &Job) -> Result<Settlement, String> {
         let dir = self.dir(&job.run, &job.started.attempt);
+        let starts = Starts::of(&self.layout.run(&job.run));
+        let name = job.started.attempt.to_string();
+        // Only where another engine announced it can that one have started it.
+        let is_new = job.is_new || !starts.may_hold(&name);
+        let mut given = if is_new { Given::Never } else { Given::Maybe };
         let mut spawned = 0;
         (self.reached)(Point::BeforeProbe);
         loop {
-            match envoi_step::probe(&dir, &job.started.boot_id, &self.boot_id)
-                .map_err(|error| error.to_string())?
-            {
+            let found = match envoi_step::probe(&dir, given, &job.started.boot_id, &self.boot_id) {
+                Err(error) if error.is_of_machine() => return Err(error.to_string()),
+                Err(error) => return self.without_folder(job, &dir, given, error.to_string()),
+                Ok(found) => found,
+            };
+            match found {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
-                Probe::Settled(exit) => return settlement::finished(&self.blobs, &dir, job, *exit),
-                Probe::Lost(evidence) => {
-                    let secrets = job::known_secrets(self, job);
-                    return settlement::in_doubt(&dir, job, &secrets, evidence);
+                Probe::Settled(exit) => match settlement::finished(&self.blobs, &dir, job, *exit) {
+                    Ok(settlement) => return Ok(settlement),
+                    Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
+                    Err(Unsettled::Machine(reason)) => return Err(reason),
+                },
+                Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
+                // Nothing ran: that is certain, so it is no doubt.
+                Probe::NotStarted(_) if spawned == MAX_SPAWNS => {
+                    return Ok(settlement::cannot_start(job, never_starts(&dir)));
                 }
-                Probe::NotStarted(_) if spawned == MAX_SPAWNS => return Err(never_starts(&dir, job)),
                 Probe::NotStarted(lock) => {
                     spawned += 1;
                     let spec = match job::spec(self, job, &dir) {
@@ -169,11 +187,43 @@ impl Shared {
                         Err(Trouble::Machine(reason)) => return Err(reason),
                     };
                     (self.reached)(Point::BeforeSpawn);
-                    let supervisor =
-                        self.launcher.spawn(&dir, &spec, lock).map_err(|error| error.to_string())?;
-                    supervisor.wait().map_err(|error| error.to_string())?;
+                    match starts.note(&name) {
+                        Err(error) if envoi_step::plain::is_of_machine(&error) => {
+                            return Err(format!("`starts.log` of run `{}`: {error}", job.run));
+                        }
+                        Err(error) => {
+                            let reason = format!("`starts.log` of the run cannot be written: {error}");
+                            return Ok(settlement::cannot_start(job, reason));
+                        }
+                        Ok(()) => given = Given::Maybe,
+                    }
+                    match self.launcher.spawn(&dir, &spec, lock) {
+                        Ok(supervisor) => supervisor.wait().map_err(|error| error.to_string())?,
+                        // It was gone before it had read its order; the next look says that nothing was started.
+                        Err(SpawnError::Send { .. }) => {}
+                        Err(error @ SpawnError::Start { .. }) => return Err(error.to_string()),
+                        Err(error) => return Ok(settlement::cannot_start(job, error.to_string())),
+                    }
                 }
             }
+        }
+    }
+
+    fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, String> {
+        settlement::in_doubt(dir, job, &job::known_secrets(self, job), doubt)
+    }
+
+    /// An attempt whose folder cannot be looked into, because of what stands in its place.
+    fn without_folder(
+        &self,
+        job: &Job,
+        dir: &AttemptDir,
+        given: Given,
+        reason: String,
+    ) -> Result<Settlement, String> {
+        match given {
+            Given::Never => Ok(settlement::cannot_start(job, reason)),
+            Given::Maybe => self.in_doubt(job, dir, Doubt::Unusable { reason }),
         }
     }
 }

@@ -32,6 +32,8 @@ pub struct Job {
     pub trace: Traceparent,
     /// The pipeline envelope as JSON, for a step that asked for it.
     pub envelope: Option<String>,
+    /// Whether this very engine announced the attempt, and has not had it started: no other engine can have.
+    pub is_new: bool,
 }
 
 /// What a run takes from the process that started or resumed it; kept in memory only.

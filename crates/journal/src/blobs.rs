@@ -50,9 +50,22 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Mismatch`] when the file is not what was announced; [`BlobError::Io`].
     pub fn put_file(&self, path: &Path, expected: Digest, size_bytes: u64) -> Result<(), BlobError> {
+        let source = File::open(path).map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
+        self.put_open(source, path, expected, size_bytes)
+    }
+
+    /// As [`Blobs::put_file`], of a file that is open; `path` is where it lies, for messages.
+    ///
+    /// # Errors
+    /// As [`Blobs::put_file`].
+    pub fn put_open(
+        &self,
+        source: File,
+        path: &Path,
+        expected: Digest,
+        size_bytes: u64,
+    ) -> Result<(), BlobError> {
         self.store(expected, |file| {
-            let source =
-                File::open(path).map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
             let (found, found_bytes) = copy(source, file).map_err(|error| self.failed(error))?;
             if found == expected && found_bytes == size_bytes {
                 return Ok(());

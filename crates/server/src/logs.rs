@@ -8,10 +8,11 @@ use crate::{
     reply,
 };
 use axum::response::Response;
+use envoi_engine::plain;
 use envoi_kernel::ids::AttemptId;
 use serde_json::json;
 use std::{
-    fs::{self, File},
+    fs::{self, Metadata},
     io,
     sync::Arc,
 };
@@ -29,7 +30,10 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
         .into_iter()
         .map(|(seq, attempt)| {
             let folder = app.layout().attempt(&run, &attempt);
-            let size = |stream: &str| fs::metadata(folder.join(stream)).map_or(0, |file| file.len());
+            let size = |stream: &str| {
+                let found = fs::symlink_metadata(folder.join(stream));
+                found.ok().filter(Metadata::is_file).map_or(0, |file| file.len())
+            };
             let [out, err] = STREAMS.map(size);
             json!({"attempt": attempt.to_string(), "seq": seq, "stdout_bytes": out, "stderr_bytes": err})
         })
@@ -48,15 +52,15 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     if !app.read(|reader| reader.has_started(&run, &attempt).map_err(Problem::from))? {
         return Err(none());
     }
-    match File::open(app.layout().attempt(&run, &attempt).join(stream)) {
-        Ok(file) => {
+    // The command could have put anything there.
+    match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
+        Ok(Some(file)) => {
             let size = file.metadata().map_err(Problem::internal)?.len();
             content::serve(call, Source::File(Arc::new(file)), size)
         }
         // It has not written anything yet.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            content::serve(call, Source::Bytes(bytes::Bytes::new()), 0)
-        }
+        Ok(None) => content::serve(call, Source::Bytes(bytes::Bytes::new()), 0),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(none()),
         Err(error) => Err(Problem::internal(error)),
     }
 }

@@ -12,8 +12,9 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::dir::AttemptDir;
-use crate::durable::{self, Measure};
+use crate::durable::{self, Measure, Sparse};
 use crate::mask::{Masker, Secrets};
+use crate::plain;
 use crate::record::{Change, FileRef};
 
 /// Digest by path; none for a file that is there and cannot be read.
@@ -122,7 +123,7 @@ impl<'a> Watched<'a> {
         seen: &mut Seen,
         measure: &mut impl FnMut(&str, File) -> io::Result<Measure>,
     ) {
-        match durable::open_regular(&self.workspace.join(path)).and_then(|file| measure(path, file)) {
+        match plain::open_below(self.workspace, Path::new(path)).and_then(|file| measure(path, file)) {
             Ok(measure) => drop(seen.digests.insert(path.to_owned(), Some(measure.sha256))),
             // Gone since it was listed.
             Err(_) if !is_there(&self.workspace.join(path)) => {}
@@ -269,37 +270,30 @@ pub(crate) fn copy(
     path: &str,
     secrets: &Secrets,
 ) -> Result<Copied, NoCopy> {
-    use std::io::Write;
-    let from = durable::open_regular(&workspace.join(path)).map_err(|error| {
+    let from = plain::open_below(workspace, Path::new(path)).map_err(|error| {
         if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
     })?;
     let target = dir.files().join(path);
-    let mut to = create(&target)?;
+    let mut to = Sparse::new(create(&dir.files(), path)?);
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
     let mut from = Source { file: from, failed: false };
     let measure = durable::read_through(&mut from, |piece| {
         masker.push(piece, &mut ignored);
         ignored.clear();
-        to.write_all(piece)
+        to.push(piece)
     });
     let measure = measure.map_err(|error| match from.failed {
         true => NoCopy::LeftOut(unreadable(&error)),
         false => NoCopy::Machine(error),
     })?;
     masker.finish(&mut ignored);
-    to.sync_all()
-        .and_then(|()| target.parent().map_or(Ok(()), durable::sync_dir))
-        .map_err(NoCopy::Machine)?;
+    to.finish().and_then(|()| target.parent().map_or(Ok(()), durable::sync_dir)).map_err(NoCopy::Machine)?;
     let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
     Ok(Copied { file, has_secret: masker.hits() > 0 })
 }
 
-fn create(target: &Path) -> Result<File, NoCopy> {
-    let created = target
-        .parent()
-        .map_or(Ok(()), durable::create_dir_all)
-        .and_then(|()| durable::create_private(target));
-    created.map_err(|error| match error.kind() {
+fn create(root: &Path, path: &str) -> Result<File, NoCopy> {
+    plain::create_below(root, Path::new(path)).map_err(|error| match error.kind() {
         // The attempt's folder may have a longer name than the workspace.
         io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
         _ => NoCopy::Machine(error),
@@ -431,11 +425,10 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_whose_folder_has_no_room_is_not_settled_without_its_artifacts() {
+    fn an_attempt_whose_folder_cannot_take_them_is_not_settled_without_its_artifacts() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "x").unwrap();
-        fs::create_dir(folder.path().join("files")).unwrap();
-        std::os::unix::fs::symlink("/dev/full", folder.path().join("files/a")).unwrap();
+        fs::create_dir_all(folder.path().join("files/a")).unwrap();
         let copied = copy(&AttemptDir::new(folder.path()), folder.path(), "a", &Secrets::new(&[]));
         assert!(matches!(copied, Err(NoCopy::Machine(_))));
     }

@@ -11,7 +11,8 @@ use crate::artifacts::{self, Digests, Watched};
 use crate::dir::AttemptDir;
 use crate::kept::{Keeper, Kept};
 use crate::mask::Secrets;
-use crate::record::{FileChange, VERSION};
+use crate::plain;
+use crate::record::{FileChange, LARGEST_RECORD_BYTES, VERSION};
 use crate::report::{self, Stamp};
 use crate::spec::Spec;
 
@@ -64,11 +65,11 @@ impl Before {
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
     pub(crate) fn write(&self, dir: &AttemptDir) -> io::Result<()> {
-        std::fs::write(dir.before(), serde_json::to_vec(self)?)
+        plain::write(&dir.before(), &serde_json::to_vec(self)?)
     }
 
     pub(crate) fn read(dir: &AttemptDir) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&std::fs::read(dir.before())?)?)
+        Ok(serde_json::from_slice(&plain::read(&dir.before(), LARGEST_RECORD_BYTES)?)?)
     }
 
     /// How the workspace differs now.

@@ -3,15 +3,19 @@
 //! The wish is a file; the signal only makes the supervisor look at it. A supervisor looks by itself just after it has
 //! published `started.json`, so that a wish written before that is never missed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
+use std::path::Path;
 
 use rustix::process::Signal;
 
 use crate::dir::{self, AttemptDir};
-use crate::durable;
 use crate::processes::{self, Process, Sent};
 use crate::record::Started;
+use crate::{durable, plain};
+
+/// Far more than `started.json` ever has.
+const LARGEST_STARTED_BYTES: u64 = 1024 * 1024;
 
 /// What was done about a wish to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,26 +35,46 @@ pub enum Cancelled {
 /// # Errors
 /// The wish cannot be written, or the supervisor not be found out or signalled.
 pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
-    if dir.exit().exists() {
+    if is_there(&dir.exit()) {
         return Ok(Cancelled::AlreadyOver);
     }
     dir.create()?;
-    File::create(dir.cancel())?.sync_all()?;
-    durable::sync_dir(dir.path())?;
-    let Some(started) = read_started(dir)? else { return Ok(Cancelled::Noted) };
+    // The wish is that there is anything at all.
+    if !is_wanted(dir) {
+        plain::create(&dir.cancel())?.sync_all()?;
+        durable::sync_dir(dir.path())?;
+    }
+    let started = match read_started(dir) {
+        Ok(None) => return Ok(Cancelled::Noted),
+        Ok(Some(started)) => started,
+        // Who the supervisor is cannot be known.
+        Err(_) => return Ok(Cancelled::Lost),
+    };
     if tell(dir, &started)? {
         return Ok(Cancelled::Told);
     }
-    Ok(if dir.exit().exists() { Cancelled::AlreadyOver } else { Cancelled::Lost })
+    Ok(if is_there(&dir.exit()) { Cancelled::AlreadyOver } else { Cancelled::Lost })
+}
+
+/// Whether somebody wants the attempt ended.
+pub(crate) fn is_wanted(dir: &AttemptDir) -> bool {
+    is_there(&dir.cancel())
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 /// `started.json`, if it is there.
 pub(crate) fn read_started(dir: &AttemptDir) -> io::Result<Option<Started>> {
-    match fs::read(dir.started()) {
-        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let Some(file) = plain::open_if_there(&dir.started())? else { return Ok(None) };
+    Ok(Some(serde_json::from_slice(&plain::read_all(file, LARGEST_STARTED_BYTES)?)?))
+}
+
+/// Whether the supervisor that published `started.json` lives, as far as this process can see.
+pub(crate) fn supervisor_lives(dir: &AttemptDir) -> bool {
+    let supervisor = read_started(dir).ok().flatten().and_then(|started| still_there(&started));
+    supervisor.is_some_and(|process| !process.is_over())
 }
 
 /// Signals the supervisor; false if it does not live. Its start is compared, so that a process that has its id now is

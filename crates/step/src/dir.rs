@@ -3,13 +3,14 @@
 //! The lock is a whole-file `flock` on the open file that the engine hands to the supervisor. Nobody unlocks it: it is
 //! free when the last process that has it open is gone. It says nothing about how the attempt went; see `probe`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::durable;
+use crate::{durable, plain};
 
 /// The folder `…/runs/<run_id>/attempts/<attempt>` and the places in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +37,8 @@ impl AttemptDir {
         &self.path
     }
 
-    /// Held, exclusively flocked, by the supervisor for as long as it lives. Never renamed or unlinked, always empty.
+    /// Held, exclusively flocked, by the supervisor for as long as it lives. Never renamed or unlinked, always empty; where
+    /// it is missing though a supervisor was started, the folder was removed.
     pub fn lock(&self) -> PathBuf {
         self.path.join("lock")
     }
@@ -44,6 +46,19 @@ impl AttemptDir {
     /// [`crate::Started`]; appears whole, once, before the command can start.
     pub fn started(&self) -> PathBuf {
         self.path.join("started.json")
+    }
+
+    /// Whether a supervisor has claimed the start, whatever stands there now. Its first files count too: a command may
+    /// have removed the claim.
+    pub(crate) fn was_started(&self) -> io::Result<bool> {
+        for path in [self.started(), self.stdout(), self.stderr()] {
+            match fs::symlink_metadata(path) {
+                Ok(_) => return Ok(true),
+                Err(error) if plain::is_missing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// What the watched files were just before the command.
@@ -108,8 +123,16 @@ impl AttemptDir {
     /// # Errors
     /// The file cannot be opened or locked for another reason than being held.
     pub fn try_lock(&self) -> io::Result<Option<LockFile>> {
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(self.lock())?;
+        self.lock_with(OFlags::RDWR | OFlags::CREATE)
+    }
+
+    /// As [`AttemptDir::try_lock`], but makes no file: an error of kind `NotFound` if there is none.
+    pub(crate) fn try_lock_there(&self) -> io::Result<Option<LockFile>> {
+        self.lock_with(OFlags::RDWR)
+    }
+
+    fn lock_with(&self, access: OFlags) -> io::Result<Option<LockFile>> {
+        let file = plain::open_with(&self.lock(), access)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(LockFile { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
@@ -135,29 +158,39 @@ impl LockFile {
     }
 }
 
-/// Blocks until nobody holds the lock of the attempt, and does not keep it.
+/// The longest pause between two looks at a lock that is held.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Blocks until nobody holds the lock of the attempt, or its end is on record; does not keep the lock.
 ///
-/// For attempts that an earlier engine started. Not interruptible: give it a thread. A missing lock file is free.
+/// For attempts that an earlier engine started. Not interruptible: give it a thread. A lock that is missing, or no regular
+/// file, is free. Looks again and again instead of waiting for the lock: any process may lock that file, also for ever, and
+/// a record of the attempt's end is then what counts.
 ///
 /// # Errors
-/// The lock file cannot be opened or locked.
+/// The lock file cannot be opened or looked at.
 pub fn wait_until_free(dir: &AttemptDir) -> io::Result<()> {
-    let file = match File::open(dir.lock()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
-    // Shared, so that many can wait for one attempt without waiting for each other.
-    rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockShared))?;
-    // Closing would be enough, were it not for a child of another thread between fork and exec, which has it open too.
-    Ok(flock(&file, FlockOperation::Unlock)?)
+    let mut pause = Duration::from_millis(2);
+    while is_held(dir)? {
+        std::thread::sleep(pause);
+        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        // Every pass waits once, so that a caller who is not content with the record does not look without a pause.
+        if pause == LONGEST_PAUSE && fs::symlink_metadata(dir.exit()).is_ok() {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Whether somebody holds the lock right now.
 pub(crate) fn is_held(dir: &AttemptDir) -> io::Result<bool> {
-    let file = match File::open(dir.lock()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+    let file = match plain::open(&dir.lock()) {
+        Err(error) if plain::is_missing(&error) || error.kind() == io::ErrorKind::InvalidData => {
+            return Ok(false);
+        }
         opened => opened?,
     };
+    // Shared, so that many can look at one attempt without being in each other's way.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(flock(&file, FlockOperation::Unlock).map(|()| false)?),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),

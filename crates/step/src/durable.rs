@@ -4,9 +4,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+use crate::plain;
 
 /// Size of one read; large enough that a system call is cheap beside the work on its bytes.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
@@ -41,32 +44,74 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// As [`replace`], for a name that something later in the same folder makes durable.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = temp_beside(path);
-    let mut file = File::create(&temp)?;
+    let mut file = plain::create(&temp)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temp, path)
 }
 
-/// Puts `bytes` at `path` if nothing is there: false if something was. Whole for every reader, but not synced.
+/// A way to give a finished file a name that must be new: [`io::ErrorKind::AlreadyExists`] if it is not.
+type Claim = fn(&Path, &Path) -> io::Result<()>;
+
+/// The ways, best first. Not every file system has hard links (FAT, some that are reached over a network or through a
+/// user's process), and not every one can refuse to rename over another file.
+const CLAIMS: &[Claim] = &[|from, to| fs::hard_link(from, to), rename_to_new, copy_to_new];
+
+/// Puts `bytes` at `path` if nothing is there: false if something was. Of two that try at once, one succeeds. Not synced.
+/// Whole for every reader, where the file system knows hard links or a rename that replaces nothing; elsewhere a reader
+/// may see the beginning of it.
 pub(crate) fn publish(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    publish_by(CLAIMS, path, bytes)
+}
+
+fn publish_by(claims: &[Claim], path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let temp = temp_beside(path);
-    File::create(&temp)?.write_all(bytes)?;
-    let linked = fs::hard_link(&temp, path);
-    fs::remove_file(&temp)?;
-    match linked {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
+    plain::create(&temp)?.write_all(bytes)?;
+    let claimed = claim(claims, &temp, path);
+    // A rename has taken it away.
+    match fs::remove_file(&temp) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => claimed,
     }
 }
 
-/// Makes a file, empty, that nobody but its owner may read: contents are handed over as they are, secrets in them too.
-pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was there already keeps the mode that it had.
-    file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    Ok(file)
+fn claim(claims: &[Claim], from: &Path, to: &Path) -> io::Result<bool> {
+    let mut refused = io::Error::from(io::ErrorKind::Unsupported);
+    for claim in claims {
+        match claim(from, to) {
+            Ok(()) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) if is_unsupported(&error) => refused = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refused)
+}
+
+/// What file systems answer to a call that they do not have: Linux says EPERM to a hard link on FAT, and EINVAL to a rename
+/// with flags.
+fn is_unsupported(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let unsupported = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::MLINK];
+    error.kind() == io::ErrorKind::Unsupported
+        || Errno::from_io_error(error).is_some_and(|errno| unsupported.contains(&errno))
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename_to_new(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}
+
+/// The name is claimed by its creation, before the content stands. A file that is there in part counts as there.
+fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    let mut target = File::options().write(true).create_new(true).open(to)?;
+    io::copy(&mut plain::open(from)?, &mut target).map(drop)
 }
 
 /// A name in the same folder that no other process uses.
@@ -74,6 +119,36 @@ pub(crate) fn temp_beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     PathBuf::from(name)
+}
+
+/// A file that is written from its beginning. Whole pieces of zeros become holes, so that a sparse file of many gigabytes
+/// does not fill the disk when it is copied.
+pub(crate) struct Sparse {
+    file: File,
+    bytes: u64,
+}
+
+impl Sparse {
+    /// `file` is empty.
+    pub(crate) fn new(file: File) -> Self {
+        Self { file, bytes: 0 }
+    }
+
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> io::Result<()> {
+        let is_hole = piece.len() == CHUNK_BYTES && piece.iter().all(|byte| *byte == 0);
+        if !is_hole {
+            self.file.write_all_at(piece, self.bytes)?;
+        }
+        self.bytes = self.bytes.saturating_add(piece.len() as u64);
+        Ok(())
+    }
+
+    /// Gives the file its length, and syncs it.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.file.set_len(self.bytes)?;
+        self.file.sync_all()
+    }
 }
 
 /// Length and SHA-256 of some bytes.
@@ -85,7 +160,7 @@ pub(crate) struct Measure {
 
 /// Length and SHA-256 of what stands in `path`.
 pub(crate) fn measure(path: &Path) -> io::Result<Measure> {
-    let mut file = open_regular(path)?;
+    let mut file = plain::open(path)?;
     read_through(&mut file, |_| Ok(()))
 }
 
@@ -119,14 +194,6 @@ pub(crate) fn pieces(from: &mut impl Read, mut each: impl FnMut(&[u8]) -> io::Re
     }
 }
 
-/// Opens a regular file for reading; never follows a link in its last place and never waits for a pipe.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
-}
-
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -135,4 +202,65 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// As a file system answers that does not know the call.
+    const NOT_KNOWN: Claim = |_, _| Err(rustix::io::Errno::PERM.into());
+    const FLAGS_NOT_KNOWN: Claim = |_, _| Err(rustix::io::Errno::INVAL.into());
+
+    #[test]
+    fn of_many_that_publish_one_succeeds_whatever_the_file_system_knows() {
+        let ways: [(&str, &[Claim]); 3] = [
+            ("links", CLAIMS),
+            ("no links", &[NOT_KNOWN, rename_to_new, copy_to_new]),
+            ("neither", &[NOT_KNOWN, FLAGS_NOT_KNOWN, copy_to_new]),
+        ];
+        for (name, claims) in ways {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("started.json");
+            const MANY: usize = 8;
+            let start = Barrier::new(MANY);
+            let published = std::thread::scope(|scope| {
+                let one = |nth: usize| {
+                    let (path, start) = (&path, &start);
+                    // Each in a folder of its own: a process has one temporary name for a file.
+                    let temp = folder.path().join(format!("temp-{nth}"));
+                    fs::write(&temp, format!("from {nth}")).unwrap();
+                    scope.spawn(move || {
+                        start.wait();
+                        claim(claims, &temp, path).unwrap()
+                    })
+                };
+                let threads: Vec<_> = (0..MANY).map(one).collect();
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap())
+                    .filter(|published| *published)
+                    .count()
+            });
+            assert_eq!(published, 1, "{name}");
+            assert!(fs::read_to_string(&path).unwrap().starts_with("from "), "{name}");
+            assert!(!publish_by(claims, &path, b"again").unwrap(), "{name}");
+            fs::remove_file(&path).unwrap();
+            assert!(publish_by(claims, &path, b"whole").unwrap(), "{name}");
+            assert_eq!(fs::read(&path).unwrap(), b"whole", "{name}");
+            let left = fs::read_dir(folder.path()).unwrap().filter(|entry| {
+                let name = entry.as_ref().unwrap().file_name();
+                name.to_string_lossy().ends_with(".tmp")
+            });
+            assert_eq!(left.count(), 0, "{name}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert!(publish_by(&[NOT_KNOWN], &folder.path().join("x"), b"").is_err());
+        let full: Claim = |_, _| Err(rustix::io::Errno::NOSPC.into());
+        assert!(
+            publish_by(&[full, copy_to_new], &folder.path().join("x"), b"").is_err(),
+            "a full disk is no reason"
+        );
+    }
 }

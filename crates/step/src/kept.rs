@@ -4,15 +4,16 @@
 //! finds it. Nothing here is worth a warning, let alone an attempt: what cannot be kept is as good as too large.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::artifacts::Digests;
 use crate::dir::AttemptDir;
 use crate::durable::{self, Measure};
 use crate::mask::Secrets;
+use crate::plain;
 use crate::record::FileRef;
 
 /// Of a larger file nothing is kept: a person reads the difference, and nobody reads one of so many lines.
@@ -98,8 +99,7 @@ impl<'a> Keeper<'a> {
 /// A file that only this process knows. One that an earlier supervisor left, which was killed just here, is taken over.
 fn nameless(dir: &AttemptDir) -> io::Result<File> {
     let path = dir.path().join("before.pack");
-    let file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let file = plain::create_private(&path)?;
     fs::remove_file(&path)?;
     Ok(file)
 }
@@ -120,7 +120,7 @@ impl Kept {
             return None;
         }
         let target = dir.before_files().join(path);
-        if write(&target, &content).is_err() {
+        if write(&dir.before_files(), path, &content).is_err() {
             // Nothing refers to what came of it.
             drop(fs::remove_file(&target));
             return None;
@@ -138,13 +138,11 @@ impl Kept {
     }
 }
 
-fn write(target: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    durable::create_dir_all(folder)?;
-    let mut file = durable::create_private(target)?;
+fn write(root: &Path, path: &str, content: &[u8]) -> io::Result<()> {
+    let mut file = plain::create_below(root, Path::new(path))?;
     file.write_all(content)?;
     file.sync_all()?;
-    durable::sync_dir(folder)
+    root.join(path).parent().map_or(Ok(()), durable::sync_dir)
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 //!
 //! Gives the lock away and forgets it. Does not wait for anything that the supervisor does with its order.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::dir::{AttemptDir, LockFile};
+use crate::plain;
 use crate::spec::{Order, Spec};
 
 /// How to start this program again as a supervisor.
@@ -41,8 +42,9 @@ impl Launcher {
     /// [`SpawnError`] says what failed.
     pub fn spawn(&self, dir: &AttemptDir, spec: &Spec, lock: LockFile) -> Result<Supervisor, SpawnError> {
         let order = order(dir, spec)?;
+        let log = plain::append(&dir.supervisor_log()).map_err(|source| SpawnError::Log { source })?;
         let mut child =
-            self.start(dir, lock).map_err(|source| SpawnError::Start { exe: self.exe.clone(), source })?;
+            self.start(log, lock).map_err(|source| SpawnError::Start { exe: self.exe.clone(), source })?;
         let sent = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(&order));
         match sent {
             Ok(()) => Ok(Supervisor { child }),
@@ -50,8 +52,7 @@ impl Launcher {
         }
     }
 
-    fn start(&self, dir: &AttemptDir, lock: LockFile) -> io::Result<Child> {
-        let log = OpenOptions::new().append(true).create(true).open(dir.supervisor_log())?;
+    fn start(&self, log: File, lock: LockFile) -> io::Result<Child> {
         // The command owns our copies of the lock and the log; it is dropped here, and they with it.
         Command::new(&self.exe)
             .args(&self.args)
@@ -111,7 +112,13 @@ pub enum SpawnError {
         /// What the encoder says.
         source: serde_json::Error,
     },
-    /// The program cannot be started, or `supervisor.log` not opened.
+    /// `supervisor.log` cannot be opened, or is no regular file.
+    #[error("cannot open `supervisor.log`: {source}")]
+    Log {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The program cannot be started.
     #[error("cannot start the supervisor {exe:?}: {source}")]
     Start {
         /// The program.

@@ -4,58 +4,103 @@
 
 use crate::{
     dir::AttemptDir,
+    durable,
     mask::{Masker, Secrets},
+    plain,
 };
 use std::{
-    fs, io,
-    path::{Path, PathBuf},
+    fs,
+    io::{self, Read as _, Write as _},
+    path::Path,
 };
+
+/// What is kept of a file that a lost attempt wrote: as much as of a stream.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Masks what the command of a lost attempt wrote into the attempt's own folder. To be called after
 /// [`crate::end_leftovers`], when nobody writes there any more. Values under [`crate::MIN_SECRET_BYTES`] stay.
 ///
-/// # Errors
-/// A file cannot be read or replaced.
-pub fn mask_lost(dir: &AttemptDir, secrets: &[String]) -> io::Result<()> {
+/// Returns what a person should know, a sentence each: a file that could not be masked was removed, and what is no file
+/// stays as it is.
+pub fn mask_lost(dir: &AttemptDir, secrets: &[String]) -> Vec<String> {
     let secrets = Secrets::new(secrets);
     if secrets.is_empty() {
-        return Ok(());
+        return Vec::new();
     }
-    [dir.output(), dir.report()].into_iter().try_for_each(|path| mask_file(&path, &secrets))
+    [dir.output(), dir.report()].iter().filter_map(|path| masked(path, &secrets)).collect()
 }
 
-fn mask_file(path: &Path, secrets: &Secrets) -> io::Result<()> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let (mut masker, mut masked) = (Masker::new(secrets), Vec::with_capacity(bytes.len()));
-    masker.push(&bytes, &mut masked);
-    masker.finish(&mut masked);
-    if masker.hits() == 0 {
-        return Ok(());
+fn masked(path: &Path, secrets: &Secrets) -> Option<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match mask_file(path, secrets) {
+        Ok(false) => None,
+        Ok(true) => Some(format!("`{name}` was cut to {} MiB", MOST_BYTES >> 20)),
+        Err(error) if plain::open(path).is_ok() => {
+            let removed = fs::remove_file(path).map_or("could not be removed", |()| "was removed");
+            Some(format!("`{name}` cannot be masked and {removed}: {error}"))
+        }
+        Err(error) => Some(format!("`{name}` was not read: {error}")),
     }
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".masked");
-    let temporary = PathBuf::from(temporary);
-    fs::write(&temporary, masked)?;
-    fs::rename(&temporary, path)
+}
+
+/// True if the file was cut.
+fn mask_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
+    let Some(file) = plain::open_if_there(path)? else { return Ok(false) };
+    let is_cut = file.metadata()?.len() > MOST_BYTES;
+    let temporary = durable::temp_beside(path);
+    let mut target = plain::create(&temporary)?;
+    let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
+    let copied = durable::pieces(&mut file.take(MOST_BYTES), |piece| {
+        masker.push(piece, &mut masked);
+        target.write_all(&masked)?;
+        masked.clear();
+        Ok(())
+    });
+    masker.finish(&mut masked);
+    let copied = copied.and_then(|()| target.write_all(&masked));
+    if copied.is_err() || (masker.hits() == 0 && !is_cut) {
+        // It is as it was.
+        fs::remove_file(&temporary)?;
+        return copied.map(|()| false);
+    }
+    fs::rename(&temporary, path).map(|()| is_cut)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn attempt(folder: &Path) -> AttemptDir {
+        let dir = AttemptDir::new(folder.join("a.1.1"));
+        dir.create().unwrap();
+        dir
+    }
+
     #[test]
     fn what_a_lost_attempt_left_holds_no_secret() {
         let folder = tempfile::tempdir().unwrap();
-        let dir = AttemptDir::new(folder.path().join("a.1.1"));
-        dir.create().unwrap();
+        let dir = attempt(folder.path());
         fs::write(dir.output(), "token hunter22 end").unwrap();
         fs::write(dir.report(), r#"{"ok": true}"#).unwrap();
-        mask_lost(&dir, &["hunter22".to_owned()]).unwrap();
+        assert_eq!(mask_lost(&dir, &["hunter22".to_owned()]), [""; 0]);
         assert_eq!(fs::read_to_string(dir.output()).unwrap(), "token *** end");
         assert_eq!(fs::read_to_string(dir.report()).unwrap(), r#"{"ok": true}"#);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_no_file_is_named_and_a_huge_one_is_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = attempt(folder.path());
+        fs::create_dir(dir.output()).unwrap();
+        fs::write(dir.report(), "hunter22").unwrap();
+        fs::File::options().write(true).open(dir.report()).unwrap().set_len(5 << 30).unwrap();
+        let told = mask_lost(&dir, &["hunter22".to_owned()]);
+        let [output, report] = &told[..] else { panic!("{told:?}") };
+        assert!(output.contains("`output`") && output.contains("not a regular file"), "{output}");
+        assert_eq!(report, "`report.json` was cut to 64 MiB");
+        assert!(fs::metadata(dir.report()).unwrap().len() <= MOST_BYTES);
+        assert!(fs::read(dir.report()).unwrap().starts_with(b"***\0"));
+        assert!(dir.output().is_dir());
     }
 }

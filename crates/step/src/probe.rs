@@ -7,11 +7,12 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::before::Before;
-use crate::cancel::read_started;
+use crate::cancel::{read_started, supervisor_lives};
 use crate::dir::{AttemptDir, LockFile};
 use crate::durable;
 use crate::mask::Secrets;
-use crate::record::{Exit, FileChange, VERSION};
+use crate::plain;
+use crate::record::{Exit, FileChange, FileRef, LARGEST_RECORD_BYTES, VERSION};
 use crate::stream;
 use crate::text::TextTail;
 
@@ -58,7 +59,14 @@ pub enum Doubt {
     Rebooted,
     /// `exit.json` is there and cannot be read as one of this attempt.
     Damaged,
-    /// `exit.json` of an earlier boot names a file that is not there as it says.
+    /// Its folder, or the lock in it, was removed: nothing there can tell what became of it.
+    FolderGone,
+    /// Something in its folder cannot be used.
+    Unusable {
+        /// What and why, for a person.
+        reason: String,
+    },
+    /// `exit.json` names a file that is not there as it says.
     FileDiffers {
         /// The file, relative to the attempt's folder.
         path: String,
@@ -75,23 +83,68 @@ pub struct ProbeError {
     pub source: io::Error,
 }
 
+/// Whether a supervisor may have been given the attempt before. The attempt's folder cannot say it: it may have been
+/// removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    /// Certainly not: a folder that is missing has never been made.
+    Never,
+    /// It may have: a folder that is missing has been removed, and its command may live on.
+    Maybe,
+}
+
 /// Says what became of an attempt that was decided to start in the boot `started_in_boot`.
 ///
-/// Makes the folder if it is missing. The lock is taken for the length of the call, and returned with
-/// [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the command
-/// wrote it: masking is part of settling.
+/// Makes the folder if it is missing and nobody was given the attempt yet. The lock is taken for the length of the call, and
+/// returned with [`Probe::NotStarted`]. What a lost attempt's command itself wrote to `report.json` and `output` is as the
+/// command wrote it: masking is part of settling.
 ///
 /// # Errors
-/// The folder cannot be read or its lock not be taken; a damaged record is not an error but [`Probe::Lost`].
-pub fn probe(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> Result<Probe, ProbeError> {
-    look(dir, started_in_boot, current_boot)
+/// The folder cannot be read or its lock not be taken. A record that is missing, damaged or no regular file is not an error
+/// but [`Probe::Lost`].
+pub fn probe(
+    dir: &AttemptDir,
+    given: Given,
+    started_in_boot: &str,
+    current_boot: &str,
+) -> Result<Probe, ProbeError> {
+    look(dir, given, Boots { started_in: started_in_boot, current: current_boot })
         .map_err(|source| ProbeError { dir: dir.path().to_owned(), source })
 }
 
-fn look(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> io::Result<Probe> {
-    dir.create()?;
-    let Some(lock) = dir.try_lock()? else { return Ok(Probe::Running) };
-    match read_records(dir, started_in_boot, current_boot)? {
+impl ProbeError {
+    /// Whether the machine is the reason, so that another look may go well.
+    #[must_use]
+    pub fn is_of_machine(&self) -> bool {
+        plain::is_of_machine(&self.source)
+    }
+}
+
+/// The boot in which an attempt was decided to start, and the present one.
+#[derive(Clone, Copy)]
+struct Boots<'a> {
+    started_in: &'a str,
+    current: &'a str,
+}
+
+fn look(dir: &AttemptDir, given: Given, boots: Boots<'_>) -> io::Result<Probe> {
+    let taken = match given {
+        Given::Never => {
+            dir.create()?;
+            dir.try_lock()
+        }
+        Given::Maybe => dir.try_lock_there(),
+    };
+    let lock = match taken {
+        Ok(Some(lock)) => lock,
+        Ok(None) => return held(dir, boots),
+        // Without its lock nobody can say whether the attempt lives. It must not be made anew: that would say that it does not.
+        Err(error) if given == Given::Maybe && !plain::is_of_machine(&error) => {
+            return without_lock(dir, boots);
+        }
+        Err(error) => return Err(error),
+    };
+    match read_records(dir, boots)? {
         Some(found) => {
             lock.free()?;
             Ok(found)
@@ -100,48 +153,74 @@ fn look(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> io::Resu
     }
 }
 
-/// What the folder says while the lock is ours; none if nothing was started.
-fn read_records(dir: &AttemptDir, started_in_boot: &str, current_boot: &str) -> io::Result<Option<Probe>> {
-    if let Some(bytes) = read_if_there(dir)? {
-        return Ok(Some(match acceptable(dir, &bytes, current_boot)? {
-            Ok(exit) => Probe::Settled(Box::new(exit)),
-            Err(doubt) => Probe::Lost(evidence(dir, doubt)),
-        }));
+/// The lock is held: by the supervisor, unless its last word stands and it is gone. Any process can lock a file that it can
+/// open, and does not keep an attempt from being over by that.
+fn held(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Probe> {
+    if !supervisor_lives(dir)
+        && let Some(Ok(exit)) = read_exit(dir, boots)?
+    {
+        return Ok(Probe::Settled(Box::new(exit)));
     }
-    let doubt = match dir.started().try_exists()? {
-        true => Doubt::SupervisorGone,
-        false if started_in_boot != current_boot => Doubt::Rebooted,
-        false => return Ok(None),
+    Ok(Probe::Running)
+}
+
+fn without_lock(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Probe> {
+    Ok(read_records(dir, boots)?.unwrap_or_else(|| Probe::Lost(evidence(dir, Doubt::FolderGone))))
+}
+
+/// What the folder says while nobody else may write there; none if nothing was started.
+fn read_records(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Option<Probe>> {
+    let doubt = match read_exit(dir, boots)? {
+        Some(Ok(exit)) => return Ok(Some(Probe::Settled(Box::new(exit)))),
+        Some(Err(doubt)) => doubt,
+        None if dir.was_started()? => Doubt::SupervisorGone,
+        None if boots.started_in != boots.current => Doubt::Rebooted,
+        None => return Ok(None),
     };
     Ok(Some(Probe::Lost(evidence(dir, doubt))))
 }
 
-fn read_if_there(dir: &AttemptDir) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(dir.exit()) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// The record of the end, or why it cannot be believed; none if there is none. Errors are the machine's.
+fn read_exit(dir: &AttemptDir, boots: Boots<'_>) -> io::Result<Option<Result<Exit, Doubt>>> {
+    let read = plain::open(&dir.exit()).and_then(|file| plain::read_all(file, LARGEST_RECORD_BYTES));
+    match read {
+        Ok(bytes) => acceptable(dir, &bytes, boots).map(Some),
+        Err(error) if plain::is_missing(&error) => Ok(None),
+        Err(error) if plain::is_of_machine(&error) => Err(error),
+        Err(_) => Ok(Some(Err(Doubt::Damaged))),
     }
 }
 
 /// The record, if it can be believed. What this boot wrote is whole; what an earlier one wrote may not have reached the
 /// disk in full, so every file is compared.
-fn acceptable(dir: &AttemptDir, bytes: &[u8], current_boot: &str) -> io::Result<Result<Exit, Doubt>> {
+fn acceptable(dir: &AttemptDir, bytes: &[u8], boots: Boots<'_>) -> io::Result<Result<Exit, Doubt>> {
     let Ok(exit) = serde_json::from_slice::<Exit>(bytes) else { return Ok(Err(Doubt::Damaged)) };
     let attempt = dir.path().file_name().and_then(|name| name.to_str());
     if exit.version != VERSION || Some(exit.attempt.as_str()) != attempt {
         return Ok(Err(Doubt::Damaged));
     }
-    if exit.boot_id == current_boot {
+    if exit.boot_id == boots.current {
         return Ok(Ok(exit));
     }
     for file in exit.handed_over() {
-        let stands = durable::measure(&dir.path().join(&file.path));
-        if !stands.is_ok_and(|found| found.bytes == file.bytes && found.sha256 == file.sha256) {
+        if !stands(dir, file)? {
             return Ok(Err(Doubt::FileDiffers { path: file.path.clone() }));
         }
     }
     Ok(Ok(exit))
+}
+
+/// Whether a file is what the record says. One of another length is not read.
+fn stands(dir: &AttemptDir, expected: &FileRef) -> io::Result<bool> {
+    let measured = plain::open_below(dir.path(), expected.path.as_ref()).and_then(|mut file| {
+        let same_length = file.metadata()?.len() == expected.bytes;
+        same_length.then(|| durable::read_through(&mut file, |_| Ok(()))).transpose()
+    });
+    match measured {
+        Ok(found) => Ok(found.is_some_and(|found| found.sha256 == expected.sha256)),
+        Err(error) if plain::is_of_machine(&error) => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Gathers what can be shown about a lost attempt, as it is now: whatever cannot be read is left out.
@@ -169,7 +248,7 @@ fn readable_end(path: &std::path::Path) -> io::Result<String> {
 }
 
 fn last_output_ms(dir: &AttemptDir) -> Option<u64> {
-    let changed = |path| unix_ms(fs::metadata(path).ok()?.modified().ok()?);
+    let changed = |path| unix_ms(fs::symlink_metadata(path).ok()?.modified().ok()?);
     [dir.stdout(), dir.stderr()].into_iter().filter_map(changed).max()
 }
 

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Version of both records; a reader refuses another.
 pub(crate) const VERSION: u32 = 1;
 
+/// The largest record of an attempt that is read: hundreds of thousands of artifacts with long names fit into it. A larger
+/// file under that name was not written by a supervisor.
+pub(crate) const LARGEST_RECORD_BYTES: u64 = 256 * 1024 * 1024;
+
 /// `started.json`: from here on a command may have been started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {

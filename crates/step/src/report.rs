@@ -2,7 +2,7 @@
 //!
 //! Does not look inside: whether the file is a report at all is for the reader of contract 4 to say.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::dir::AttemptDir;
 use crate::mask::{Masker, Secrets};
 use crate::record::FileRef;
 use crate::spec::{Command, Spec};
-use crate::{durable, text};
+use crate::{durable, plain, text};
 
 /// No document of the contracts may be larger (CONTRACTS §0). A larger file behind `--output` is some other output.
 pub(crate) const LARGEST_REPORT_BYTES: u64 = 16 * 1024 * 1024;
@@ -86,7 +86,7 @@ pub(crate) fn take_over(
     let Some(source) = text::open_if_there(from)? else { return Ok(None) };
     let mut source = source.take(cut_at_bytes);
     let temp = durable::temp_beside(to);
-    let mut target = File::create(&temp)?;
+    let mut target = plain::create(&temp)?;
     let (mut masker, mut masked) = (Masker::new(secrets), Vec::new());
     durable::pieces(&mut source, |piece| {
         masker.push(piece, &mut masked);

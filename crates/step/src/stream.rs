@@ -4,12 +4,13 @@
 //! ring file beside it, which is added to the file when the stream is over. The ring begins with the number of bytes
 //! that ever went into it, so that its end can be found after a crash too.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::mask::{Masker, Secrets};
+use crate::plain;
 
 /// Length of the count at the beginning of a ring file.
 const COUNT_BYTES: u64 = 8;
@@ -31,9 +32,13 @@ pub(crate) struct StreamFile<'a> {
 impl<'a> StreamFile<'a> {
     /// Begins the file at `path` anew.
     pub(crate) fn create(path: PathBuf, cap_bytes: u64, secrets: &'a Secrets) -> io::Result<Self> {
-        let head = File::create(&path)?;
+        let head = plain::create(&path)?;
+        Ok(Self::begin(path, head, cap_bytes, secrets))
+    }
+
+    fn begin(path: PathBuf, head: File, cap_bytes: u64, secrets: &'a Secrets) -> Self {
         let head_cap_bytes = cap_bytes / 2;
-        Ok(Self {
+        Self {
             path,
             head,
             head_bytes: 0,
@@ -44,7 +49,7 @@ impl<'a> StreamFile<'a> {
             masked: Vec::new(),
             total_bytes: 0,
             failed: None,
-        })
+        }
     }
 
     /// Takes what the command wrote. A full disk does not stop the command: see [`StreamFile::finish`].
@@ -116,17 +121,14 @@ impl<'a> StreamFile<'a> {
 pub fn end_of(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     match Ring::open(&ring_path(path)) {
         Ok(ring) => ring.end(cap_bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_plain(path, cap_bytes),
+        Err(error) if plain::is_missing(&error) => end_of_plain(path, cap_bytes),
         Err(error) => Err(error),
     }
 }
 
 fn end_of_plain(path: &Path, cap_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(bytes),
-        opened => opened?,
-    };
+    let Some(mut file) = plain::open_if_there(path)? else { return Ok(bytes) };
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(cap_bytes)))?;
     // What is written in the meantime belongs to the next look.
     file.take(cap_bytes).read_to_end(&mut bytes)?;
@@ -146,13 +148,13 @@ struct Ring {
 
 impl Ring {
     fn create(path: &Path, cap_bytes: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file = plain::create(path)?;
         Ok(Self { file, cap_bytes, written: 0 })
     }
 
     /// One that somebody else left. Its size is known only if it has gone round, and matters only then.
     fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = plain::open(path)?;
         let mut count = [0; 8];
         file.read_exact_at(&mut count, 0)?;
         let cap_bytes = file.metadata()?.len().saturating_sub(COUNT_BYTES);
@@ -240,7 +242,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_and_does_not_stop_the_command() {
         let secrets = Secrets::new(&[]);
-        let mut stream = StreamFile::create("/dev/full".into(), 100, &secrets).unwrap();
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut stream = StreamFile::begin("/dev/full".into(), full, 100, &secrets);
         stream.push(b"output");
         stream.push(b"more");
         let (total, failed) = stream.finish();

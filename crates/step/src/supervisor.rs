@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use crate::before::Before;
+use crate::cancel;
 use crate::dir::{self, AttemptDir};
 use crate::durable;
 use crate::mask::Secrets;
@@ -133,7 +134,7 @@ impl Attempt {
         if !dir::holds_lock_of(&self.dir, io::stdout()).doing("cannot look at the lock")? {
             return Err(SuperviseError::NotTheLock);
         }
-        if self.dir.started().try_exists().doing("cannot look for `started.json`")? {
+        if self.dir.was_started().doing("cannot look for `started.json`")? {
             return Err(SuperviseError::StartedBefore);
         }
         Ok(())
@@ -161,7 +162,7 @@ impl Attempt {
     }
 
     fn cancel_wanted(&self) -> bool {
-        self.dir.cancel().exists()
+        cancel::is_wanted(&self.dir)
     }
 
     fn cannot_start(&self, reason: &str, not_found: bool) -> Outcome {

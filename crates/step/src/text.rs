@@ -2,12 +2,13 @@
 //!
 //! Masks before escape sequences are removed and once more after it, because a sequence can split a secret.
 
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::ansi::Stripper;
 use crate::durable;
 use crate::mask::{Masker, Secrets};
+use crate::plain;
 
 /// Collects the end of a text.
 pub(crate) struct TextTail<'a> {
@@ -77,11 +78,18 @@ fn last_chars(text: String, cap: usize) -> String {
     if from == 0 { text } else { text.get(from..).unwrap_or_default().to_owned() }
 }
 
-/// The text of the file at `path`; none if there is no such regular file.
-pub(crate) fn of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Result<Option<String>> {
+/// The text of the file at `path`; none if there is no such regular file. Of a file over `most_bytes` only so many at its
+/// end are read: far more than `cap_bytes`, so that what begins there within a secret is not in the text.
+pub(crate) fn of_file(
+    path: &Path,
+    secrets: &Secrets,
+    cap_bytes: u64,
+    most_bytes: u64,
+) -> io::Result<Option<String>> {
     let Some(mut file) = open_if_there(path)? else { return Ok(None) };
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(most_bytes)))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
-    durable::pieces(&mut file, |piece| {
+    durable::pieces(&mut file.take(most_bytes), |piece| {
         tail.push(piece);
         Ok(())
     })?;
@@ -90,13 +98,12 @@ pub(crate) fn of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Res
 
 /// The last `cap_bytes` of the text of the file, without reading all that stands before. The file is masked already.
 pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io::Result<String> {
-    use std::io::{Seek, SeekFrom};
     let Some(mut file) = open_if_there(path)? else { return Ok(String::new()) };
     // Room for what is removed from it.
     let window = cap_bytes.saturating_mul(16);
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(window)))?;
     let mut tail = TextTail::new(secrets, cap_bytes);
-    durable::pieces(&mut file, |piece| {
+    durable::pieces(&mut file.take(window), |piece| {
         tail.push(piece);
         Ok(())
     })?;
@@ -105,11 +112,10 @@ pub(crate) fn end_of_file(path: &Path, secrets: &Secrets, cap_bytes: u64) -> io:
 
 /// A regular file, or none where there is none.
 pub(crate) fn open_if_there(path: &Path) -> io::Result<Option<std::fs::File>> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+    match plain::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if plain::is_missing(&error) || error.kind() == io::ErrorKind::InvalidData => Ok(None),
         Err(error) => Err(error),
-        Ok(metadata) if metadata.is_file() => durable::open_regular(path).map(Some),
-        Ok(_) => Ok(None),
     }
 }
 

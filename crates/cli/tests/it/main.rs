@@ -13,6 +13,7 @@
 mod a2a;
 mod agents;
 mod asking;
+mod bad_files;
 mod cancel;
 mod check;
 mod commands;

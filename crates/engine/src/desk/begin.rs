@@ -2,17 +2,18 @@
 
 use super::{Desk, caller_of, check_secrets, load_run, read_failed, refused, tell};
 use crate::{
-    message::{Begin, Message},
+    message::{Begin, EngineError, Message},
     protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
     trace::Traceparent,
 };
 use envoi_contract::envelope::InterruptKind;
 use envoi_journal::{PinnedFlow, ReadError, Reader, RunFilter};
 use envoi_kernel::{
-    Flow, Run,
+    Flow, Refusal, Run,
     ids::{RunId, StepId},
     input::Start,
 };
+use envoi_step::Starts;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -42,6 +43,7 @@ impl Desk {
         let named = request.caller.flow_dir.join(&flow.workspace);
         let workspace = self.workspace(&named, request.workspace, &request.run)?;
         check_yes_to(&flow, &request.yes_to)?;
+        self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, &flow, &request.caller);
         let begin = |reply| {
@@ -75,9 +77,29 @@ impl Desk {
                 reply,
             }))
         };
-        self.exchange(begin).map_err(refused)?;
+        self.exchange(begin).map_err(|error| self.not_begun(&request.run, error))?;
         tell(client, Response::Accepted { run: request.run.clone() });
         Ok(())
+    }
+
+    /// Makes the folder of a new run, with the list of the attempts that are given to a supervisor: from its first event on,
+    /// a list that is missing was removed.
+    pub(super) fn begin_starts(&self, run: &RunId) -> Result<(), Refused> {
+        let folder = self.layout.run(run);
+        let failed = |error: io::Error| {
+            Refused::failure(format!("the run's folder `{}` cannot be made: {error}", folder.display()))
+        };
+        Starts::of(&folder).begin().map_err(failed)
+    }
+
+    /// A run that was refused after all leaves no folder; a copy of its workspace stays, as far as there is one.
+    pub(super) fn not_begun(&self, run: &RunId, error: EngineError) -> Refused {
+        // One that was begun already keeps what it has.
+        let is_begun = matches!(error, EngineError::Refused(Refusal::AlreadyStarted));
+        if !is_begun && matches!(error, EngineError::Refused(_) | EngineError::WorkspaceBusy { .. }) {
+            Starts::of(&self.layout.run(run)).withdraw();
+        }
+        refused(error)
     }
 
     pub(super) fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {

@@ -42,6 +42,7 @@ impl Desk {
         let workspace = self.workspace(Path::new(&named), request.workspace, &request.run)?;
         note_differences(&source, &lived, &cut, &workspace, client);
         let pinned = pinned(&reader, &request)?;
+        self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
         self.callers.learn(&request.run, flow, &request.caller);
         let branch = |reply| {
@@ -65,7 +66,7 @@ impl Desk {
                 reply,
             }))
         };
-        self.exchange(branch).map_err(refused)?;
+        self.exchange(branch).map_err(|error| self.not_begun(&request.run, error))?;
         drop(alone);
         tell(client, Response::Accepted { run: request.run.clone() });
         Ok(())

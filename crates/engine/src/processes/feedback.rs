@@ -1,12 +1,8 @@
 //! What a step in a loop is told of the verdict: the critic's text, a line `--- stderr`, the end of its stderr; where a
 //! person sent the run back, a line `--- answer` and their words, or their words alone.
 
-use envoi_step::AttemptDir;
-use std::{
-    fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use envoi_step::{AttemptDir, Spec, plain};
+use std::{io, path::Path};
 
 /// How much of the critic's stderr is handed on.
 const STDERR_BYTES: u64 = 64 * 1024;
@@ -22,35 +18,27 @@ pub(super) fn write(critic: Option<&AttemptDir>, person: Option<&str>, path: &Pa
         text.extend_from_slice(words.as_bytes());
         end_line(&mut text);
     }
-    fs::write(path, text)
+    plain::write(path, &text)
 }
 
 fn verdict(critic: &AttemptDir) -> io::Result<Vec<u8>> {
-    let mut text = optional(fs::read(critic.text()))?;
+    let mut text = end_of(&critic.text(), Spec::TEXT_CAP_BYTES)?;
     end_line(&mut text);
     text.extend_from_slice(b"--- stderr\n");
-    text.extend(optional(end_of(&critic.stderr()))?);
+    text.extend(end_of(&critic.stderr(), STDERR_BYTES)?);
     Ok(text)
+}
+
+/// The end of a file; nothing where there is no file that can be read.
+fn end_of(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    match envoi_step::end_of(path, most_bytes) {
+        Err(error) if !plain::is_of_machine(&error) => Ok(Vec::new()),
+        other => other,
+    }
 }
 
 fn end_line(text: &mut Vec<u8>) {
     if !text.is_empty() && !text.ends_with(b"\n") {
         text.push(b'\n');
-    }
-}
-
-fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(bytes.saturating_sub(STDERR_BYTES)))?;
-    let mut end = Vec::new();
-    file.read_to_end(&mut end)?;
-    Ok(end)
-}
-
-fn optional(read: io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        other => other,
     }
 }

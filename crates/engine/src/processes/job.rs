@@ -9,11 +9,14 @@ use envoi_kernel::{
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
     ids::{InterruptId, VisitId},
 };
-use envoi_step::{AttemptDir, Spec};
+use envoi_step::{AttemptDir, Spec, plain};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
+
+/// No document of the contracts is larger (CONTRACTS §0).
+const LARGEST_ANSWER_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Why there is no order for a supervisor.
 pub(super) enum Trouble {
@@ -150,7 +153,7 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
     }
     if let Some(envelope) = &job.envelope {
         let path = dir.path().join("envelope.json");
-        fs::write(&path, envelope)?;
+        plain::write(&path, envelope.as_bytes())?;
         variables.push(("ENVOI_ENVELOPE", text(path)));
     }
     Ok(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
@@ -174,8 +177,8 @@ fn feedback(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Result<Opt
 
 /// The text of an answer that stands in `folder`.
 fn words_of(folder: &Path) -> std::io::Result<String> {
-    let document = fs::read_to_string(folder.join("answer.json"))?;
-    let answer = Value::parse_str(&document).map_err(|error| std::io::Error::other(error.to_string()))?;
+    let document = plain::read(&folder.join("answer.json"), LARGEST_ANSWER_BYTES)?;
+    let answer = Value::parse(&document).map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(answer.get("text").and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 

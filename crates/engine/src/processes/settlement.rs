@@ -6,31 +6,45 @@ use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
-use envoi_journal::{Blobs, INLINE_MAX_BYTES};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES};
 use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
     input::AttemptResult,
 };
-use envoi_step::{AttemptDir, Doubt, Evidence, Exit, FileRef, Secrets};
-use std::fs;
+use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
+use std::{fs::File, io};
+
+/// Texts and reports have a smaller bound each; no record of a supervisor asks for more.
+const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why an attempt that has a record of its end cannot be committed.
+pub(super) enum Unsettled {
+    /// A file is not what the record says, so that nobody knows what the attempt left.
+    Record(Doubt),
+    /// The machine failed, and may not the next time.
+    Machine(String),
+}
 
 /// An attempt that is over. Large contents are in the store when this returns, small ones travel with the commit.
 ///
 /// # Errors
-/// A sentence: the machine failed.
-pub(super) fn finished(blobs: &Blobs, dir: &AttemptDir, job: &Job, exit: Exit) -> Result<Settlement, String> {
+/// See [`Unsettled`].
+pub(super) fn finished(
+    blobs: &Blobs,
+    dir: &AttemptDir,
+    job: &Job,
+    exit: Exit,
+) -> Result<Settlement, Unsettled> {
     let mut carried = Carried { blobs, dir, inline: Vec::new() };
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
     let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
-    let read =
-        |file: &FileRef| fs::read(dir.path().join(&file.path)).map_err(|error| failed(dir, file, &error));
     let seen = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret"));
     let warnings = seen.chain(exit.warnings.iter().cloned()).collect();
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
-        text: String::from_utf8_lossy(&read(&exit.text)?).into_owned(),
-        report: exit.report.as_ref().map(read).transpose()?,
+        text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
+        report: exit.report.as_ref().map(|file| read(dir, file)).transpose()?,
         outcome: outcome(exit.outcome),
         started_at: timestamp(exit.started_at_ms),
         duration_ms: exit.duration_ms,
@@ -73,17 +87,19 @@ pub(super) fn in_doubt(
     dir: &AttemptDir,
     job: &Job,
     secrets: &[String],
-    evidence: Evidence,
+    doubt: Doubt,
 ) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
     // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
-    envoi_step::mask_lost(dir, secrets)
-        .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
-    let evidence = envoi_step::evidence(dir, evidence.doubt);
+    let notes = envoi_step::mask_lost(dir, secrets);
+    let evidence = envoi_step::evidence(dir, doubt);
     let mut members = Object::default();
     members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
+    if !notes.is_empty() {
+        members.insert("notes".to_owned(), Value::Array(notes.into_iter().map(Value::from).collect()));
+    }
     members.insert("output_tail".to_owned(), Value::from(evidence.output_tail.as_str()));
     // From the start to the last output: it ran at least so long.
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
@@ -104,6 +120,10 @@ fn why(doubt: &Doubt) -> String {
         }
         Doubt::Rebooted => "the machine was started again since".to_owned(),
         Doubt::Damaged => "the record of its end cannot be read".to_owned(),
+        Doubt::FolderGone => {
+            "its folder was removed, and with it what shows whether it runs and how it ended".to_owned()
+        }
+        Doubt::Unusable { reason } => reason.clone(),
         Doubt::FileDiffers { path } => format!("`{path}` is not what the record of its end says"),
     }
 }
@@ -115,26 +135,30 @@ struct Carried<'a> {
 }
 
 impl Carried<'_> {
-    fn keep(&mut self, file: &FileRef) -> Result<Blob, String> {
-        let path = self.dir.path().join(&file.path);
-        let digest = Digest::parse(&format!("sha256:{}", file.sha256))
-            .ok_or_else(|| format!("`{}` has no digest", file.path))?;
+    fn keep(&mut self, file: &FileRef) -> Result<Blob, Unsettled> {
+        let digest =
+            Digest::parse(&format!("sha256:{}", file.sha256)).ok_or(Unsettled::Record(Doubt::Damaged))?;
         let small = usize::try_from(file.bytes).is_ok_and(|bytes| bytes <= INLINE_MAX_BYTES);
         if small {
-            let bytes = fs::read(&path).map_err(|error| failed(self.dir, file, &error))?;
+            let bytes = read(self.dir, file)?;
             if Digest::of(&bytes) != digest {
-                return Err(format!("`{}` is not what the supervisor wrote", path.display()));
+                return Err(differs(file));
             }
             if !self.inline.iter().any(|(known, _)| *known == digest) {
                 self.inline.push((digest, bytes));
             }
         } else {
-            self.blobs.put_file(&path, digest, file.bytes).map_err(|error| failed(self.dir, file, &error))?;
+            let source = open(self.dir, file)?;
+            let path = self.dir.path().join(&file.path);
+            self.blobs.put_open(source, &path, digest, file.bytes).map_err(|error| match error {
+                BlobError::Mismatch { .. } => differs(file),
+                error => Unsettled::Machine(format!("`{}`: {error}", path.display())),
+            })?;
         }
         Ok(Blob { digest, size: file.bytes })
     }
 
-    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, String> {
+    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
         Ok(FileChange {
             path: change.path.clone(),
             change: match change.change {
@@ -148,8 +172,28 @@ impl Carried<'_> {
     }
 }
 
-fn failed(dir: &AttemptDir, file: &FileRef, error: &dyn std::fmt::Display) -> String {
-    format!("`{}`: {error}", dir.path().join(&file.path).display())
+/// The file of an attempt, which may be gone, or something else by now.
+fn open(dir: &AttemptDir, file: &FileRef) -> Result<File, Unsettled> {
+    plain::open_below(dir.path(), file.path.as_ref()).map_err(|error| unreadable(dir, file, &error))
+}
+
+/// The whole of it; no more is read than the record says.
+fn read(dir: &AttemptDir, file: &FileRef) -> Result<Vec<u8>, Unsettled> {
+    plain::read_all(open(dir, file)?, file.bytes.min(LARGEST_READ_BYTES))
+        .map_err(|error| unreadable(dir, file, &error))
+}
+
+fn unreadable(dir: &AttemptDir, file: &FileRef, error: &io::Error) -> Unsettled {
+    let path = dir.path().join(&file.path);
+    let sentence = format!("`{}` cannot be read: {error}", path.display());
+    match plain::is_of_machine(error) {
+        true => Unsettled::Machine(sentence),
+        false => Unsettled::Record(Doubt::Unusable { reason: sentence }),
+    }
+}
+
+fn differs(file: &FileRef) -> Unsettled {
+    Unsettled::Record(Doubt::FileDiffers { path: file.path.clone() })
 }
 
 fn outcome(outcome: envoi_step::Outcome) -> Outcome {
@@ -170,6 +214,7 @@ fn timestamp(unix_ms: u64) -> Timestamp {
 mod tests {
     use super::*;
     use envoi_journal::{Layout, Store};
+    use std::fs;
 
     fn file(dir: &AttemptDir, path: &str, content: &[u8]) -> FileRef {
         let place = dir.path().join(path);
@@ -193,7 +238,7 @@ mod tests {
             file: Some(file(&dir, "files/a", b"after")),
             before,
         };
-        let modified = carried.change(&modified).unwrap();
+        let modified = carried.change(&modified).ok().unwrap();
         assert_eq!(modified.before, Some(Blob { digest: Digest::of(&small), size: small.len() as u64 }));
         assert_eq!(modified.blob, Some(Blob { digest: Digest::of(b"after"), size: 5 }));
         let deleted = envoi_step::FileChange {
@@ -202,7 +247,7 @@ mod tests {
             file: None,
             before: Some(file(&dir, "before/b", &large)),
         };
-        let kept = carried.change(&deleted).unwrap();
+        let kept = carried.change(&deleted).ok().unwrap();
         assert_eq!((kept.blob, kept.before.unwrap().digest), (None, Digest::of(&large)));
         let inline: Vec<_> = carried.inline.iter().map(|(_, content)| content.as_slice()).collect();
         assert_eq!(inline, [&b"after"[..], &small]);
@@ -210,6 +255,9 @@ mod tests {
 
         fs::write(dir.path().join("before/b"), vec![b'x'; large.len()]).unwrap();
         fs::remove_file(store.layout().blob(&Digest::of(&large))).unwrap();
-        assert!(carried.change(&deleted).is_err(), "it is not what the supervisor wrote");
+        assert!(
+            matches!(carried.change(&deleted), Err(Unsettled::Record(_))),
+            "it is not what the supervisor wrote"
+        );
     }
 }

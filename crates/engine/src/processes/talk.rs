@@ -7,9 +7,9 @@ use envoi_kernel::{
     event::{Call, Command},
     flow::{AGENT_TOKEN_PREFIX, Step, StepKind},
 };
-use envoi_step::AttemptDir;
+use envoi_step::{AttemptDir, plain};
 use std::{
-    fs, io,
+    io,
     os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{self, Stdio},
@@ -31,7 +31,7 @@ pub(super) fn command(
     variables: &mut Vec<(String, String)>,
 ) -> io::Result<Vec<String>> {
     let place = dir.path().join("a2a.json");
-    fs::write(&place, serde_json::to_vec(&order(shared, job, dir, call))?)?;
+    plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call))?)?;
     let token = token(call, variables).map(|value| (TOKEN_VARIABLE.to_owned(), value));
     variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
     variables.extend(token);
@@ -90,7 +90,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
         waits: Waits { request_ms: WITHDRAWAL_MS, ..Waits::default() },
         ..order(shared, job, &dir, call)
     };
-    fs::write(place("withdraw.json"), serde_json::to_vec(&order)?)?;
+    plain::write(&place("withdraw.json"), &serde_json::to_vec(&order)?)?;
     let secrets = secrets(&job.pinned.secrets, &job.caller).unwrap_or_default();
     let mut child = process::Command::new(&shared.launcher.exe)
         .arg(ARGUMENT)

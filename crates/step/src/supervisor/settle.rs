@@ -2,6 +2,7 @@
 //!
 //! `exit.json` comes last, when every file that it names is on disk.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -11,10 +12,17 @@ use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
+use crate::spec::Spec;
 use crate::{durable, report, text};
 
 /// How much of stderr goes into the record.
 const STDERR_TAIL_BYTES: u64 = 4 * 1024;
+
+/// A larger `$ENVOI_OUTPUT` is not kept whole: as much as of a stream.
+const MOST_OUTPUT_BYTES: u64 = Spec::STREAM_CAP_BYTES;
+
+/// More than the line in a stream takes that says what was left out.
+const LEFT_OUT_LINE_BYTES: u64 = 100;
 
 /// Warnings become part of an event; what comes after these is counted.
 const MOST_WARNINGS: usize = 20;
@@ -34,7 +42,8 @@ impl Attempt {
             }
             None => None,
         };
-        let handed = self.files(before)?;
+        let mut handed = self.files(before)?;
+        let text = self.text(&mut handed.left_out)?;
         Ok(Exit {
             version: VERSION,
             attempt: self.spec.attempt.clone(),
@@ -43,10 +52,10 @@ impl Attempt {
             started_at_ms: ended.started_at_ms,
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
             duration_ms: ended.duration_ms,
-            stdout: stream(&self.dir.stdout(), ended.stdout_bytes)?,
-            stderr: stream(&self.dir.stderr(), ended.stderr_bytes)?,
+            stdout: self.stream(&self.dir.stdout(), ended.stdout_bytes)?,
+            stderr: self.stream(&self.dir.stderr(), ended.stderr_bytes)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
-            text: self.text()?,
+            text,
             warnings: self.warnings(handed.left_out, report.as_ref(), before),
             report,
             files: handed.files,
@@ -55,19 +64,49 @@ impl Attempt {
         })
     }
 
-    /// Writes the step's text: `$ENVOI_OUTPUT` if the command wrote it, else stdout.
-    fn text(&self) -> io::Result<FileRef> {
-        let said = text::of_file(&self.dir.output(), &self.secrets, self.spec.text_cap_bytes)?;
-        let text = match said {
-            Some(text) => {
-                report::take_over(&self.dir.output(), &self.dir.output(), &self.secrets, u64::MAX)?;
+    /// Writes the step's text: `$ENVOI_OUTPUT` if the command wrote a file there, else stdout.
+    fn text(&self, warnings: &mut Vec<String>) -> io::Result<FileRef> {
+        let output = self.dir.output();
+        let text = match self.text_of(&output)? {
+            Some(text) if is_larger(&output, MOST_OUTPUT_BYTES) => {
+                // A masked copy of all of it could fill the disk, and take long.
+                durable::put(&output, text.as_bytes())?;
+                let most = MOST_OUTPUT_BYTES >> 20;
+                warnings.push(format!("`$ENVOI_OUTPUT` has more than {most} MiB: only its text is kept"));
                 text
             }
-            None => text::of_file(&self.dir.stdout(), &self.secrets, self.spec.text_cap_bytes)?
-                .unwrap_or_default(),
+            Some(text) => {
+                report::take_over(&output, &output, &self.secrets, MOST_OUTPUT_BYTES.saturating_add(1))?;
+                text
+            }
+            None => {
+                if fs::symlink_metadata(&output).is_ok() {
+                    warnings.push(
+                        "what stands at `$ENVOI_OUTPUT` is no regular file: the text is stdout".to_owned(),
+                    );
+                }
+                self.text_of(&self.dir.stdout())?.unwrap_or_default()
+            }
         };
         durable::put(&self.dir.text(), text.as_bytes())?;
         report::file_ref(&self.dir.text())
+    }
+
+    fn text_of(&self, path: &Path) -> io::Result<Option<String>> {
+        text::of_file(path, &self.secrets, self.spec.text_cap_bytes, MOST_OUTPUT_BYTES)
+    }
+
+    /// Refers to the file of a stream; an empty one stands for a command that never ran.
+    fn stream(&self, path: &Path, total_bytes: u64) -> io::Result<Stream> {
+        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            durable::put(path, &[])?;
+        }
+        // One line says how much is left out.
+        if is_larger(path, self.spec.stream_cap_bytes.saturating_add(LEFT_OUT_LINE_BYTES)) {
+            let why = format!("`{}` holds more than was written to it", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(Stream { total_bytes, file: report::file_ref(path)? })
     }
 
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
@@ -160,12 +199,8 @@ impl Handed {
     }
 }
 
-/// Refers to the file of a stream; an empty one stands for a command that never ran.
-fn stream(path: &Path, total_bytes: u64) -> io::Result<Stream> {
-    if !path.try_exists()? {
-        durable::put(path, &[])?;
-    }
-    Ok(Stream { total_bytes, file: report::file_ref(path)? })
+fn is_larger(path: &Path, bytes: u64) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.len() > bytes)
 }
 
 #[cfg(test)]

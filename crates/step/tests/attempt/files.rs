@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use envoi_step::{AttemptDir, Change, Exit, Outcome, Probe, boot_id, probe};
+use envoi_step::{AttemptDir, Change, Exit, Given, Outcome, Probe, boot_id, probe};
 
 use crate::stage::{Stage, exec, launcher, read};
 
@@ -211,7 +211,7 @@ fn run_looking_back(stage: &Stage, script: &str, artifacts: &[&str]) -> Exit {
     let lock = dir.try_lock().unwrap().expect("the lock is free");
     launcher().spawn(&dir, &spec, lock).unwrap().wait().unwrap();
     let boot = boot_id().unwrap();
-    match probe(&dir, &boot, &boot).unwrap() {
+    match probe(&dir, Given::Maybe, &boot, &boot).unwrap() {
         Probe::Settled(exit) => *exit,
         other => panic!("{other:?}: {}", read(&dir.supervisor_log())),
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use envoi_step::{Change, Doubt, Outcome, Probe, boot_id, end_leftovers, probe, wait_until_free};
+use envoi_step::{Change, Doubt, Given, Outcome, Probe, boot_id, end_leftovers, probe, wait_until_free};
 
 use crate::stage::{ATTEMPT, Stage, assert_gone, kill, launcher, lives, read};
 
@@ -68,7 +68,9 @@ fn send(stage: &Stage, order: &[u8]) {
 
 pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     let stage = Stage::new();
-    let Probe::NotStarted(lock) = stage.probe() else { panic!("nothing was started") };
+    let boot = boot_id().unwrap();
+    let first = probe(&stage.dir, Given::Never, &boot, &boot).unwrap();
+    let Probe::NotStarted(lock) = first else { panic!("nothing was started") };
     assert!(matches!(stage.probe(), Probe::Running), "the lock is held");
     let spec = stage.shell("while [ ! -e go ]; do sleep 0.01; done");
     let supervisor = launcher().spawn(&stage.dir, &spec, lock).unwrap();
@@ -77,7 +79,7 @@ pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     supervisor.wait().unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Exited { code: 0 });
     let rebooted = Stage::new();
-    let lost = probe(&rebooted.dir, "an earlier boot", &boot_id().unwrap()).unwrap();
+    let lost = probe(&rebooted.dir, Given::Maybe, "an earlier boot", &boot_id().unwrap()).unwrap();
     assert!(matches!(lost, Probe::Lost(evidence) if evidence.doubt == Doubt::Rebooted));
 }
 
@@ -132,7 +134,7 @@ pub(crate) fn a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole() {
     spec.artifacts = vec!["*.txt".to_owned()];
     let exit = stage.run(&spec);
     assert!(exit.handed_over().any(|file| file.path == "before/changed.txt"));
-    let later = || probe(&stage.dir, &exit.boot_id, "a later boot").unwrap();
+    let later = || probe(&stage.dir, Given::Maybe, &exit.boot_id, "a later boot").unwrap();
     assert!(matches!(later(), Probe::Settled(found) if *found == exit));
     for file in exit.handed_over() {
         let path = stage.dir.path().join(&file.path);

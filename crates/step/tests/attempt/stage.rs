@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use envoi_step::{AttemptDir, Command, Exit, Launcher, Probe, Spec, Supervisor, boot_id, probe};
+use envoi_step::{AttemptDir, Command, Exit, Given, Launcher, Probe, Spec, Supervisor, boot_id, probe};
 use tempfile::TempDir;
 
 pub(crate) const ATTEMPT: &str = "work.1.1";
@@ -88,7 +88,7 @@ impl Stage {
 
     pub(crate) fn probe(&self) -> Probe {
         let boot = boot_id().unwrap();
-        probe(&self.dir, &boot, &boot).unwrap()
+        probe(&self.dir, Given::Maybe, &boot, &boot).unwrap()
     }
 
     /// Waits until the command has written `name` into the workspace, and returns what it says.

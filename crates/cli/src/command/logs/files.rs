@@ -7,6 +7,7 @@ use envoi_kernel::{
     Record,
     ids::{AttemptId, RunId, Seq},
 };
+use envoi_step::plain;
 use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -58,9 +59,10 @@ impl Output for OneFile {
 impl OneFile {
     fn piece(&mut self, from: u64, into: &mut Vec<u8>) -> io::Result<usize> {
         if self.file.is_none() {
-            self.file = match File::open(&self.path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-                opened => Some(opened?),
+            // What is no regular file (the command could have put anything there) has nothing that can be shown.
+            self.file = match plain::open_if_there(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(0),
+                opened => opened?,
             };
         }
         let Some(file) = &mut self.file else { return Ok(0) };

@@ -1,0 +1,154 @@
+//! What a step leaves in place of the files that are read of it ends its attempt, and nothing else: other runs of the store
+//! go on beside it, and the next engine comes up.
+
+use crate::{
+    serve::client::Served,
+    stage::{Process, Stage, lives, text, wait_until},
+};
+
+/// Each is done by a step that ends its own supervisor after it; none can be known to have ended well.
+const LOST: &[&str] = &[
+    "mkdir -p $ENVOI_OUTPUT",
+    "mkfifo $ENVOI_OUTPUT",
+    "ln -s /dev/zero $ENVOI_OUTPUT",
+    "mkdir -p $ENVOI_REPORT",
+    "mkfifo $ENVOI_REPORT",
+    "ln -s report.json $ENVOI_REPORT",
+    "truncate -s 5G $ENVOI_OUTPUT $ENVOI_REPORT",
+    "mkdir $DIR/exit.json",
+    "mkfifo $DIR/exit.json",
+    "truncate -s 5G $DIR/exit.json",
+    "ln -s /dev/zero $DIR/exit.json",
+    "rm $DIR/before.json; mkfifo $DIR/before.json",
+    "rm $DIR/started.json",
+    "rm $DIR/started.json; mkfifo $DIR/started.json",
+    "rm $DIR/stdout $DIR/stderr; mkfifo $DIR/stdout; ln -s stderr $DIR/stderr",
+    "rm $DIR/lock; mkfifo $DIR/lock",
+    "rm $DIR/lock",
+    "rm -r $DIR",
+    "rm -r $DIR; ln -s /dev/zero $DIR",
+    "rm -r $ENVOI_RUN_BASE/attempts; touch $ENVOI_RUN_BASE/attempts",
+    "rm $ENVOI_RUN_BASE/starts.log; mkfifo $ENVOI_RUN_BASE/starts.log",
+];
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.write("good.yaml", "flow: good\nsteps:\n  - id: a\n    run: echo good >> good\n");
+    stage
+}
+
+fn write_bad(stage: &Stage, script: &str) {
+    stage.write(
+        "bad.yaml",
+        format!(
+            "flow: bad\nsecrets: {{ TOKEN: {{ env: TOKEN }} }}\nsteps:\n  - id: work\n    run: |\n      \
+             echo $ENVOI_ATTEMPT >> ledger; DIR=$ENVOI_RUN_BASE/attempts/$ENVOI_ATTEMPT\n      {script}\n"
+        ),
+    );
+}
+
+/// The command, with the secret that the bad flow wants.
+fn with_secret(stage: &Stage, arguments: &[&str]) -> Process {
+    Process::spawn(stage.command(arguments).env("TOKEN", "hunter22hunter22"))
+}
+
+#[test]
+fn a_lost_attempt_is_in_doubt_whatever_stands_in_its_files_and_other_runs_go_on() {
+    let stage = stage();
+    for (nth, script) in LOST.iter().enumerate() {
+        write_bad(&stage, &format!("{script}; kill -9 $PPID; exec sleep 600"));
+        let done = with_secret(&stage, &["run", "bad.yaml"]).done();
+        assert_eq!(done.code, Some(5), "{script}: {done:?}");
+        let run = text(&stage.runs()[0]["run"]);
+        let outcomes: Vec<_> =
+            stage.events(&run).into_iter().filter(|event| event["type"] == "attempt_settled").collect();
+        assert_eq!(outcomes.len(), 1, "{script}");
+        assert!(!outcomes[0]["outcome"]["in_doubt"].is_null(), "{script}: {outcomes:?}");
+        assert_eq!(stage.lines("ledger").len(), nth + 1, "{script}: it ran once");
+        stage.assert_nothing_left();
+        for command in ["show", "logs", "why"] {
+            let done = stage.envoi(&[command, &run]);
+            assert!(matches!(done.code, Some(0 | 5)), "{command} after {script}: {done:?}");
+        }
+        stage.expect(0, &["run", "good.yaml"]);
+        assert_eq!(with_secret(&stage, &["resume", &run]).done().code, Some(5), "{script}");
+    }
+    assert_eq!(stage.lines("good").len(), LOST.len());
+    let served = Served::start(&stage);
+    drop(served);
+    let run = text(&stage.runs().iter().find(|row| row["flow"] == "bad").unwrap()["run"]);
+    assert_eq!(with_secret(&stage, &["cancel", &run]).done().code, Some(0));
+}
+
+#[test]
+fn a_step_ends_whatever_it_leaves_in_its_files_while_its_supervisor_lives() {
+    let stage = stage();
+    for script in LOST {
+        write_bad(&stage, script);
+        let done = with_secret(&stage, &["run", "bad.yaml"]).done();
+        // Done, failed, or in doubt: never the engine's failure.
+        assert!(matches!(done.code, Some(0 | 1 | 5)), "{script}: {done:?}");
+        stage.assert_nothing_left();
+        stage.expect(0, &["run", "good.yaml"]);
+    }
+    assert_eq!(stage.lines("good").len(), LOST.len());
+    assert_eq!(stage.lines("ledger").len(), LOST.len(), "each ran once");
+}
+
+#[test]
+fn a_step_whose_folder_was_removed_is_in_doubt_and_never_started_again() {
+    for removed in ["", "run_", "attempts", "attempts/work.1.1"] {
+        let stage = Stage::with_flow(
+            "flow: hanging\nsteps:\n  - id: work\n    run: \"echo $ENVOI_ATTEMPT >> ledger; exec sleep 600\"\n",
+        );
+        let engine = stage.start(&["run", "flow.yaml"]);
+        wait_until("the step", || !stage.lines("ledger").is_empty());
+        let supervisor = stage.supervisor("work.1.1").unwrap();
+        let run = stage.run_id();
+        engine.kill();
+        let runs = stage.store().join("runs");
+        let folder = match removed {
+            "" => runs,
+            "run_" => runs.join(&run),
+            within => runs.join(&run).join(within),
+        };
+        std::fs::remove_dir_all(&folder).unwrap();
+        stage.expect(5, &["resume", &run]);
+        assert_eq!(stage.lines("ledger"), ["work.1.1"], "without {}", folder.display());
+        stage.assert_nothing_left();
+        wait_until("the supervisor's end", || !lives(supervisor));
+        stage.expect(1, &["resume", &run, "--in-doubt", "fail"]);
+    }
+}
+
+#[test]
+fn a_step_that_was_announced_is_started_unless_its_run_s_folder_was_removed() {
+    for (removed, code, ledger) in [(false, 0, 1), (true, 5, 0)] {
+        let stage =
+            Stage::with_flow("flow: early\nsteps:\n  - id: work\n    run: echo $ENVOI_ATTEMPT >> ledger\n");
+        let mut command = stage.command(&["run", "flow.yaml"]);
+        let engine = Process::spawn(command.env("ENVOI_FAILPOINT", "before-probe:stop"));
+        wait_until("the engine's stop", || crate::stage::state(engine.pid()) == Some('T'));
+        engine.kill();
+        if removed {
+            std::fs::remove_dir_all(stage.store().join("runs")).unwrap();
+        }
+        stage.expect(code, &["resume"]);
+        assert_eq!(stage.lines("ledger").len(), ledger, "removed: {removed}");
+    }
+}
+
+#[test]
+fn a_supervisor_that_cannot_be_started_fails_its_step_alone() {
+    let stage = stage();
+    // An earlier step has put a folder where the supervisor is to write its errors.
+    stage.write(
+        "bad.yaml",
+        "flow: bad\nsteps:\n  - id: first\n    run: mkdir -p $ENVOI_RUN_BASE/attempts/third.1.1/supervisor.log\n  \
+         - id: third\n    run: echo $ENVOI_ATTEMPT >> ledger\n",
+    );
+    let done = stage.expect(1, &["run", "bad.yaml"]);
+    assert!(done.err.contains("TOOL_CANNOT_START") && done.err.contains("supervisor.log"), "{done:?}");
+    assert_eq!(stage.lines("ledger").len(), 0);
+    stage.expect(0, &["run", "good.yaml"]);
+}

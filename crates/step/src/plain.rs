@@ -1,0 +1,319 @@
+//! The one way to open files that a command may have touched.
+//!
+//! A command can put anything into the folders that it is given: a link, a pipe that blocks whoever opens it, a device, a
+//! folder, a file of many gigabytes. So every file there is opened without following a link in its last place and without
+//! waiting, is looked at before and after it is opened, and is read with a bound. Knows nothing of what the files mean.
+
+use rustix::fs::{Mode, OFlags, mkdirat, open as open_raw, openat};
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path};
+
+/// Flags of every open: no link, no wait, no terminal of our own, not for children.
+const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Flags of a folder on the way to a file.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::DIRECTORY);
+
+/// What is not a regular file.
+#[derive(Debug, thiserror::Error)]
+#[error("it is not a regular file")]
+struct NotRegular;
+
+/// What is larger than its reader expects.
+#[derive(Debug, thiserror::Error)]
+#[error("it has more than {most_bytes} bytes")]
+struct TooLarge {
+    most_bytes: u64,
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NotRegular)
+}
+
+/// Opens a regular file for reading. Folders on the way may be links: see [`open_below`].
+///
+/// # Errors
+/// There is no file, it cannot be read, or it is not a regular file ([`io::ErrorKind::InvalidData`]).
+pub fn open(path: &Path) -> io::Result<File> {
+    // Opening a device can already do something, so nothing but a regular file is even tried.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(not_regular());
+    }
+    checked(open_raw(path, OFlags::RDONLY | ALWAYS, Mode::empty()))
+}
+
+/// As [`open`]; none where there is nothing at all.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_if_there(path: &Path) -> io::Result<Option<File>> {
+    match open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// As [`open`], where `relative` and all folders on the way to it lie below `root`: no link is followed below that.
+///
+/// # Errors
+/// As [`open`]; a path that leads out of `root` is no file.
+pub fn open_below(root: &Path, relative: &Path) -> io::Result<File> {
+    let (folders, name) = split(relative)?;
+    let mut at =
+        File::from(open_raw(root, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?);
+    for folder in folders {
+        at = File::from(openat(&at, folder, FOLDER, Mode::empty()).map_err(of_link)?);
+    }
+    let found = rustix::fs::statat(&at, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    if !rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() {
+        return Err(not_regular());
+    }
+    checked(openat(&at, name, OFlags::RDONLY | ALWAYS, Mode::empty()))
+}
+
+/// The whole of a regular file.
+///
+/// # Errors
+/// As [`open`]; or it has more than `most_bytes`, of which no more is read ([`io::ErrorKind::InvalidData`]).
+pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    read_all(open(path)?, most_bytes)
+}
+
+/// What is left to read in `file`.
+///
+/// # Errors
+/// It cannot be read, or there is more than `most_bytes` ([`io::ErrorKind::InvalidData`]).
+pub fn read_all(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // A file that is sparse, or grows while it is read, is not read beyond the bound.
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most_bytes {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, TooLarge { most_bytes }));
+    }
+    Ok(bytes)
+}
+
+/// A new, empty file at `path`, in the place of whatever was there. Links are replaced, not followed.
+///
+/// # Errors
+/// It cannot be made, or a folder is there.
+pub fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().read(true).write(true).create_new(true).open(path)
+}
+
+/// As [`create`], for contents that nobody but the owner may read: secrets may stand in them.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    let file = create(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Puts `bytes` at `path`, in the place of whatever was there. Not synced.
+///
+/// # Errors
+/// As [`create`], and a full disk.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path)?.write_all(bytes)
+}
+
+/// Opens a regular file for appending; makes it if there is none.
+///
+/// # Errors
+/// It cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidData`]).
+pub fn append(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+}
+
+/// Opens a regular file, as it is. A new one can be read and written by everybody whom the process's mask lets.
+///
+/// # Errors
+/// As [`append`].
+pub(crate) fn open_with(path: &Path, access: OFlags) -> io::Result<File> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(not_regular());
+    }
+    checked(open_raw(path, access | ALWAYS, for_all()))
+}
+
+/// The permissions of a new file before the process's mask is applied.
+fn for_all() -> Mode {
+    Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH
+}
+
+/// A new, empty file at `relative` below `root`, with the folders on the way. No link below `root` is followed. Each
+/// folder that got a new name is synced, but the file's own. Nobody but the owner may read it: contents are handed over as
+/// they are, secrets in them too.
+pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
+    let (folders, name) = split(relative)?;
+    crate::durable::create_dir_all(root)?;
+    let mut at =
+        File::from(open_raw(root, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY, Mode::empty())?);
+    for folder in folders {
+        match mkdirat(&at, folder, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+            Ok(()) => at.sync_all()?,
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        at = File::from(openat(&at, folder, FOLDER, Mode::empty()).map_err(of_link)?);
+    }
+    match rustix::fs::unlinkat(&at, name, rustix::fs::AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | ALWAYS;
+    Ok(File::from(openat(&at, name, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// Whether there is nothing at all.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether the machine is the reason, and not what stands in the folder: the next try may go well.
+#[must_use]
+pub fn is_of_machine(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    let machines = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::IO,
+        Errno::ROFS,
+        Errno::STALE,
+        Errno::AGAIN,
+        Errno::NOLCK,
+    ];
+    errno.is_some_and(|errno| machines.contains(&errno))
+}
+
+fn checked(opened: Result<OwnedFd, Errno>) -> io::Result<File> {
+    let file = match opened {
+        Ok(fd) => File::from(fd),
+        // A link, or a socket: put there after the look.
+        Err(Errno::LOOP | Errno::NXIO) => return Err(not_regular()),
+        Err(errno) => return Err(errno.into()),
+    };
+    // What stood there at the look may have been replaced since.
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+/// A folder on the way that is a link or a file is as good as not there: nothing is handed over through it.
+fn of_link(errno: Errno) -> io::Error {
+    match errno {
+        Errno::LOOP | Errno::NOTDIR => io::Error::from(io::ErrorKind::NotADirectory),
+        other => other.into(),
+    }
+}
+
+/// The folders on the way, and the file's own name.
+fn split(relative: &Path) -> io::Result<(Vec<&std::ffi::OsStr>, &std::ffi::OsStr)> {
+    let mut names = Vec::new();
+    for part in relative.components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            _ => return Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        }
+    }
+    let name = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok((names, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    /// Everything that is no regular file, each under its name.
+    fn odd_files(folder: &Path) -> Vec<&'static str> {
+        fs::create_dir(folder.join("folder")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, folder.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
+            .unwrap();
+        drop(UnixListener::bind(folder.join("socket")).unwrap());
+        fs::write(folder.join("file"), "text").unwrap();
+        symlink("file", folder.join("link")).unwrap();
+        symlink("loop", folder.join("loop")).unwrap();
+        symlink("nowhere", folder.join("dangling")).unwrap();
+        symlink("/dev/zero", folder.join("device")).unwrap();
+        vec!["folder", "pipe", "socket", "link", "loop", "dangling", "device"]
+    }
+
+    #[test]
+    fn only_a_regular_file_is_opened_and_nothing_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = odd_files(folder.path());
+        for name in odd {
+            let path = folder.path().join(name);
+            assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{name}");
+            assert!(open_below(folder.path(), name.as_ref()).is_err(), "{name}");
+            assert!(open_if_there(&path).is_err() && append(&path).is_err(), "{name}");
+            assert!(read(&path, 10).is_err(), "{name}");
+            // What is no folder is replaced, and where a link leads stays as it was.
+            assert_eq!(write(&path, b"new").is_ok(), name != "folder", "{name}");
+        }
+        assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"text");
+        for device in ["/dev/null", "/dev/zero", "/dev/tty"] {
+            assert!(open(Path::new(device)).is_err(), "{device}");
+        }
+        assert!(open_if_there(&folder.path().join("nothing")).unwrap().is_none());
+        assert!(open_if_there(&folder.path().join("file/below")).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_put_there_after_the_look_is_noticed_after_the_opening() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in odd_files(folder.path()) {
+            let flags = OFlags::RDONLY | ALWAYS;
+            assert!(checked(open_raw(folder.path().join(name), flags, Mode::empty())).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_read_to_its_bound_and_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sparse");
+        File::create(&path).unwrap().set_len(5 << 30).unwrap();
+        assert_eq!(read(&path, 1000).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        File::create(&path).unwrap().set_len(1000).unwrap();
+        assert_eq!(read(&path, 1000).unwrap().len(), 1000);
+    }
+
+    #[test]
+    fn no_link_below_a_folder_leads_out_of_it() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("file"), "theirs").unwrap();
+        fs::create_dir_all(folder.path().join("real/deep")).unwrap();
+        fs::write(folder.path().join("real/deep/file"), "ours").unwrap();
+        symlink(outside.path(), folder.path().join("way")).unwrap();
+        symlink(outside.path(), folder.path().join("real/way")).unwrap();
+        let text = |path: &str| {
+            read_all(open_below(folder.path(), path.as_ref())?, 100)
+                .map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        assert_eq!(text("real/deep/file").unwrap(), "ours");
+        for path in
+            ["way/file", "real/way/file", "../file", "/etc/hostname", "", "real/deep", "real/deep/file/below"]
+        {
+            assert!(text(path).is_err(), "{path}");
+        }
+        for path in ["way/new", "real/way/new", "../new"] {
+            assert!(create_below(folder.path(), path.as_ref()).is_err(), "{path}");
+        }
+        create_below(folder.path(), "real/new/deep/file".as_ref()).unwrap().write_all(b"new").unwrap();
+        assert_eq!(text("real/new/deep/file").unwrap(), "new");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+        assert_eq!(fs::read(outside.path().join("file")).unwrap(), b"theirs");
+    }
+}

@@ -1,0 +1,128 @@
+//! `starts.log` in a run's folder: the attempts that an engine has given to a supervisor.
+//!
+//! Tells an attempt whose folder was removed from one that an engine had announced and not started yet when it died. It
+//! stands outside the attempts' folders, so that it goes with the run's folder at the earliest. Nothing is synced: after a
+//! crash of the machine every attempt without a record of its end is in doubt anyway.
+
+use crate::plain;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The first line of a list that has been kept since the run began.
+const COMPLETE: &str = "attempts that were given to a supervisor";
+
+/// The first line of one that was begun later, because there was none any more.
+const PARTIAL: &str = "attempts that were given to a supervisor since this list was lost";
+
+/// Attempts have short names; half a million of them fit in. A larger file is not ours.
+const LARGEST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The list of one run.
+#[derive(Debug, Clone)]
+pub struct Starts {
+    path: PathBuf,
+}
+
+impl Starts {
+    /// Of the run with this folder; touches nothing.
+    #[must_use]
+    pub fn of(run_base: &Path) -> Self {
+        Self { path: run_base.join("starts.log") }
+    }
+
+    /// Begins the list of a run that has no attempt yet, with the run's folder. To be called before the first attempt is
+    /// announced: from then on a list that is missing was removed.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be made.
+    pub fn begin(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        match File::create_new(&self.path) {
+            Ok(mut list) => list.write_all(COMPLETE.as_bytes()),
+            // Of two that begin one run, neither may take the other's list away.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes back what [`Starts::begin`] made, of a run that was not begun; a folder with something else in it stays.
+    pub fn withdraw(&self) {
+        // What cannot be removed is in nobody's way.
+        drop(std::fs::remove_file(&self.path));
+        drop(self.path.parent().map(std::fs::remove_dir));
+    }
+
+    /// Notes that `attempt` is given to a supervisor. To be called before that.
+    ///
+    /// # Errors
+    /// It cannot be written down; the attempt must not be started.
+    pub fn note(&self, attempt: &str) -> io::Result<()> {
+        // A line ends where the next begins, so that a line that could not be written whole spoils no other.
+        let line = format!("\n{attempt}");
+        let list = plain::open_with(&self.path, OFlags::WRONLY | OFlags::APPEND);
+        match list {
+            Ok(mut list) => list.write_all(line.as_bytes()),
+            Err(error) if plain::is_of_machine(&error) => Err(error),
+            // It was removed, or something else was put there.
+            Err(_) => {
+                self.path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                plain::write(&self.path, format!("{PARTIAL}{line}").as_bytes())
+            }
+        }
+    }
+
+    /// Whether `attempt` may have been given to a supervisor: false only if the list is whole and does not name it.
+    #[must_use]
+    pub fn may_hold(&self, attempt: &str) -> bool {
+        let Ok(bytes) = plain::read(&self.path, LARGEST_BYTES) else { return true };
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let is_whole = lines.next() == Some(COMPLETE.as_bytes());
+        !is_whole || lines.any(|line| line == attempt.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_a_whole_list_says_that_an_attempt_was_never_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let starts = Starts::of(&folder.path().join("runs/run_1"));
+        let path = folder.path().join("runs/run_1/starts.log");
+        assert!(starts.may_hold("a.1.1"), "there is none");
+        starts.begin().unwrap();
+        assert!(!starts.may_hold("a.1.1"));
+        starts.note("a.1.1").unwrap();
+        starts.note("a.1.12").unwrap();
+        starts.begin().unwrap();
+        let held = |names: [&str; 4]| names.map(|name| starts.may_hold(name));
+        assert_eq!(held(["a.1.1", "a.1.12", "a.1.2", "b.1.1"]), [true, true, false, false]);
+        // A disk that was full in the middle of a line.
+        fs::write(&path, [&fs::read(&path).unwrap()[..], b"\nb.1"].concat()).unwrap();
+        starts.note("c.1.1").unwrap();
+        assert_eq!(held(["a.1.1", "c.1.1", "b.1.1", "d.1.1"]), [true, true, false, false]);
+        fs::remove_file(&path).unwrap();
+        starts.note("d.1.1").unwrap();
+        assert_eq!(held(["a.1.1", "d.1.1", "e.1.1", ""]), [true; 4], "what it held before is not known");
+        for damaged in [&b""[..], b"attempts", b"\0\0\0"] {
+            fs::write(&path, damaged).unwrap();
+            assert!(starts.may_hold("e.1.1"));
+        }
+        fs::remove_file(&path).unwrap();
+        starts.begin().unwrap();
+        assert!(!starts.may_hold("e.1.1"));
+        fs::File::options().write(true).open(&path).unwrap().set_len(5 << 30).unwrap();
+        assert!(starts.may_hold("e.1.1"), "it is not read");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        starts.note("f.1.1").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file() && starts.may_hold("e.1.1"));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(starts.note("f.1.1").is_err() && starts.may_hold("f.1.1"));
+    }
+}
