@@ -192,6 +192,7 @@ impl Stage {
                 by: Principal { tenant: "local".to_owned(), actor: "bench".to_owned() },
                 yes_to: Vec::new(),
                 trace: None,
+                requester: envoi_kernel::requester::Requester::default(),
                 slot: None,
             },
             pinned: PinnedFlow {

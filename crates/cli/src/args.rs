@@ -301,6 +301,15 @@ pub(crate) struct RunArgs {
     /// Approve the questions of this step as soon as they are put; recorded as that
     #[arg(long, value_name = "STEP")]
     pub(crate) yes_to: Vec<String>,
+    /// The user on whose behalf the run is started, as its envelope names them [default: your login name]
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<String>,
+    /// The conversation that the run belongs to, as its envelope names it [default: the run's id]
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// A text for the metadata of the run's envelope; may be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) metadata: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }

@@ -7,6 +7,7 @@ use envoi_kernel::{
     ids::{Principal, RunId, StepId},
     input::Answer,
     ledger::Ledger,
+    requester::Requester,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -86,6 +87,9 @@ pub struct StartRequest {
     /// The `traceparent` that whoever asks was given; one that is not well formed is ignored.
     #[serde(default)]
     pub trace: Option<String>,
+    /// On whose behalf, as the caller states it.
+    #[serde(default)]
+    pub requester: Requester,
     /// Who.
     pub by: Principal,
     /// What commands may see.

@@ -9,6 +9,7 @@ use envoi_kernel::{
         Outcome, Record, Routed, RunEnded, RunReopened, RunStarted, TimerFired, TimerSet,
     },
     ids::{FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+    requester::Requester,
 };
 use serde_json::json;
 
@@ -86,6 +87,7 @@ pub(crate) fn started(run: &RunId) -> Event {
         by: ada(),
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
     }))
 }
 

@@ -9,6 +9,7 @@ use crate::{
     flow::Budget,
     ids::{AttemptId, CallId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
+    requester::Requester,
 };
 use envoi_contract::{
     digest::Digest,
@@ -159,6 +160,9 @@ pub struct RunStarted {
     /// The `traceparent` of whoever started it; nothing follows from it but the ids under which it is observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
+    #[serde(default, skip_serializing_if = "Requester::is_empty")]
+    pub requester: Requester,
 }
 
 /// See [`Event::StepEntered`].

@@ -6,6 +6,7 @@ use crate::{
     fork::Fork,
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
+    requester::Requester,
 };
 use envoi_contract::{
     digest::Digest,
@@ -219,6 +220,8 @@ pub struct Start {
     pub yes_to: Vec<StepId>,
     /// The `traceparent` of whoever starts it.
     pub trace: Option<String>,
+    /// On whose behalf, as the caller states it; checked.
+    pub requester: Requester,
     /// For the first step.
     pub slot: Option<Slot>,
 }

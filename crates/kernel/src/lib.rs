@@ -32,6 +32,7 @@ mod projection;
 mod raise;
 mod render;
 mod reopen;
+pub mod requester;
 mod retry;
 mod rounds;
 mod route;

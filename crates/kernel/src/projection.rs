@@ -86,13 +86,14 @@ fn begin(envelope: &mut Envelope, flow: &Flow, control: &Control, at: Timestamp)
     let Some(started) = control.started.as_deref() else { return };
     envelope.envelope_id = format!("env_{}", derived(&started.run, 0, at));
     envelope.request_id = started.run.to_string();
-    envelope.session_id = started.run.to_string();
-    envelope.user_id = started.by.actor.clone();
-    envelope.raw_input = Value::Object(started.inputs.clone()).compact();
+    envelope.session_id = started.session_id().to_owned();
+    envelope.user_id = started.user_id().to_owned();
+    envelope.raw_input = started.raw_input();
     envelope.received_at = Some(at.to_string());
     envelope.created_at = Some(at.to_string());
     envelope.stage_order = flow.steps.iter().map(|step| step.id.to_string()).collect();
     bounds(envelope, flow, control);
+    envelope.metadata = started.requester.metadata.clone();
     for (name, value) in [
         ("run_id", started.run.to_string()),
         ("flow", started.flow.to_string()),
@@ -382,8 +383,8 @@ fn interrupt(control: &Control, raised: &InterruptRaised) -> FlowInterrupt {
     data.insert("evidence".to_owned(), raised.evidence.clone());
     let mut shown = FlowInterrupt::new(raised.interrupt.to_string(), raised.kind(), raised.raised_at);
     shown.request_id.clone_from(&run);
-    shown.user_id = started.map(|started| started.by.actor.clone());
-    shown.session_id = run;
+    shown.user_id = started.map(|started| started.user_id().to_owned());
+    shown.session_id = started.map(|started| started.session_id().to_owned());
     shown.question = Some(raised.question.clone());
     shown.expires_at = raised.expires_at.map(|at| at.to_string());
     shown.data = Some(data);

@@ -48,6 +48,10 @@ fn members(control: &Control, scope: &str) -> Object {
         ("id".to_owned(), Value::from(started.run.as_str())),
         ("flow".to_owned(), Value::from(flow.as_str())),
         ("workspace".to_owned(), Value::from(started.workspace.as_str())),
+        ("user_id".to_owned(), Value::from(started.user_id())),
+        ("session_id".to_owned(), Value::from(started.session_id())),
+        ("metadata".to_owned(), Value::Object(started.requester.metadata.clone())),
+        ("raw_input".to_owned(), Value::from(started.raw_input())),
     ]
     .into_iter()
     .collect();

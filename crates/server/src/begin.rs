@@ -21,7 +21,10 @@ use envoi_contract::{
 };
 use envoi_engine::protocol::{ForkRequest, Request, StartRequest, WorkspaceUse};
 use envoi_journal::{RegisteredFlow, StartKey};
-use envoi_kernel::ids::{Principal, RunId, StepId, uuid_v7_text};
+use envoi_kernel::{
+    ids::{Principal, RunId, StepId, uuid_v7_text},
+    requester::Requester,
+};
 use serde_json::json;
 use std::{fs, path::PathBuf};
 
@@ -54,9 +57,13 @@ pub(crate) async fn may_begin(app: &App, bearer: &Bearer, key: Option<&str>) -> 
     Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _same: same, _permit: permit })
 }
 
+/// Members of the body of `startRun`.
+const WANTED: [&str; 8] =
+    ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input"];
+
 /// `startRun`.
 pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["flow", "inputs", "workspace", "yes_to"])?;
+    let members = call.members(&WANTED)?;
     let wanted = Wanted::read(&members)?;
     let flow =
         app.read(|reader| reader.registered_flow(&call.bearer.tenant, wanted.flow).map_err(Problem::from))?;
@@ -72,6 +79,7 @@ pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
             workspace: wanted.workspace,
             yes_to: wanted.yes_to,
             trace: call.traceparent().map(str::to_owned),
+            requester: wanted.requester,
             ..of_flow(app, run, flow, call.principal())?
         })))
     })?;
@@ -98,6 +106,7 @@ pub(crate) fn of_flow(
         workspace: WorkspaceUse::Alone,
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
         by,
         caller: (app.settings.caller)(&loaded.flow, &folder),
     })
@@ -194,6 +203,7 @@ struct Wanted<'m> {
     inputs: Object,
     workspace: WorkspaceUse,
     yes_to: Vec<StepId>,
+    requester: Requester,
 }
 
 impl<'m> Wanted<'m> {
@@ -204,8 +214,21 @@ impl<'m> Wanted<'m> {
             Some(Value::Object(inputs)) => inputs.clone(),
             Some(_) => return Err(Problem::bad_request("`inputs` is not an object")),
         };
-        Ok(Self { flow, inputs, workspace: workspace(members)?, yes_to: yes_to(members)? })
+        let (workspace, yes_to) = (workspace(members)?, yes_to(members)?);
+        Ok(Self { flow, inputs, workspace, yes_to, requester: requester(members)? })
     }
+}
+
+/// On whose behalf.
+fn requester(members: &Object) -> Result<Requester, Problem> {
+    let word = |name| Ok::<_, Problem>(text(members, name)?.map(str::to_owned));
+    let metadata = match members.get("metadata") {
+        None => Object::new(),
+        Some(Value::Object(metadata)) => metadata.clone(),
+        Some(_) => return Err(Problem::bad_request("`metadata` is not an object")),
+    };
+    let (user_id, session_id) = (word("user_id")?, word("session_id")?);
+    Ok(Requester { user_id, session_id, metadata, raw_input: word("raw_input")? })
 }
 
 /// How the run uses its workspace.

@@ -14,6 +14,7 @@ use envoi_kernel::{
     flow::Step,
     ids::{Principal, RunId},
     input::Start,
+    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -133,6 +134,7 @@ impl Planned {
             by: person(),
             yes_to: Vec::new(),
             trace: None,
+            requester: Requester::default(),
             slot: None,
         }
     }

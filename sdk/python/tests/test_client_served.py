@@ -26,7 +26,14 @@ class ARun(WithServer):
         flow = self.client.register_flow(APPROVAL)
         self.assertEqual([each["digest"] for each in self.client.list_flows()], [flow["digest"]])
         self.assertEqual(self.client.get_flow("publish"), APPROVAL)
-        run = self.client.start_run("publish", {"title": "Notes"})["run"]
+        run = self.client.start_run(
+            "publish",
+            {"title": "Notes"},
+            user_id="u-7",
+            session_id="s-7",
+            metadata={"team": "press"},
+            raw_input="Publish it.",
+        )["run"]
         waiting = self.client.wait_until(run)
         self.assertEqual((waiting["status"], waiting["open_questions"]), ("waiting", 1))
         (row,) = self.client.list_questions(run=run)
@@ -55,7 +62,10 @@ class ARun(WithServer):
         self.assertEqual([row["step"] for row in self.client.list_handoffs(run)][0], "draft")
         handoff = self.client.get_handoff(run, "draft")
         self.assertEqual((handoff.step_id, handoff.summary), ("draft", "words"))
-        self.assertEqual(self.client.get_envelope(run).terminal_reason, "completed")
+        envelope = self.client.get_envelope(run)
+        self.assertEqual(envelope.terminal_reason, "completed")
+        requester = (envelope.user_id, envelope.session_id, envelope.metadata["team"], envelope.raw_input)
+        self.assertEqual(requester, ("u-7", "s-7", "press", "Publish it."))
         attempt = self.client.list_logs(run)[0]
         self.assertEqual((attempt["attempt"], attempt["stdout_bytes"]), ("draft.1.1", 6))
         read = lambda **part: self.client.get_log(run, "draft.1.1", **part)

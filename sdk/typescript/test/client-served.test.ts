@@ -28,7 +28,8 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     const flow = await client.registerFlow(APPROVAL);
     assert.deepEqual((await client.listFlows()).map((each) => each.digest), [flow.digest]);
     assert.equal(await client.getFlow("publish"), APPROVAL);
-    const { run } = await client.startRun({ flow: "publish", inputs: { title: "Notes" } });
+    const requester = { user_id: "u-7", session_id: "s-7", metadata: { team: "press" }, raw_input: "Publish it." };
+    const { run } = await client.startRun({ flow: "publish", inputs: { title: "Notes" }, ...requester });
     const waiting = await client.waitUntil(run);
     assert.deepEqual([waiting.status, waiting.open_questions], ["waiting", 1]);
     const [listed] = await all(await client.listQuestions({ run }));
@@ -54,7 +55,10 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     assert.equal((await client.listHandoffs(run))[0]?.step, "draft");
     const handoff = await client.getHandoff(run, "draft");
     assert.deepEqual([handoff.step_id, handoff.summary], ["draft", "words"]);
-    assert.equal((await client.getEnvelope(run)).terminal_reason, "completed");
+    const envelope = await client.getEnvelope(run);
+    assert.equal(envelope.terminal_reason, "completed");
+    assert.deepEqual([envelope.user_id, envelope.session_id, envelope.raw_input], ["u-7", "s-7", "Publish it."]);
+    assert.equal(formatCompact(envelope.metadata).includes('"team":"press"'), true);
     const [attempt] = await client.listLogs(run);
     assert.deepEqual([attempt?.attempt, attempt?.stdout_bytes], ["draft.1.1", 6]);
     const read = async (part: { start?: number; end?: number } = {}): Promise<string> => text(await client.getLog(run, "draft.1.1", "stdout", part));

@@ -14,7 +14,10 @@ use crate::{
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_flow::{Loaded, inputs};
-use envoi_kernel::ids::{RunId, StepId};
+use envoi_kernel::{
+    ids::{RunId, StepId},
+    requester::Requester,
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -37,6 +40,7 @@ pub(crate) fn run(home: &Home, args: &RunArgs) -> Result<u8, Failure> {
         workspace: workspace_use(args.copy, args.share_workspace),
         yes_to: yes_to(&args.yes_to)?,
         trace: home::variable("TRACEPARENT"),
+        requester: requester(args)?,
         by: home::principal(),
         caller: home::caller(&loaded.flow, &flow_dir),
     }));
@@ -102,6 +106,22 @@ pub(crate) fn given_inputs(loaded: &Loaded, args: &RunArgs) -> Result<Object, Fa
             .hint("inputs: -i NAME=VALUE or --inputs-file FILE")
     })?;
     Ok(given)
+}
+
+/// On whose behalf, as the arguments state it.
+pub(crate) fn requester(args: &RunArgs) -> Result<Requester, Failure> {
+    let bad = |message: String| Failure::new(BAD_INPUT, "INPUT_INVALID", message);
+    let mut metadata = Object::new();
+    for argument in &args.metadata {
+        let (name, text) = argument
+            .split_once('=')
+            .ok_or_else(|| bad(format!("--metadata: `{argument}` is not of the form NAME=VALUE")))?;
+        metadata.insert(name.to_owned(), Value::from(text));
+    }
+    let (user_id, session_id) = (args.user.clone(), args.session.clone());
+    let requester = Requester { user_id, session_id, metadata, raw_input: None };
+    requester.check().map_err(bad)?;
+    Ok(requester)
 }
 
 fn inputs_file(path: &Path) -> Result<Object, Failure> {

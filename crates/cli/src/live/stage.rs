@@ -15,6 +15,7 @@ use envoi_kernel::{
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
+    requester::Requester,
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
@@ -62,6 +63,7 @@ impl Play {
             by: by(),
             yes_to: Vec::new(),
             trace: None,
+            requester: Requester::default(),
             slot: slot(),
         })));
         play

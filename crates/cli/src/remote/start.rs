@@ -15,7 +15,7 @@ use crate::{
     background,
     command::{
         fork::step,
-        run::{given_inputs, load, read_flow, yes_to},
+        run::{given_inputs, load, read_flow, requester, yes_to},
     },
     conversation::Conversation,
     failure::Failure,
@@ -25,7 +25,10 @@ use crate::{
 };
 use envoi_contract::json::{Object, Value};
 use envoi_flow::{Files, Loaded};
-use envoi_kernel::ids::{RunId, StepId};
+use envoi_kernel::{
+    ids::{RunId, StepId},
+    requester::Requester,
+};
 use serde::Deserialize;
 use std::{path::Path, sync::Arc};
 
@@ -35,6 +38,15 @@ pub(crate) fn run(remote: &Remote, args: &RunArgs) -> Result<u8, Failure> {
     body.insert("flow".to_owned(), Value::from(name));
     body.insert("inputs".to_owned(), Value::Object(given_inputs(&loaded, args)?));
     how(&mut body, (args.copy, args.share_workspace), &args.yes_to)?;
+    let Requester { user_id, session_id, metadata, .. } = requester(args)?;
+    for (name, id) in [("user_id", user_id), ("session_id", session_id)] {
+        if let Some(id) = id {
+            body.insert(name.to_owned(), Value::from(id));
+        }
+    }
+    if !metadata.is_empty() {
+        body.insert("metadata".to_owned(), Value::Object(metadata));
+    }
     let run = begun(remote, "/v1/runs", body)?;
     match args.engine.detach {
         true => background::told(&run.run, remote.json),

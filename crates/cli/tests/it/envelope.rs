@@ -36,6 +36,26 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn the_envelope_says_on_whose_behalf_a_run_was_started() {
+    let stage = Stage::with_flow(
+        "flow: who\nsteps:\n  - id: say\n    run: echo ${{ run.user_id }} ${{ run.metadata.team }}\n",
+    );
+    let who = ["--user", "u-7", "--session", "s-7", "--metadata", "team=press", "--metadata", "empty="];
+    stage.expect(0, &[&["run", "flow.yaml"], &who[..]].concat());
+    let envelope = stage.json(&["show", "--envelope"]);
+    assert_eq!((&envelope["user_id"], &envelope["session_id"]), (&json!("u-7"), &json!("s-7")));
+    assert_eq!(
+        (&envelope["metadata"]["team"], &envelope["metadata"]["empty"]),
+        (&json!("press"), &json!(""))
+    );
+    assert_eq!(envelope["outputs"]["say"]["summary"], "u-7 press");
+    for wrong in [&["--metadata", "no-sign"][..], &["--metadata", "run_id=x"], &["--user", ""]] {
+        let refused = stage.expect(2, &[&["run", "flow.yaml"], wrong].concat());
+        assert!(refused.err.contains("INPUT_INVALID"), "{wrong:?}");
+    }
+}
+
+#[test]
 fn the_envelope_is_true_after_each_step_of_a_looping_failing_retried_run() {
     let stage = Stage::with_flow(FLOW);
     let engine = stage.start(&["run", "flow.yaml"]);

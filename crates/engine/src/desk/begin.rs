@@ -38,6 +38,7 @@ impl Desk {
         let inputs = envoi_flow::inputs::resolve(&flow, &request.inputs).map_err(|errors| {
             Refused::bad_input("INPUT_INVALID", errors.to_string(), Some("see `inputs` of the flow"))
         })?;
+        request.requester.check().map_err(|wrong| Refused::bad_input("INPUT_INVALID", wrong, None))?;
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         let named = request.caller.flow_dir.join(&flow.workspace);
@@ -64,6 +65,7 @@ impl Desk {
                         .as_deref()
                         .and_then(Traceparent::parse)
                         .map(|caller| caller.to_string()),
+                    requester: request.requester.clone(),
                     slot: None,
                 },
                 pinned: PinnedFlow {

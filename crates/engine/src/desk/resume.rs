@@ -236,6 +236,7 @@ mod tests {
             by: Principal { tenant: "local".to_owned(), actor: "tester".to_owned() },
             yes_to: Vec::new(),
             trace: None,
+            requester: envoi_kernel::requester::Requester::default(),
             slot: None,
         };
         let lived = Run::new(Arc::clone(&flow));

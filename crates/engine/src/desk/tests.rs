@@ -12,6 +12,7 @@ use envoi_kernel::{
     family::Share,
     input::{Answer, Start},
     ledger::Ledger,
+    requester::Requester,
 };
 use std::{
     sync::mpsc::Receiver,
@@ -62,6 +63,7 @@ fn place(text: &str) -> Place {
         by: by(),
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
         slot: None,
     };
     let records = Run::new(Arc::clone(&flow)).decide(Input::Start(Box::new(start)), crate::now()).unwrap();

@@ -8,6 +8,7 @@ use envoi_kernel::{
     event::Outcome,
     ids::Principal,
     input::{AttemptResult, Start},
+    requester::Requester,
 };
 use std::{
     cell::RefCell,
@@ -107,6 +108,7 @@ fn begin(name: &str) -> Message {
             by: name.find(char::is_numeric).map_or_else(by, |at| of(&name[..at])),
             yes_to: Vec::new(),
             trace: None,
+            requester: Requester::default(),
             slot: None,
         },
         pinned: PinnedFlow {

@@ -7,6 +7,7 @@ use envoi_kernel::{
     event::{Command, EndStatus, RunEnded},
     ids::Principal,
     input::Start,
+    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ fn records(flow: &Arc<Flow>) -> (Run, Vec<Record>) {
         slot: None,
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
     };
     let run = Run::new(Arc::clone(flow));
     let mut records = run.decide(Input::Start(Box::new(start)), Timestamp::from_millis(5)).unwrap();

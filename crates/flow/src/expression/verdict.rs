@@ -17,7 +17,7 @@ const ROOTS: &[&str] = &["inputs", "steps", "run"];
 const OF_AN_ITEM: &[&str] = &["item", "index"];
 const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
 const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
-const OF_A_RUN: &[&str] = &["id", "flow", "workspace"];
+const OF_A_RUN: &[&str] = &["id", "flow", "workspace", "user_id", "session_id", "metadata", "raw_input"];
 /// Functions that say in an `if` what a failure before the step means.
 pub(super) const STATUS: &[&str] = &["success", "failure", "always"];
 

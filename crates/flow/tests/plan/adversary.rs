@@ -14,6 +14,7 @@ use envoi_kernel::{
     ids::{AttemptId, Principal, RunId, StepId, TimerId, VisitId},
     input::{Answer, AttemptResult, Slot, Start},
     ledger::Ledger,
+    requester::Requester,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -134,6 +135,7 @@ pub(crate) fn live(flow: &Arc<Flow>, seed: u64, most_turns: u64) -> Tally {
         by: person("ada"),
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
         slot: slot(),
     })));
     while world.tally.turns < most_turns && !matches!(world.run.status(), Status::Ended(_)) {

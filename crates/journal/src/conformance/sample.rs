@@ -9,6 +9,7 @@ use envoi_contract::{
 use envoi_kernel::{
     event::{About, EndStatus, Event, InterruptRaised, Record, RunEnded, RunStarted, TimerFired, TimerSet},
     ids::{BadId, FlowId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+    requester::Requester,
 };
 use std::collections::BTreeMap;
 
@@ -67,6 +68,7 @@ pub fn started(run: &RunId) -> Result<Event, BadId> {
         by: Principal { tenant: "local".to_owned(), actor: "sample".to_owned() },
         yes_to: Vec::new(),
         trace: None,
+        requester: Requester::default(),
     })))
 }
 

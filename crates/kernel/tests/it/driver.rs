@@ -14,6 +14,7 @@ use envoi_kernel::{
     },
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId},
     input::{Answer, AttemptResult, Slot, Start},
+    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -132,6 +133,7 @@ impl Driver {
             by: person("ada"),
             yes_to: self.yes_to.clone(),
             trace: None,
+            requester: Requester::default(),
             slot,
         }))
     }

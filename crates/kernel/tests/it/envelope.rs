@@ -5,7 +5,9 @@ use crate::{
     flows::{With, bounded, critic, flow, limits, step},
 };
 use envoi_contract::{envelope::Envelope, json::Value};
-use envoi_kernel::{Input, event::Choice, input::Answer};
+use envoi_kernel::{
+    Input, event::Choice, flow::Template, ids::AttemptId, input::Answer, requester::Requester,
+};
 
 /// The members that change, on one line.
 fn shown(envelope: &Envelope) -> String {
@@ -104,6 +106,32 @@ fn what_does_not_change_stands_from_the_beginning() {
     assert_eq!(envelope.received_at.as_deref(), Some("2026-11-21T00:00:00.000Z"));
     assert_eq!(envelope.received_at, envelope.created_at);
     assert_eq!((envelope.terminal_reason.is_none(), envelope.completed_at.is_none()), (true, true));
+}
+
+#[test]
+fn on_whose_behalf_a_run_was_started_stands_in_its_envelope_and_in_expressions() {
+    let flow = flow([step("a").with(|step| {
+        let text = "${{ run.user_id }} ${{ run.session_id }} ${{ run.metadata.team }} ${{ run.raw_input }}";
+        step.env = vec![("WHO".to_owned(), Template(text.to_owned()))];
+    })]);
+    let mut driver = Driver::new(&flow);
+    let Input::Start(mut start) = driver.start(slot()) else { panic!("it is a start") };
+    start.requester = Requester {
+        user_id: Some("u-7".to_owned()),
+        session_id: Some("s-7".to_owned()),
+        metadata: [("team".to_owned(), Value::from("press"))].into_iter().collect(),
+        raw_input: Some("Publish it.".to_owned()),
+    };
+    driver.feed(Input::Start(start)).unwrap();
+    let envelope = driver.run.envelope();
+    assert_eq!((envelope.user_id.as_str(), envelope.session_id.as_str()), ("u-7", "s-7"));
+    assert_eq!(envelope.raw_input, "Publish it.");
+    let of = |name: &str| envelope.metadata.get(name).and_then(Value::as_str);
+    assert_eq!((of("team"), of("run_id")), (Some("press"), Some("run_0demo")), "beside what Envoi writes");
+    // Who started the run is who had the right to.
+    assert_eq!(driver.run.started().unwrap().by, person("ada"));
+    let attempt = driver.run.attempt(&AttemptId::parse("a.1.1").unwrap()).unwrap();
+    assert_eq!(attempt.env, [("WHO".to_owned(), "u-7 s-7 press Publish it.".to_owned())]);
 }
 
 #[test]

@@ -21,10 +21,16 @@ use axum::http::StatusCode;
 use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow};
-use envoi_kernel::ids::{RunId, uuid_v7_text};
+use envoi_kernel::{
+    ids::{RunId, uuid_v7_text},
+    requester::{MAX_RAW_INPUT_BYTES, Requester},
+};
 
 /// Metadata of a first message: how the run uses its workspace.
 const WORKSPACE: &str = "urn:envoi:a2a:workspace";
+
+/// How the names of metadata begin that are said to this server, not to the run.
+const OURS: &str = "urn:envoi:a2a:";
 
 /// Starts a run.
 pub(super) fn begin(
@@ -68,7 +74,8 @@ pub(super) fn begin(
         let detail = "this token has started as many runs in a minute as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
     });
-    match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace))) {
+    let requester = requester(message, &context);
+    match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace, requester))) {
         Ok(()) => {
             push.tell();
             Ok(Sent { run: kept.run, from: From::TheStart })
@@ -94,11 +101,32 @@ fn start(
     asking: &Asking,
     run: &RunId,
     registered: RegisteredFlow,
-    (inputs, workspace): (Object, WorkspaceUse),
+    (inputs, workspace, requester): (Object, WorkspaceUse, Requester),
 ) -> Result<(), Problem> {
     let request = begin::of_flow(app, run.clone(), registered, asking.principal())?;
-    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), ..request };
+    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), requester, ..request };
     ask(app, Request::Start(Box::new(request))).map(drop)
+}
+
+/// On whose behalf the run is started: its conversation is the context, its raw input the message as JSON of 1.0.
+///
+/// The user stays the name of the token: a message names none. What is past a bound is left out, because the client did
+/// not ask for it to be kept; a message that is left out can still be had as the first one of the task's history.
+fn requester(message: &Message, context: &str) -> Requester {
+    let told_to_us = |name: &str| name.starts_with(OURS);
+    let metadata = Requester::without_reserved(&message.metadata);
+    let metadata = metadata.iter().filter(|(name, _)| !told_to_us(name));
+    let message = send::message_text(message);
+    let stated = Requester {
+        session_id: Some(context.to_owned()),
+        metadata: metadata.map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+        raw_input: (message.len() <= MAX_RAW_INPUT_BYTES).then_some(message),
+        user_id: None,
+    };
+    match stated.check() {
+        Ok(()) => stated,
+        Err(_) => Requester { metadata: Object::new(), ..stated },
+    }
 }
 
 /// The flow that a message names, in its metadata, else in its path or as `tenant`: an id or a digest.

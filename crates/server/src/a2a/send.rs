@@ -18,7 +18,7 @@ use super::{
     version::Version,
 };
 use crate::{app::App, problem::Problem, scope::Scope};
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, json::Value};
 use envoi_journal::{MessageRow, ReadError};
 use envoi_kernel::ids::RunId;
 
@@ -179,6 +179,14 @@ fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
         None => written(&content),
     };
     Digest::of(said.as_bytes())
+}
+
+/// A message alone, in JSON of 1.0 on one line.
+pub(super) fn message_text(message: &Message) -> String {
+    match super::write(Version::V10, &Reply::SentMessage(message.clone())) {
+        Value::Object(mut members) => members.remove("message").unwrap_or_default().compact(),
+        other => other.compact(),
+    }
 }
 
 /// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`look`] reads it.

@@ -243,9 +243,24 @@ fn start() -> Value {
             "inputs": {"type": "object"},
             "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
             "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
+            "user_id": requester_id("The user on whose behalf the run is started; the name of the token unless said"),
+            "session_id": requester_id("The conversation that the run belongs to; the run's id unless said"),
+            "metadata": {
+                "type": "object", "additionalProperties": true,
+                "description": "Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …)",
+            },
+            "raw_input": {
+                "type": ["string", "null"], "maxLength": 1_048_576,
+                "description": "The request as it came to the caller; the inputs as JSON unless said",
+            },
         },
-        "examples": [{"flow": "publish", "inputs": {}, "workspace": "shared"}],
+        "examples": [{"flow": "publish", "inputs": {}, "workspace": "shared", "user_id": "ada", "metadata": {"team": "press"}}],
     })
+}
+
+/// Stated by the caller, and checked by nobody.
+fn requester_id(description: &str) -> Value {
+    json!({"type": ["string", "null"], "minLength": 1, "maxLength": 256, "description": description})
 }
 
 fn flow_files() -> Value {

@@ -48,6 +48,8 @@ export interface BridgeTurn {
   attachments?: readonly AttachmentRef[] | undefined;
   /** One of `listModels`; the usual one unless said. */
   model?: string | undefined;
+  /** Another name for `model`; if both are there, they must be equal. */
+  model_id?: string | undefined;
   /** What the model is told first. */
   system?: string | undefined;
   /** What the user says; with `user_envelope` the envelope of contract 5. */
@@ -265,6 +267,14 @@ export interface Start {
   /** Digest of a registered flow, or its id for the newest. */
   flow: string;
   inputs?: object | undefined;
+  /** Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …). */
+  metadata?: object | undefined;
+  /** The request as it came to the caller; the inputs as JSON unless said. */
+  raw_input?: string | null | undefined;
+  /** The conversation that the run belongs to; the run's id unless said. */
+  session_id?: string | null | undefined;
+  /** The user on whose behalf the run is started; the name of the token unless said. */
+  user_id?: string | null | undefined;
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
   yes_to?: readonly string[] | undefined;

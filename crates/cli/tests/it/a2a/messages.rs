@@ -55,6 +55,23 @@ fn a_task_is_started_asked_about_answered_and_done_in_each_way() {
 }
 
 #[test]
+fn the_context_is_the_session_of_the_run_and_the_message_as_it_came_its_raw_input() {
+    let stage = Stage::new();
+    let (_served, client) = served(&stage, REVIEW);
+    let peer = Peer::new(&client, Way::Rpc);
+    let more = json!({"contextId": "ctx-7", "metadata": {"team": "press", "urn:envoi:a2a:flow": "review", "run_id": "x"}});
+    let message = peer.message("first", &[json!({"text": "hello", "metadata": {"n": 1.50}})], &more);
+    let task = peer.send(message.clone(), &[]).unwrap();
+    let envelope = client.get(&format!("/v1/runs/{}/envelope", text(&task["id"]))).json();
+    assert_eq!((&envelope["session_id"], &envelope["user_id"]), (&json!("ctx-7"), &json!("first")));
+    let raw: Value = serde_json::from_str(envelope["raw_input"].as_str().unwrap()).unwrap();
+    assert_eq!(raw, message);
+    let metadata = &envelope["metadata"];
+    assert_eq!((&metadata["team"], &metadata["run_id"]), (&json!("press"), &task["id"]));
+    assert!(metadata["urn:envoi:a2a:flow"].is_null(), "that was said to the server");
+}
+
+#[test]
 fn what_is_not_plainly_a_decision_is_refused_and_the_task_waits_on() {
     for way in WAYS {
         let stage = Stage::new();

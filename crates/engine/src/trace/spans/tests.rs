@@ -8,6 +8,7 @@ use envoi_kernel::{
     family::Share,
     ids::Principal,
     input::{Answer, AttemptResult, ModelCall, ModelCalled, Slot, Start},
+    requester::Requester,
 };
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ impl Lived {
             by: by(),
             yes_to: Vec::new(),
             trace: trace.map(str::to_owned),
+            requester: Requester::default(),
             slot: slot(),
         })));
         inputs.iter().for_each(|words| lived.hear(words));

@@ -14,6 +14,7 @@ use envoi_kernel::{
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, Principal},
     input::{Answer, AttemptResult, Slot, Start},
+    requester::Requester,
 };
 use std::cell::RefCell;
 
@@ -64,6 +65,7 @@ impl Life {
             yes_to: Vec::new(),
             slot: slot(),
             trace: None,
+            requester: Requester::default(),
         })));
         life
     }

@@ -85,14 +85,29 @@ class Client:
         *,
         workspace: Optional[str] = None,
         yes_to: Sequence[str] = (),
+        user_id: Optional[str] = None,
+        session_id: Optional[str] = None,
+        metadata: Optional[Mapping[str, Any]] = None,
+        raw_input: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Run:
         """Starts a run of a registered flow, by its digest or its id.
 
+        `user_id`, `session_id`, `metadata` and `raw_input` say on whose behalf; they stand in the run's envelope.
+
         It is started once, however often it has to be asked for. Give a key of your own to be sure of that over several
         processes: the run of the first call is returned.
         """
-        body = {"flow": flow, "inputs": inputs or None, "workspace": workspace, "yes_to": list(yes_to) or None}
+        body = {
+            "flow": flow,
+            "inputs": inputs or None,
+            "workspace": workspace,
+            "yes_to": list(yes_to) or None,
+            "user_id": user_id,
+            "session_id": session_id,
+            "metadata": metadata or None,
+            "raw_input": raw_input,
+        }
         return cast(Run, self._post(body, idempotency_key, "runs"))
 
     def list_runs(self, *, status: Optional[str] = None, flow: Optional[str] = None) -> Iterator[Run]:
