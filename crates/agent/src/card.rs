@@ -3,6 +3,9 @@
 //! The card is looked for below the address first, then at its host. The interface is the one of that very address if there is
 //! one, else the first of version 1.0, else the first of 0.3. From the card of a host only what lies at or below the address
 //! will do: another path there may be another agent.
+//!
+//! Where the flow names the interface itself, the card only says how it is spoken to. That is for agents behind a proxy or a
+//! forwarded port, whose cards name an address that is not reached from here.
 
 use crate::{
     SENT_ONCE, USER_ENVELOPE,
@@ -15,8 +18,14 @@ use std::net::IpAddr;
 
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// Asks for the card of the agent at `url`. `guarded` says whether a token goes along.
-pub(crate) fn find(url: &str, guarded: bool, http: &Http) -> Result<Endpoint, CallError> {
+/// Asks for the card of the agent at `url`. `interface` is the address that is spoken to in place of the card's; `guarded` says
+/// whether a token goes along.
+pub(crate) fn find(
+    url: &str,
+    interface: Option<&str>,
+    guarded: bool,
+    http: &Http,
+) -> Result<Endpoint, CallError> {
     let refused = |message: String| Err(CallError::Refused(message));
     let Some((origin, base)) = split(url) else {
         return refused(format!(
@@ -36,15 +45,27 @@ pub(crate) fn find(url: &str, guarded: bool, http: &Http) -> Result<Endpoint, Ca
                 let card = card.map_err(|error| {
                     CallError::Refused(format!("the card at {place} cannot be read: {error}"))
                 })?;
-                let within = Some(base).filter(|base| !place.starts_with(base));
-                let endpoint = choose(&card, url, within).map_err(CallError::Refused)?;
-                return safe(endpoint, origin, guarded);
+                let Some(interface) = interface else {
+                    let within = Some(base).filter(|base| !place.starts_with(base));
+                    let endpoint = choose(&card, url, within).map_err(CallError::Refused)?;
+                    return safe(endpoint, origin, guarded);
+                };
+                return at_interface(&card, interface, guarded);
             }
             500..=599 => return Err(CallError::NotSent(format!("{place} answered {}", answer.status))),
             status => told = format!("{place} answered {status}"),
         }
     }
     refused(format!("the agent has no card: {told}"))
+}
+
+/// The interface that the flow names, spoken to as the card says. The flow names its host too, so that is where a token goes.
+fn at_interface(card: &Value, interface: &str, guarded: bool) -> Result<Endpoint, CallError> {
+    let Some((origin, _)) = split(interface) else {
+        return Err(CallError::Refused(format!("`interface` is `{interface}`, which is no address")));
+    };
+    let said = choose(card, interface, None).map_err(CallError::Refused)?;
+    safe(Endpoint { url: interface.to_owned(), ..said }, origin, guarded)
 }
 
 /// Scheme and host, and the address without what stands behind its path.
@@ -66,7 +87,8 @@ fn safe(endpoint: Endpoint, origin: &str, guarded: bool) -> Result<Endpoint, Cal
     };
     if guarded && !other.eq_ignore_ascii_case(origin) {
         let message = format!(
-            "its card names another host, {other}, and the token is for {origin}; name that one in `url`"
+            "its card names another host, {other}, and the token is for {origin}; name in `url` the host that is right, or \
+             in `interface` the address that is to be used in place of the card's"
         );
         return Err(CallError::Refused(message));
     }
@@ -128,7 +150,7 @@ fn choose(card: &Value, url: &str, within: Option<&str>) -> Result<Endpoint, Str
         if all.is_empty() {
             return Err(format!(
                 "there is no card below `{base}`, and the card of its host names no JSON-RPC interface there; name in \
-                 `url` the host, or the interface that is meant"
+                 `url` the host, or in `interface` the address that is meant"
             ));
         }
     }
@@ -226,6 +248,28 @@ mod tests {
         assert!(
             chosen_from("{}", "https://a/x", Some("https://a/x")).unwrap_err().contains("names no JSON-RPC")
         );
+    }
+
+    #[test]
+    fn an_interface_that_the_flow_names_takes_the_place_of_the_cards_address() {
+        let card = Value::parse_str(
+            r#"{"capabilities":{"extensions":[{"uri":"urn:envoi:a2a:sent-once:v1"}]},"supportedInterfaces":[
+            {"url":"http://inside:8080/old","protocolBinding":"JSONRPC","protocolVersion":"0.3"},
+            {"url":"http://inside:8080/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"t"}]}"#,
+        )
+        .unwrap();
+        let found = at_interface(&card, "https://a.test/agent", true).unwrap();
+        assert_eq!((found.url.as_str(), found.version.word()), ("https://a.test/agent", "1.0"));
+        assert!(found.tenant.as_deref() == Some("t") && found.once, "what the card says else holds");
+        let of_v03 = at_interface(&card, "http://inside:8080/old", false).unwrap();
+        assert_eq!(of_v03.version.word(), "0.3", "one that the card names is spoken to as it says");
+        for (interface, why) in [("http://a.test/agent", "in clear text"), ("a.test", "no address")] {
+            let Err(CallError::Refused(told)) = at_interface(&card, interface, true) else {
+                panic!("{interface}")
+            };
+            assert!(told.contains(why), "{told}");
+        }
+        assert!(at_interface(&Value::parse_str("{}").unwrap(), "https://a.test", true).is_err());
     }
 
     #[test]

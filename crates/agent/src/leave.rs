@@ -32,6 +32,9 @@ const MAX_SHOWN_BYTES: usize = 16 * 1024;
 /// Longest name of a file, before its end and a number. File systems take 255 bytes, and for a while it is `.NAME.tmp`.
 const MAX_NAME_BYTES: usize = 200;
 
+/// Longest end of a name that is taken for one, such as `markdown`.
+const MAX_END_BYTES: usize = 10;
+
 /// How an attempt ended.
 #[derive(Debug)]
 pub(crate) enum End {
@@ -231,9 +234,17 @@ fn plain(name: &str, end: Option<&str>) -> String {
     let text = text.trim_matches(|c: char| c == '.' || c == ' ');
     let text = if text.is_empty() { "file" } else { text };
     match end {
-        Some(end) if !text.ends_with(&format!(".{end}")) => format!("{text}.{end}"),
+        Some(end) if !has_end(text) => format!("{text}.{end}"),
         _ => text.to_owned(),
     }
+}
+
+/// Whether a name ends as names of files do, as in `note.md`: it is kept then. In `review 1.2` what stands behind the dot is a
+/// number.
+fn has_end(name: &str) -> bool {
+    let Some((stem, end)) = name.rsplit_once('.') else { return false };
+    let is_plain = end.len() <= MAX_END_BYTES && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    !stem.is_empty() && is_plain && end.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// The name, or with a number before its end if it is taken.
@@ -262,6 +273,12 @@ mod tests {
             ("a\nb\0c", None, "a_b_c"),
             ("review", Some("txt"), "review.txt"),
             ("review.txt", Some("txt"), "review.txt"),
+            ("note.md", Some("txt"), "note.md"),
+            ("data.jsonl", Some("json"), "data.jsonl"),
+            ("archive.7z", Some("bin"), "archive.7z"),
+            ("review 1.2", Some("txt"), "review 1.2.txt"),
+            ("Done. All of it", Some("txt"), "Done. All of it.txt"),
+            ("what.ever is there", Some("txt"), "what.ever is there.txt"),
         ] {
             assert_eq!(plain(name, end), expected, "{name:?}");
         }

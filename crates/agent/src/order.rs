@@ -19,6 +19,9 @@ pub struct Order {
     /// The tenant of the protocol.
     #[serde(default)]
     pub tenant: Option<String>,
+    /// The address that is spoken to in place of the one that the card names.
+    #[serde(default)]
+    pub interface: Option<String>,
     /// Which task of the visit it is about, from 0.
     pub task: u32,
     /// Which message to that task it is, from 0.

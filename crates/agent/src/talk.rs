@@ -91,7 +91,9 @@ impl<'o> Talk<'o> {
             Some(endpoint) => endpoint.clone(),
             None if order.denied => return Err(End::Withdrawn("that never began".to_owned())),
             None => {
-                let mut found = card::find(&order.url, client.is_guarded(), &client.http).map_err(end_of)?;
+                let mut found =
+                    card::find(&order.url, order.interface.as_deref(), client.is_guarded(), &client.http)
+                        .map_err(end_of)?;
                 if order.tenant.is_some() {
                     found.tenant.clone_from(&order.tenant);
                 }

@@ -190,6 +190,9 @@ fn part(value: &Value) -> Option<Part> {
         return Some(Part::Text(text, name));
     }
     if let Some(data) = value.get("data") {
+        // 0.3 has only objects there: the SDKs wrap any other value in one, and say so.
+        let is_wrapped = value.get("metadata").and_then(|said| said.get("data_part_compat")?.as_bool());
+        let data = data.get("value").filter(|_| is_wrapped == Some(true)).unwrap_or(data);
         return Some(Part::Data(data.clone(), name));
     }
     if let Some(bytes) = text(file, "raw").or_else(|| text(file, "bytes")) {
@@ -224,6 +227,19 @@ mod tests {
         assert_eq!(plain(new.clone()), plain(old));
         assert_eq!((new.last_words().as_str(), new.state), ("done", State::Completed));
         assert_eq!(new.data().map(Value::compact).as_deref(), Some(r#"{"n":1}"#));
+    }
+
+    #[test]
+    fn data_that_0_3_has_wrapped_is_unwrapped() {
+        for (metadata, data) in [
+            (r#","metadata":{"data_part_compat":true}"#, "[1]"),
+            (r#","metadata":{"data_part_compat":false}"#, r#"{"value":[1]}"#),
+            ("", r#"{"value":[1]}"#),
+        ] {
+            let text = format!(r#"{{"kind":"data","data":{{"value":[1]}}{metadata}}}"#);
+            let expected = Part::Data(Value::parse_str(data).unwrap(), None);
+            assert_eq!(part(&Value::parse_str(&text).unwrap()), Some(expected), "{text}");
+        }
     }
 
     #[test]

@@ -39,12 +39,18 @@ pub(crate) fn read(
     };
     let url = required("url", "https://agent.example");
     let message = required("message", "\"what it is to do\"");
-    let url = url.and_then(|(node, text)| address(node, text, &fields, problems).then_some((node, text)));
+    let url =
+        url.and_then(|(node, text)| address("url", node, text, &fields, problems).then_some((node, text)));
+    let interface = fields.get("interface").map(|node| {
+        let text = read::text(node, "`interface`", problems)?;
+        address("interface", node, text, &fields, problems).then_some((node, text))
+    });
     let mut template = |(node, text): (&Node, &str)| {
         step::note(expressions, node.span, text, Some(at.place));
         Template(text.to_owned())
     };
     let (url, message) = (url.map(&mut template), message.map(&mut template));
+    let interface = interface.map(|interface| interface.map(&mut template));
     let tenant = fields.get("tenant").map(|node| Some((node, read::text(node, "`tenant`", problems)?)));
     let tenant = tenant.map(|tenant| tenant.map(&mut template));
     let data = fields.get("data").map(|node| data(node, at.place, expressions, problems));
@@ -56,30 +62,35 @@ pub(crate) fn read(
     // Whatever is there and wrong has been told.
     let (token, tenant) =
         (token.map_or(Some(None), |token| token.map(Some))?, tenant.map_or(Some(None), |t| t.map(Some))?);
+    let interface = interface.map_or(Some(None), |interface| interface.map(Some))?;
     let plan = AgentPlan {
         url: url?,
         message: message?,
         data: data.unwrap_or_default(),
         tenant,
+        interface,
         token: token.as_ref().map(|secret| secret.name.clone()),
         resends: false,
     };
     Some((plan, token))
 }
 
-/// Whether the address can be one, as far as it is written out.
-fn address(node: &Node, text: &str, fields: &Fields<'_>, problems: &mut Problems) -> bool {
+/// Whether the address of this key can be one, as far as it is written out.
+fn address(name: &str, node: &Node, text: &str, fields: &Fields<'_>, problems: &mut Problems) -> bool {
+    let what = format!("`{name}`");
     if text.contains("${{") {
         return true;
     }
-    if path::without_expression(node.span, text, "`url`", problems).is_none() {
+    if path::without_expression(node.span, text, &what, problems).is_none() {
         return false;
     }
-    if let Some(problem) = notify::bad_url(node.span, text, "`url`") {
+    if let Some(problem) = notify::bad_url(node.span, text, &what) {
         problems.add(problem);
         return false;
     }
-    if let Some((key, _)) = fields.pair("token").filter(|_| !notify::keeps_secrets(text)) {
+    // With an interface of its own, `url` is only where the card is asked for, without the token.
+    let takes_token = name == "interface" || fields.get("interface").is_none();
+    if let Some((key, _)) = fields.pair("token").filter(|_| takes_token && !notify::keeps_secrets(text)) {
         problems.add(notify::in_clear_text(key.span));
         return false;
     }

@@ -100,8 +100,11 @@ pub(crate) const STEP: Vocabulary = Vocabulary {
 /// Keys of [`STEP`] that say what a step does; a step has exactly one of them.
 pub(crate) const ACTIONS: &[&str] = &["run", "ask", "flow", "http", "a2a", "model", "agent"];
 
-pub(crate) const A2A: Vocabulary =
-    Vocabulary { place: "`a2a`", keys: &["url", "message", "data", "tenant", "token"], later: &[] };
+pub(crate) const A2A: Vocabulary = Vocabulary {
+    place: "`a2a`",
+    keys: &["url", "interface", "message", "data", "tenant", "token"],
+    later: &[],
+};
 
 /// Keys of [`STEP`] that say something of a command alone.
 pub(crate) const NOT_BESIDE_A2A: &[&str] = &["inputs", "skill", "envelope"];

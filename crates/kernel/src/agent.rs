@@ -74,6 +74,7 @@ impl Talk {
             message: String::new(),
             data: None,
             tenant: None,
+            interface: None,
             token: None,
             task: self.task,
             turn: self.turn,

@@ -306,6 +306,9 @@ pub struct Call {
     /// The tenant of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// The address that is spoken to in place of the one that the agent's card names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
     /// The name of the secret that it shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,

@@ -341,8 +341,9 @@ fn call(values: &Values<'_>, plan: &AgentPlan, open: Option<&OpenVisit>) -> Resu
     }
     let (url, message) = (value(values, &plan.url)?, value(values, &plan.message)?);
     let tenant = plan.tenant.as_ref().map(|tenant| value(values, tenant)).transpose()?;
+    let interface = plan.interface.as_ref().map(|interface| value(values, interface)).transpose()?;
     let talk = open.map(|open| open.talk.clone()).unwrap_or_default();
-    let call = Call { url, message, data, tenant, token: plan.token.clone(), ..talk.call() };
+    let call = Call { url, interface, message, data, tenant, token: plan.token.clone(), ..talk.call() };
     Ok(Command::A2a(Box::new(call)))
 }
 

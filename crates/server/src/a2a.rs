@@ -48,8 +48,6 @@ pub(crate) mod state;
 mod stream;
 mod task;
 mod tasks;
-#[cfg(feature = "tck")]
-mod tck;
 mod v03;
 mod v1;
 pub(crate) mod version;

@@ -57,6 +57,7 @@ impl Visit {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         let order = Order {
+            interface: None,
             key: "run_1:a.1".to_owned(),
             url: url.to_owned(),
             message: "do it".to_owned(),

@@ -7,6 +7,7 @@ mod lists;
 mod messages;
 mod older;
 mod page;
+mod pair;
 pub(crate) mod peer;
 mod push;
 mod reopened;

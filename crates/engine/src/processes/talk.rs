@@ -51,6 +51,7 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
         message: call.message.clone(),
         data: call.data.clone(),
         tenant: call.tenant.clone(),
+        interface: call.interface.clone(),
         task: call.task,
         turn: call.turn,
         answer: call.answer.as_ref().map(|answer| shared.layout.answer(&job.run, answer).join("answer.json")),

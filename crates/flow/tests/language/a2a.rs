@@ -24,7 +24,7 @@ fn plan(step: &Step) -> &AgentPlan {
 fn a_message_may_have_data_a_tenant_and_a_token() {
     let text = agent(
         "url: 'https://${{ run.id }}.test/a2a', message: 'Look at ${{ steps.a.summary }}', tenant: review,
-         data: { n: 1.50, all: '${{ steps.a.data }}', words: 'of ${{ run.id }}' }, token: { env: TOKEN }",
+         interface: 'https://${{ run.id }}.test/rpc', data: { n: 1.50, all: '${{ steps.a.data }}', words: 'of ${{ run.id }}' }, token: { env: TOKEN }",
     );
     let flow = loaded(&text);
     let plan = plan(step(&flow, "b"));
@@ -32,6 +32,7 @@ fn a_message_may_have_data_a_tenant_and_a_token() {
     assert_eq!(plan.url, template("https://${{ run.id }}.test/a2a"));
     assert_eq!(plan.message, template("Look at ${{ steps.a.summary }}"));
     assert_eq!(plan.tenant, Some(template("review")));
+    assert_eq!(plan.interface, Some(template("https://${{ run.id }}.test/rpc")));
     let data = [
         ("n", InnerInput::Value(Value::parse_str("1.50").unwrap())),
         ("all", InnerInput::Expression(Expression("steps.a.data".to_owned()))),
@@ -103,6 +104,13 @@ fn a_message_that_cannot_be_sent_is_told() {
         (agent("url: 'https://', message: m"), 4, "'https://'", "names no host"),
         (agent("url: 'https://me:pw@h', message: m"), 4, "'https://me", "holds a user or a password"),
         (agent("url: 'http://h', message: m, token: { env: T }"), 4, "token", "in clear text"),
+        (agent(&format!("{URL}, message: m, interface: agent.test")), 4, "agent.test", "`interface`"),
+        (
+            agent(&format!("{URL}, message: m, interface: 'http://h', token: {{ env: T }}")),
+            4,
+            "token",
+            "in clear text",
+        ),
         (agent(&format!("{URL}, message: m, token: T")), 4, "T }", "expected a mapping"),
         (agent(&format!("{URL}, message: m, token: {{}}")), 4, "token", "`token` has no source"),
         (

@@ -16,6 +16,8 @@ pub struct AgentPlan {
     pub data: Vec<(String, InnerInput)>,
     /// The tenant of the protocol's version 1.0.
     pub tenant: Option<Template>,
+    /// The address that is spoken to in place of the one that the agent's card names.
+    pub interface: Option<Template>,
     /// The name of the flow's secret for `Authorization: Bearer`.
     pub token: Option<String>,
     /// The file says `on_in_doubt: rerun` in so many words: a message is sent again where nobody knows whether it was taken.

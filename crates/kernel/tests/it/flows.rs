@@ -116,6 +116,7 @@ pub(crate) fn ask(name: &str) -> Step {
 pub(crate) fn agent(name: &str) -> Step {
     let template = |text: &str| Template(text.to_owned());
     let plan = AgentPlan {
+        interface: None,
         url: template("https://agent.test"),
         message: template("do it"),
         data: Vec::new(),

@@ -271,14 +271,7 @@ async fn act(
         }
         asking.flow = Some(tenant);
     }
-    let params = request.params;
-    #[cfg(feature = "tck")]
-    let params = match super::tck::meant(params) {
-        Ok(params) => params,
-        Err(super::tck::Instead::Said(said)) => return Ok(Done::Reply(Reply::SentMessage(*said))),
-        Err(super::tck::Instead::Refused(fault)) => return Err(fault),
-    };
-    match params {
+    match request.params {
         Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),
         Params::Stream(message) => {
             let (shared, client) = (Arc::clone(app), asking.clone());

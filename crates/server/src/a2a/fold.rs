@@ -9,7 +9,7 @@
 //! that millisecond.
 
 use super::{model::TaskState, state};
-use envoi_contract::{handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
 use envoi_journal as journal;
 use envoi_kernel::{
     ApplyError, Event, Flow, Record, Run, Status as RunStatus,
@@ -17,9 +17,13 @@ use envoi_kernel::{
         About, AttemptSettled, Blob, Choice, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised,
         RunEnded,
     },
-    ids::{InterruptId, RunId, Seq, VisitId, derived},
+    ids::{InterruptId, RunId, Seq, StepId, VisitId, derived},
 };
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 /// See the module.
 pub(crate) struct Fold {
@@ -29,6 +33,8 @@ pub(crate) struct Fold {
     /// The texts of visits that are not concluded.
     texts: BTreeMap<VisitId, Blob>,
     last_text: Option<Blob>,
+    /// Reports whose data is too large to stand in the journal: what they hold is read from the report itself.
+    reports: BTreeSet<Digest>,
     end: Option<Arc<End>>,
     told: (TaskState, Vec<InterruptId>),
 }
@@ -84,6 +90,17 @@ pub(crate) struct End {
     pub(crate) ended: RunEnded,
     /// What the last step has said, if it succeeded.
     pub(crate) text: Option<Blob>,
+    /// What the run has come to as data, if it succeeded.
+    pub(crate) data: Option<Data>,
+}
+
+/// The data of a step's report.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Data {
+    /// As it stands in the journal.
+    Here(Value),
+    /// The member `data` of the report with this digest.
+    InReport(Digest),
 }
 
 /// The newest version of a file that steps hand over.
@@ -191,15 +208,23 @@ impl Fold {
             made: BTreeMap::new(),
             texts: BTreeMap::new(),
             last_text: None,
+            reports: BTreeSet::new(),
             end: None,
             told: (TaskState::Working, Vec::new()),
         }
     }
 
     /// A run in this state, of which only `said` was heard: enough to tell how it stands, not to hear what follows.
-    pub(crate) fn standing_as(run: Run, said: &[Record], made: Vec<Made>, last_text: Option<Blob>) -> Self {
+    ///
+    /// `reports` are the digests of reports whose data is too large to stand in the journal, if the run's last data is such.
+    pub(crate) fn standing_as(
+        run: Run,
+        said: &[Record],
+        made: Vec<Made>,
+        (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
+    ) -> Self {
         let made = made.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
-        let mut fold = Self { made, last_text, ..Self::new(Arc::clone(run.flow())) };
+        let mut fold = Self { made, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
         fold.run = run;
         for record in said {
             fold.take_turn(record);
@@ -294,13 +319,26 @@ impl Fold {
             Event::AttemptSettled(settled) => self.take_text(settled),
             Event::HandoffWritten(written) => self.conclude(written),
             Event::RunEnded(ended) => {
-                let text = self.last_text.clone().filter(|_| ended.status == EndStatus::Succeeded);
+                let succeeded = ended.status == EndStatus::Succeeded;
+                let text = self.last_text.clone().filter(|_| succeeded);
+                let data = last_data(&self.run).filter(|_| succeeded).map(|data| self.data(data));
                 let id = format!("end_{}", self.derived(record));
-                let end = Arc::new(End { id, ended: ended.clone(), text });
+                let end = Arc::new(End { id, ended: ended.clone(), text, data });
                 self.end = Some(Arc::clone(&end));
                 self.turns.push(Turn::Ended(end));
             }
             _ => {}
+        }
+    }
+
+    /// Data as it stands in the run's state, which may be a reference to the report that holds it.
+    ///
+    /// A step can write into its report what looks like such a reference. Only one that the engine made leads anywhere:
+    /// otherwise a step could have any file of the store sent out, also another tenant's.
+    fn data(&self, data: &Value) -> Data {
+        match referred(data) {
+            Some(digest) if self.reports.contains(&digest) => Data::InReport(digest),
+            _ => Data::Here(data.clone()),
         }
     }
 
@@ -315,6 +353,7 @@ impl Fold {
         if settled.late {
             return;
         }
+        self.reports.extend(report_of_large_data(settled));
         match settled.text.clone().filter(|text| text.size > 0) {
             Some(text) => self.texts.insert(settled.attempt.visit.clone(), text),
             None => self.texts.remove(&settled.attempt.visit),
@@ -341,6 +380,35 @@ impl Fold {
         });
         changes.collect()
     }
+}
+
+/// What a run has come to as data: that of the last step whose hand-off says success and that has some.
+///
+/// A step that asks is passed over: its data is what a person answered, not what the run made.
+pub(crate) fn last_data(run: &Run) -> Option<&Value> {
+    let envelope = run.envelope();
+    let data = |step: &str| {
+        let id = StepId::new(step).ok()?;
+        let asks = run.flow().steps.iter().any(|step| step.id == id && step.asks().is_some());
+        let data = envelope.outputs.get(step)?.get("data")?;
+        (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then_some(data)
+    };
+    let newest = run.last_handoff().filter(|visit| visit.scope.is_empty()).map(|visit| visit.step.as_str());
+    // The names of steps of inner flows are no ids of steps: their callers have what they come to.
+    let others = envelope.outputs.keys().collect::<Vec<_>>().into_iter().rev();
+    newest.into_iter().chain(others).find_map(data)
+}
+
+/// The digest that data refers to, if it has the form of a reference.
+pub(crate) fn referred(data: &Value) -> Option<Digest> {
+    let members = data.as_object().filter(|members| members.len() == 2 && members.contains_key("size"))?;
+    Digest::parse(members.get("$artifact")?.as_str()?)
+}
+
+/// The report whose data the engine has replaced by a reference to it.
+pub(crate) fn report_of_large_data(settled: &AttemptSettled) -> Option<Digest> {
+    let report = settled.report.as_ref()?;
+    referred(&settled.data).filter(|digest| *digest == report.digest)
 }
 
 /// What is told of a moment, each with its place.

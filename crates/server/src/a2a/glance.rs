@@ -4,14 +4,14 @@
 //! Pure: what is to be read of a journal is said here, and read by [`super::look`]. It is the same task as [`Fold::hear`] makes of
 //! all events.
 
-use super::fold::{Fold, Made};
+use super::fold::{self, Fold, Made};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Record, Run,
     event::{AttemptSettled, Blob, Event},
     ids::VisitId,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of events that history is made of.
 pub(crate) const SAID: [&str; 5] =
@@ -21,17 +21,44 @@ pub(crate) const SAID: [&str; 5] =
 pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 
 /// A run in this state, whose events of the kinds [`SAID`] are `said`, the oldest first; `sizes` are those of its files' content.
-pub(crate) fn fold(
+pub(crate) fn standing(
     run: Run,
     said: &[Record],
     sizes: &BTreeMap<Digest, u64>,
-    last_text: Option<Blob>,
+    (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
 ) -> Fold {
     // What has no known size is too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made = run.files().iter().map(|(path, digest)| Made { path: path.clone(), blob: digest.map(sized) });
     let made = made.collect();
-    Fold::standing_as(run, said, made, last_text)
+    Fold::standing_as(run, said, made, (last_text, reports))
+}
+
+/// The report that the run's last data refers to, if the engine has put the reference there; empty if it has not.
+///
+/// `before` is as for [`last_text`]. Few runs have data that large, and only their events are looked through.
+///
+/// # Errors
+/// Those of `before`.
+pub(crate) fn report_of_last_data<E>(
+    run: &Run,
+    mut before: impl FnMut() -> Result<Vec<Record>, E>,
+) -> Result<BTreeSet<Digest>, E> {
+    let Some(wanted) = fold::last_data(run).and_then(fold::referred) else { return Ok(BTreeSet::new()) };
+    loop {
+        let page = before()?;
+        if page.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        if page
+            .iter()
+            .filter_map(in_time)
+            .filter_map(fold::report_of_large_data)
+            .any(|digest| digest == wanted)
+        {
+            return Ok(BTreeSet::from([wanted]));
+        }
+    }
 }
 
 /// What the step that was concluded last has said, of those that said something.

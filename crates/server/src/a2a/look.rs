@@ -18,7 +18,7 @@ use envoi_kernel::{
     event::{Blob, EndStatus},
     ids::{RunId, Seq},
 };
-use std::{cell::Cell, sync::Arc};
+use std::{cell::Cell, collections::BTreeSet, sync::Arc};
 
 /// The status of a hand-off that says nothing.
 const SKIPPED: &str = "skipped";
@@ -43,10 +43,7 @@ impl Seen {
     /// The task as it stands, as one of several in a reply.
     pub(crate) fn task_within(&self, app: &App, base: &str, with_artifacts: bool, room: &Room) -> Task {
         let shelf = Store { app, base, room };
-        let task = Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts);
-        #[cfg(feature = "tck")]
-        let task = super::tck::dressed(task);
-        task
+        Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts)
     }
 }
 
@@ -167,27 +164,32 @@ fn opened(app: &App, run: &RunId) -> Result<(Seen, Loaded), Fault> {
 fn glance_at(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
     let mut said = reader.records_before(run, &glance::SAID, state.next_seq(), None)?;
     said.reverse();
-    let last_text = match state.status() {
-        // Nobody else is told of it.
+    let last = match state.status() {
+        // Text and data are part of a success only.
         Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
-            last_text(reader, run, state.next_seq())?
+            let text = last_text(reader, run, state.next_seq())?;
+            let mut place = state.next_seq();
+            (text, glance::report_of_last_data(&state, || settled_before(reader, run, &mut place))?)
         }
-        _ => None,
+        _ => (None, BTreeSet::new()),
     };
     let places = if state.files().is_empty() { Vec::new() } else { reader.places(run)? };
     let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
-    Ok(glance::fold(state, &said, &sizes, last_text))
+    Ok(glance::standing(state, &said, &sizes, last))
 }
 
 fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, ReadError> {
     let handoffs = reader.handoffs(run)?;
     let newest = handoffs.into_iter().rev().filter(|row| row.status != SKIPPED).map(|row| row.visit);
     let mut place = end;
-    glance::last_text(newest, || {
-        let page = reader.records_before(run, &glance::SETTLED, place, Some(PAGE))?;
-        place = page.last().map_or(place, |oldest| oldest.seq);
-        Ok(page)
-    })
+    glance::last_text(newest, || settled_before(reader, run, &mut place))
+}
+
+/// A page of the events in which attempts were settled, the newest first; `place` goes back by it.
+fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<Record>, ReadError> {
+    let page = reader.records_before(run, &glance::SETTLED, *place, Some(PAGE))?;
+    *place = page.last().map_or(*place, |oldest| oldest.seq);
+    Ok(page)
 }
 
 /// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is

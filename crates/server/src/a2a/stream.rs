@@ -274,8 +274,6 @@ impl Reading {
         let last = matches!(&told.what, What::Stands(standing) if ends(standing.state));
         let shelf = Store { app, base: &asking.base, room: &Room::default() };
         let item = Scribe { names: &self.seen.names, shelf: &shelf }.item(&told, last);
-        #[cfg(feature = "tck")]
-        let item = super::tck::told(item, &self.seen.fold);
         self.after = told.place;
         Ok(Next::Thing(told.place, Box::new(item), last))
     }

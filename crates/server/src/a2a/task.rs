@@ -1,10 +1,11 @@
 //! What was heard of a run, written as a task: its status, its artifacts, its history, and what a stream tells of it.
 //!
-//! Pure but for the content of files, which a [`Shelf`] has. History is put together from the messages that clients sent, as
+//! Structured content goes out as data parts: the data of the last step's report with the last message, a file that is JSON as
+//! its artifact. Pure but for the content of files, which a [`Shelf`] has. History is put together from the messages that clients sent, as
 //! they sent them, and from the journal; an answer that came by another way in stands there in our words.
 
 use super::{
-    fold::{Answered, End, Fold, Made, Question, Standing, Told, Turn, What},
+    fold::{Answered, Data, End, Fold, Made, Question, Standing, Told, Turn, What},
     model::{
         Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskStatus,
     },
@@ -36,6 +37,19 @@ pub(crate) const FLOW: &str = "urn:envoi:a2a:flow";
 
 /// Metadata of a task that is over: the word of contract 3.
 pub(crate) const TERMINAL_REASON: &str = "urn:envoi:a2a:terminal_reason";
+
+/// Metadata of a last message whose data is too large or too deep to be carried: its size in bytes.
+pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
+
+/// A file whose name ends so and that holds one address is told as that address, under its name without this ending.
+const LINK: &str = ".uri";
+
+/// Longest address that is taken for one.
+const MAX_LINK_BYTES: u64 = 2_048;
+
+/// Most levels of nesting in data that is carried. A reply has up to nine levels around it, and readers, ours too, stop at
+/// [`MAX_DEPTH`](envoi_contract::json::MAX_DEPTH).
+const MAX_CARRIED_DEPTH: usize = 100;
 
 /// Larger content is named by its address, not carried.
 pub(crate) const MAX_CARRIED_BYTES: u64 = 1024 * 1024;
@@ -199,12 +213,32 @@ impl Scribe<'_> {
             // The line that commands end with their last one is not part of what they say.
             text.strip_suffix('\n').map(str::to_owned).unwrap_or(text)
         });
-        self.message(&end.id, Role::Agent, text.unwrap_or_else(|| end.ended.reason.clone()), Object::new())
+        let text = text.unwrap_or_else(|| end.ended.reason.clone());
+        let mut message = self.message(&end.id, Role::Agent, text, Object::new());
+        if let Some(data) = end.data.as_ref().and_then(|data| self.data(data)) {
+            let size = u64::try_from(data.compact().len()).unwrap_or(u64::MAX);
+            let fits = size <= MAX_CARRIED_BYTES && depth(&data) <= MAX_CARRIED_DEPTH;
+            if fits && self.shelf.has_room(size) {
+                message.parts.push(Part::of(Content::Data(data)));
+            } else {
+                message.metadata.insert(DATA_LEFT_OUT, Value::from(size));
+            }
+        }
+        message
     }
 
-    /// One artifact a path: text as text, other content as bytes, a lot of either by its address.
+    /// The data itself; `None` if its report cannot be had, which is in the log.
+    fn data(&self, data: &Data) -> Option<Value> {
+        match data {
+            Data::Here(value) => Some(value.clone()),
+            Data::InReport(report) => Value::parse(&self.shelf.bytes(report)?).ok()?.get("data").cloned(),
+        }
+    }
+
+    /// One artifact a path: JSON as data, other text as text, other content as bytes, a lot of either by its address.
     pub(crate) fn artifact(&self, made: &Made) -> Artifact {
-        let name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
+        let mut name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
+        let mut media_type = made.blob.as_ref().map(|_| crate::attachments::type_of(&made.path));
         let (content, metadata) = match &made.blob {
             None => (Content::Text(String::new()), Object::from([(DELETED, Value::from(true))])),
             Some(blob) => {
@@ -212,18 +246,22 @@ impl Scribe<'_> {
                 let bytes = if small { self.shelf.bytes(&blob.digest) } else { None };
                 let content = match bytes.map(String::from_utf8) {
                     None => Content::Url(self.shelf.url(&blob.digest)),
-                    Some(Ok(text)) => Content::Text(text),
+                    Some(Ok(text)) if media_type.as_deref() == Some(JSON) => json_or_text(text),
+                    Some(Ok(text)) => match link(&name, &text) {
+                        Some((shown, address)) => {
+                            // What is there is not known; its name says what it should be.
+                            media_type = Some(crate::attachments::type_of(&shown));
+                            name = shown;
+                            Content::Url(address)
+                        }
+                        None => Content::Text(text),
+                    },
                     Some(Err(bytes)) => Content::Raw(bytes.into_bytes()),
                 };
                 (content, Object::from([(DIGEST, Value::from(blob.digest.to_string()))]))
             }
         };
-        let part = Part {
-            content,
-            metadata: Object::new(),
-            media_type: made.blob.as_ref().map(|_| crate::attachments::type_of(&made.path)),
-            filename: Some(name.clone()),
-        };
+        let part = Part { content, metadata: Object::new(), media_type, filename: Some(name.clone()) };
         Artifact {
             id: made.path.clone(),
             name: Some(name),
@@ -233,6 +271,39 @@ impl Scribe<'_> {
             extensions: Vec::new(),
         }
     }
+}
+
+/// The media type of files that are told as data.
+const JSON: &str = "application/json";
+
+/// The value of a file that is JSON, else its text: what one reader takes for JSON and another does not is no data.
+fn json_or_text(text: String) -> Content {
+    match Value::parse_str(&text) {
+        Ok(value) if depth(&value) <= MAX_CARRIED_DEPTH => Content::Data(value),
+        _ => Content::Text(text),
+    }
+}
+
+/// How many levels of objects and lists a value has.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Object(members) => members.iter().map(|(_, value)| depth(value)).max(),
+        Value::Array(values) => values.iter().map(depth).max(),
+        _ => return 0,
+    };
+    inner.unwrap_or_default().saturating_add(1)
+}
+
+/// The name and the address of a file that stands for content elsewhere: `report.pdf.uri` with one address in it.
+fn link(name: &str, text: &str) -> Option<(String, String)> {
+    let shown = name.strip_suffix(LINK).filter(|shown| !shown.is_empty())?;
+    let address = text.trim_ascii();
+    let is_one = u64::try_from(address.len()).is_ok_and(|size| size <= MAX_LINK_BYTES)
+        && ["https://", "http://"]
+            .iter()
+            .any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+        && address.bytes().all(|byte| byte.is_ascii_graphic());
+    is_one.then(|| (shown.to_owned(), address.to_owned()))
 }
 
 /// What a client needs to know to answer.

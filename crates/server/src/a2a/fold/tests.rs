@@ -81,6 +81,23 @@ impl Life {
 
     /// Ends an attempt with this exit code, text and files; content of `None` was deleted.
     fn settled(&mut self, attempt: &str, code: i32, text: &str, files: &[(&str, Option<&str>)]) {
+        self.settle(attempt, code, text, files, None);
+    }
+
+    /// Ends an attempt that has succeeded, with this data in its report.
+    fn reported(&mut self, attempt: &str, text: &str, data: &str) {
+        let report = format!(r#"{{"ok":true,"generatedAt":"x","skillName":"s","data":{data}}}"#);
+        self.settle(attempt, 0, text, &[], Some(&report));
+    }
+
+    fn settle(
+        &mut self,
+        attempt: &str,
+        code: i32,
+        text: &str,
+        files: &[(&str, Option<&str>)],
+        report: Option<&str>,
+    ) {
         let files = files
             .iter()
             .map(|(path, content)| FileChange {
@@ -98,8 +115,8 @@ impl Life {
             text: text.to_owned(),
             text_blob: (!text.is_empty()).then(|| self.content.put(text.as_bytes())),
             stderr_tail: String::new(),
-            report: None,
-            report_blob: None,
+            report: report.map(|report| report.as_bytes().to_vec()),
+            report_blob: report.map(|report| self.content.put(report.as_bytes())),
             files,
             warnings: Vec::new(),
             misfit: None,
@@ -186,7 +203,11 @@ impl Life {
         let mut settled = settled.cloned();
         let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
         let last_text = glance::last_text(concluded, before).unwrap();
-        glance::fold(run, &said, &sizes.collect(), last_text)
+        let settled = records.iter().rev().filter(|record| glance::SETTLED.contains(&record.event.name()));
+        let mut settled = settled.cloned();
+        let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
+        let report = glance::report_of_last_data(&run, before).unwrap();
+        glance::standing(run, &said, &sizes.collect(), (last_text, report))
     }
 
     /// Wherever a client begins, and wherever it breaks off and comes back: what it is told adds up to the task.
@@ -271,6 +292,120 @@ fn files_states_and_the_end_are_told_each_once_in_order() {
     assert_eq!(made, ["a", "b", "c"]);
     let deleted = |artifact: &Artifact| artifact.metadata.contains_key("urn:envoi:a2a:deleted");
     assert_eq!(task.artifacts.iter().map(deleted).collect::<Vec<_>>(), [false, true, false]);
+}
+
+/// What the last message of a task has beside its text, and its metadata.
+fn end_of(task: &Task) -> (Vec<String>, String) {
+    let message = task.status.message.as_ref().unwrap();
+    let data = message.parts.iter().filter_map(|part| match &part.content {
+        Content::Data(value) => Some(value.compact()),
+        _ => None,
+    });
+    (data.collect(), Value::Object(message.metadata.clone()).compact())
+}
+
+#[test]
+fn the_data_of_the_last_step_that_has_some_goes_out_with_the_last_message() {
+    const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x }\n  - { id: b, run: x, if: '1 > 0' }\n  - { id: c, run: x, continue_on_error: true }\n";
+    let ends = |settle: &dyn Fn(&mut Life)| {
+        let mut life = Life::begun(FLOW);
+        settle(&mut life);
+        life.adds_up();
+        let (fold, _) = life.fold(&life.records);
+        end_of(&life.task(&fold))
+    };
+    let of = |a: &str, b: &str, c: &str| {
+        let (data, metadata) = ends(&|life| {
+            for (attempt, data) in [("a.1.1", a), ("b.1.1", b), ("c.1.1", c)] {
+                match data {
+                    "-" => life.settled(attempt, 0, "said", &[]),
+                    data => life.reported(attempt, "said", data),
+                }
+            }
+        });
+        assert_eq!(metadata, "{}");
+        data
+    };
+    assert_eq!(of("-", "-", "-"), [""; 0]);
+    assert_eq!(of(r#"{"n":1.00}"#, "-", "-"), [r#"{"n":1.00}"#], "as it was written, from an earlier step");
+    assert_eq!(of(r#"{"n":1}"#, "[2]", "-"), ["[2]"], "the last one, of any kind");
+    assert_eq!(of(r#"{"n":1}"#, "[2]", "null"), ["[2]"]);
+    let failed = ends(&|life| {
+        life.reported("a.1.1", "", r#"{"n":1}"#);
+        life.settled("b.1.1", 0, "", &[]);
+        let report = r#"{"ok":false,"generatedAt":"x","skillName":"s","data":{"n":3}}"#;
+        life.settle("c.1.1", 1, "", &[], Some(report));
+    });
+    assert_eq!(failed.0, [r#"{"n":1}"#], "not of a step that has failed");
+}
+
+#[test]
+fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_reference_that_a_step_made_up() {
+    const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x }\n";
+    let end = |data: &str| {
+        let mut life = Life::begun(FLOW);
+        // Somebody else's, in the same store.
+        let others = life.content.put(br#"{"ok":true,"data":{"secret":1}}"#);
+        let data = data.replace("OTHERS", &others.digest.to_string());
+        life.reported("a.1.1", "", &data);
+        life.adds_up();
+        let (fold, _) = life.fold(&life.records);
+        (end_of(&life.task(&fold)), data)
+    };
+    let large = format!(r#"{{"n":"{}"}}"#, "x".repeat(100 * 1024));
+    assert_eq!(end(&large).0.0, [large.clone()], "over 64 KiB the journal has a reference");
+    let ((data, _), made_up) = end(r#"{"$artifact":"OTHERS","size":31}"#);
+    assert_eq!(data, [made_up], "it goes out as the data that it is");
+    // More than a message carries is left out, and that is said.
+    for (data, why) in [
+        (format!(r#"{{"n":"{}"}}"#, "x".repeat(2 * 1024 * 1024)), "size"),
+        (format!("{}{}", "[".repeat(110), "]".repeat(110)), "depth"),
+    ] {
+        let ((carried, metadata), _) = end(&data);
+        assert_eq!(
+            (carried.len(), metadata),
+            (0, format!(r#"{{"urn:envoi:a2a:data_left_out":{}}}"#, data.len())),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn files_are_told_as_data_as_text_as_bytes_or_as_a_link() {
+    const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x, artifacts: ['*'] }\n";
+    let deep = format!("{}{}", "[".repeat(110), "]".repeat(110));
+    for (path, content, name, media_type, expected) in [
+        ("d/data.json", r#"{"n":1.00}"#, "data.json", "application/json", r#"data {"n":1.00}"#),
+        ("list.json", " [1, 2]\n", "list.json", "application/json", "data [1,2]"),
+        ("twice.json", r#"{"n":1,"n":2}"#, "twice.json", "application/json", r#"text {"n":1,"n":2}"#),
+        ("nan.json", "NaN", "nan.json", "application/json", "text NaN"),
+        ("deep.json", deep.as_str(), "deep.json", "application/json", &format!("text {deep}")),
+        ("note.md", "{}", "note.md", "text/markdown", "text {}"),
+        ("out.txt.uri", "https://example.com/x\n", "out.txt", "text/plain", "url https://example.com/x"),
+        ("out.txt.uri", "file:///etc/passwd", "out.txt.uri", "text/uri-list", "text file:///etc/passwd"),
+        ("out.txt.uri", "https://a b", "out.txt.uri", "text/uri-list", "text https://a b"),
+        (".uri", "https://a", ".uri", "application/octet-stream", "text https://a"),
+    ] {
+        let mut life = Life::begun(FLOW);
+        life.settled("a.1.1", 0, "", &[(path, Some(content))]);
+        life.adds_up();
+        let (fold, _) = life.fold(&life.records);
+        let task = life.task(&fold);
+        let [Artifact { id, parts, .. }] = task.artifacts.as_slice() else { panic!("{path}") };
+        let [part] = parts.as_slice() else { panic!("{path}") };
+        let told = match &part.content {
+            Content::Data(value) => format!("data {}", value.compact()),
+            Content::Text(text) => format!("text {text}"),
+            Content::Url(url) => format!("url {url}"),
+            Content::Raw(bytes) => format!("raw {bytes:?}"),
+        };
+        assert_eq!((id.as_str(), told.as_str()), (path, expected));
+        assert_eq!(
+            (part.filename.as_deref(), part.media_type.as_deref()),
+            (Some(name), Some(media_type)),
+            "{path}"
+        );
+    }
 }
 
 #[test]
