@@ -5,7 +5,7 @@
 
 use crate::{
     app::App,
-    call::{Call, random_seed, text},
+    call::{Call, random_seed, text, word},
     lanes::Turn,
     problem::Problem,
     reply,
@@ -208,7 +208,7 @@ struct Wanted<'m> {
 
 impl<'m> Wanted<'m> {
     fn read(members: &'m Object) -> Result<Self, Problem> {
-        let flow = text(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
+        let flow = word(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
         let inputs = match members.get("inputs") {
             None => Object::new(),
             Some(Value::Object(inputs)) => inputs.clone(),
@@ -221,19 +221,19 @@ impl<'m> Wanted<'m> {
 
 /// On whose behalf.
 fn requester(members: &Object) -> Result<Requester, Problem> {
-    let word = |name| Ok::<_, Problem>(text(members, name)?.map(str::to_owned));
+    let stated = |name| Ok::<_, Problem>(text(members, name)?.map(str::to_owned));
     let metadata = match members.get("metadata") {
         None => Object::new(),
         Some(Value::Object(metadata)) => metadata.clone(),
         Some(_) => return Err(Problem::bad_request("`metadata` is not an object")),
     };
-    let (user_id, session_id) = (word("user_id")?, word("session_id")?);
-    Ok(Requester { user_id, session_id, metadata, raw_input: word("raw_input")? })
+    let (user_id, session_id) = (stated("user_id")?, stated("session_id")?);
+    Ok(Requester { user_id, session_id, metadata, raw_input: stated("raw_input")? })
 }
 
 /// How the run uses its workspace.
 fn workspace(members: &Object) -> Result<WorkspaceUse, Problem> {
-    match text(members, "workspace")? {
+    match word(members, "workspace")? {
         None | Some("alone") => Ok(WorkspaceUse::Alone),
         Some("shared") => Ok(WorkspaceUse::Shared),
         Some("copy") => Ok(WorkspaceUse::Copy),

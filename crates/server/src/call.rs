@@ -1,6 +1,12 @@
 //! One request, as operations see it: who asks, what for, with what.
 
-use crate::{app::App, operation::MAX_PAGE, problem::Problem, scope::Scopes, token::Bearer};
+use crate::{
+    app::App,
+    operation::{MAX_NUMBER, MAX_PAGE},
+    problem::Problem,
+    scope::Scopes,
+    token::Bearer,
+};
 use axum::{
     body::Body,
     extract::{FromRequestParts as _, RawPathParams},
@@ -23,7 +29,7 @@ const PAGE: u32 = 50;
 const DISCARDED: usize = 1024 * 1024;
 const DISCARDING: Duration = Duration::from_secs(1);
 
-/// Longest `Idempotency-Key`.
+/// Longest `Idempotency-Key`; its parameter in [`crate::operation`] says the same as a pattern.
 const MAX_KEY: usize = 200;
 
 /// See the module.
@@ -110,7 +116,11 @@ impl Call {
 
     /// The first event after the one that was seen last, in lists of a run's events.
     pub(crate) fn after(&self) -> Result<u64, Problem> {
-        Ok(self.number("after")?.map_or(0, |after| after.saturating_add(1)))
+        let after = self.number("after")?;
+        if after.is_some_and(|after| after > MAX_NUMBER) {
+            return Err(Problem::bad_request(format!("`after` is not from 0 to {MAX_NUMBER}")));
+        }
+        Ok(after.map_or(0, |after| after.saturating_add(1)))
     }
 
     /// The last event that a reader of a stream has seen, as it was told.
@@ -128,7 +138,8 @@ impl Call {
     /// The key of a request that is done once.
     pub(crate) fn key(&self) -> Result<Option<&str>, Problem> {
         let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
-        let key = value.to_str().ok().filter(|key| (1..=MAX_KEY).contains(&key.len()));
+        let printable = |key: &&str| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let key = value.to_str().ok().filter(|key| (1..=MAX_KEY).contains(&key.len())).filter(printable);
         key.map(Some).ok_or_else(|| {
             Problem::bad_request(format!("`Idempotency-Key` is not 1 to {MAX_KEY} printable characters"))
         })
@@ -254,8 +265,13 @@ pub(crate) async fn discard(mut body: Body) -> bool {
 
 /// A member that is a string, if it is there.
 pub(crate) fn text<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
+    if members.get(name).is_some_and(Value::is_null) { Ok(None) } else { word(members, name) }
+}
+
+/// A text that is one of several, or of a form of its own: null is none of those, and not the same as leaving it out.
+pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
     match members.get(name) {
-        None | Some(Value::Null) => Ok(None),
+        None => Ok(None),
         Some(value) => {
             let bad = || Problem::bad_request(format!("`{name}` is not a string"));
             value.as_str().map(Some).ok_or_else(bad)

@@ -1,5 +1,10 @@
 //! The OpenAPI 3.1 document, made of the table of operations.
+//!
+//! It is made to be read by generators of clients as much as by people. So an object that may have any member says so
+//! (`additionalProperties`): typed clients take one without members for one that has none. What is sent has no `default`: some
+//! generators make such members required. And every content has a schema, or the operation is left out.
 
+mod contracts;
 mod schemas;
 
 use crate::operation::{self, Content, Gate, Method, Operation, Param, Place};
@@ -66,7 +71,8 @@ fn described(operation: &Operation) -> Value {
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
-        let required = !matches!(operation.body, Content::Json("Resume" | "Fork"));
+        // Without a body these are asked for with nothing else said; of content, it is the empty one.
+        let required = !matches!(operation.body, Content::Json("Resume" | "Fork") | Content::Bytes);
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }
     described
@@ -81,6 +87,9 @@ fn parameter(param: &Param) -> Value {
     let mut schema = Map::from_iter([("type".to_owned(), json!(param.kind))]);
     if !param.words.is_empty() {
         schema.insert("enum".to_owned(), json!(param.words));
+    }
+    if let Some(pattern) = param.pattern {
+        schema.insert("pattern".to_owned(), json!(pattern));
     }
     if let Some((least, most)) = param.range {
         schema.insert("minimum".to_owned(), json!(least));
@@ -118,7 +127,7 @@ fn responses(operation: &Operation) -> Value {
 fn media(content: Content) -> Option<Value> {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     // As its readers see it, not the text of it.
-    let flow = json!({"type": "object", "description": "A flow file: urn:envoi:flow:v1"});
+    let flow = json!({"type": "object", "additionalProperties": true, "description": "A flow file: urn:envoi:flow:v1"});
     Some(match content {
         Content::None => return None,
         Content::Json(name) => json!({"application/json": {"schema": reference(name)}}),
@@ -133,7 +142,9 @@ fn media(content: Content) -> Option<Value> {
             "application/yaml": {"schema": flow},
             "application/json": {"schema": reference(name)},
         }),
-        Content::Bytes => json!({"application/octet-stream": {}}),
+        Content::Bytes => {
+            json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}})
+        }
         Content::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
     })
 }
@@ -156,6 +167,59 @@ mod tests {
                 operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
             let described = operation.params.iter().filter(|param| param.place == Place::Path);
             assert!(named.eq(described.map(|param| param.name)), "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn generators_of_clients_find_what_they_need() {
+        let document = document();
+        let mut wrong = Vec::new();
+        search(&document["components"]["schemas"], "schemas", &mut |place, schema| {
+            let is = |kind: &str| {
+                schema["type"] == kind
+                    || schema["type"].as_array().is_some_and(|kinds| kinds.contains(&kind.into()))
+            };
+            let says = |names: [&str; 2]| names.iter().any(|name| schema.get(name).is_some());
+            if is("object") && !says(["properties", "additionalProperties"]) {
+                wrong.push(format!("{place}: an object without members, or with any?"));
+            }
+            if is("array") && !says(["items", "prefixItems"]) {
+                wrong.push(format!("{place}: a list of what?"));
+            }
+            // The contracts are shared with what reads them, where a default is one.
+            let of_a_contract =
+                ["schemas/Envelope", "schemas/Handoff"].iter().any(|name| place.starts_with(name));
+            if schema.get("default").is_some() && !of_a_contract {
+                wrong.push(format!("{place}: `default` makes the member required in typed clients"));
+            }
+        });
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            let bodies = methods.as_object().unwrap().values().flat_map(|operation| {
+                let responses = operation["responses"].as_object().unwrap().values();
+                responses.chain(operation.get("requestBody"))
+            });
+            for content in bodies.filter_map(|body| body["content"].as_object()).flatten() {
+                if content.1.get("schema").is_none() {
+                    wrong.push(format!("{path}: {} has no schema", content.0));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        // The contracts are there with their members, not as any object.
+        for (name, member) in [("Envelope", "raw_input"), ("Handoff", "routing_signal")] {
+            assert!(document["components"]["schemas"][name]["properties"].get(member).is_some(), "{name}");
+        }
+    }
+
+    fn search(value: &Value, place: &str, look: &mut dyn FnMut(&str, &Value)) {
+        let Some(members) = value.as_object() else { return };
+        if members.contains_key("type") {
+            look(place, value);
+        }
+        for (name, value) in members.iter().filter(|(name, _)| *name != "examples") {
+            let place = format!("{place}/{name}");
+            search(value, &place, look);
+            value.as_array().into_iter().flatten().for_each(|value| search(value, &place, look));
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Param {
     pub words: &'static [&'static str],
     /// The least and the most that it may be, if it is a number.
     pub range: Option<(u64, u64)>,
+    /// What it has to look like, if it is a text that is not just any.
+    pub pattern: Option<&'static str>,
 }
 
 /// How somebody without a good token is told no.
@@ -111,15 +113,15 @@ const READ: &[Scope] = &[Scope::Read];
 const RUN: &[Scope] = &[Scope::Run];
 
 const fn path(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Path, kind: "string", about, words: &[], range: None }
+    Param { name, place: Place::Path, kind: "string", about, words: &[], range: None, pattern: None }
 }
 
 const fn query(name: &'static str, kind: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Query, kind, about, words: &[], range: None }
+    Param { name, place: Place::Query, kind, about, words: &[], range: None, pattern: None }
 }
 
 const fn header(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Header, kind: "string", about, words: &[], range: None }
+    Param { name, place: Place::Header, kind: "string", about, words: &[], range: None, pattern: None }
 }
 
 const RUN_ID: Param = path("run", "The id of a run");
@@ -128,7 +130,7 @@ const QUESTION_ID: Param = path("question", "The id of a question");
 pub(crate) const MAX_PAGE: u32 = 200;
 
 /// The largest number that every reader of JSON holds exactly.
-const MAX_NUMBER: u64 = (1 << 53) - 1;
+pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 const MAX_VISIT: u64 = u32::MAX as u64;
 
 /// Words of a run's status.
@@ -146,8 +148,10 @@ const CURSOR: Param = query("cursor", "string", "The `next` of the page before")
 const RANGE: Param = header("Range", "One range of bytes");
 const IF_NONE_MATCH: Param = header("If-None-Match", "An ETag that is known");
 const LAST_EVENT_ID: Param = header("Last-Event-ID", "The last event that was seen; those after it follow");
-const KEY: Param =
-    header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once");
+const KEY: Param = Param {
+    pattern: Some("^[!-~]([ -~]{0,198}[!-~])?$"),
+    ..header("Idempotency-Key", "1 to 200 printable characters; a request with the same key is done once")
+};
 
 const TRACEPARENT: Param = header(
     "traceparent",

@@ -4,7 +4,7 @@ use crate::{
     amount,
     app::App,
     attachments,
-    call::{Call, text},
+    call::{Call, text, word},
     follow::NOTHING_SEEN,
     problem::Problem,
     reply,
@@ -156,7 +156,7 @@ fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Resu
         Choice::Fail,
         Choice::Raise,
     ];
-    if let Some(word) = text(members, "choice")? {
+    if let Some(word) = word(members, "choice")? {
         let found = CHOICES.into_iter().find(|choice| choice.word() == word);
         return found.ok_or_else(|| Problem::bad_request(format!("`{word}` is no choice")));
     }
@@ -173,7 +173,7 @@ fn misfit(detail: impl Into<String>) -> Problem {
 
 fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
     let read = |text: &str| Digest::parse(text).ok_or_else(|| Problem::bad_request("`seen` is not a digest"));
-    text(members, "seen")?.map(read).transpose()
+    word(members, "seen")?.map(read).transpose()
 }
 
 /// The words and the files of an answer, as they were sent. With `user_envelope` the text is contract 5's envelope, and its

@@ -5,7 +5,7 @@
 use crate::{
     amount,
     app::App,
-    call::{Call, text},
+    call::{Call, text, word},
     operation::STATUSES,
     problem::Problem,
     reply, view,
@@ -175,7 +175,7 @@ pub(crate) fn cancel(app: &App, call: &Call) -> Result<Response, Problem> {
 /// `resumeRun`.
 pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
     let members = call.members(&["choice", "why"])?;
-    let choice = match text(&members, "choice")? {
+    let choice = match word(&members, "choice")? {
         None => None,
         Some("rerun") => Some(Choice::Rerun),
         Some("fail") => Some(Choice::Fail),

@@ -7,7 +7,17 @@ use serde_json::{Map, Value};
 use std::{collections::BTreeSet, fmt::Write as _};
 
 /// Schemas that the clients have as types by hand.
-const BY_HAND: &[&str] = &["Attachment", "Problem"];
+const BY_HAND: &[&str] = &[
+    "Attachment",
+    "Problem",
+    "Envelope",
+    "EnvelopeInterrupt",
+    "EnvelopeRecord",
+    "EnvelopeResponse",
+    "Handoff",
+    "HandoffRoute",
+    "HandoffSignal",
+];
 
 const REFERENCE: &str = "#/components/schemas/";
 

@@ -1,4 +1,4 @@
-//! The shapes of bodies. What a contract defines is only named: its own schema is in `spec/schemas`.
+//! The shapes of bodies. What a contract defines is [`super::contracts`]'s.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn bridge_turn() -> Value {
         &["user"],
         json!({
             "user": {"type": "string", "description": "What the user says; with `user_envelope` the envelope of contract 5"},
-            "user_envelope": {"type": "boolean", "default": false},
+            "user_envelope": {"type": "boolean", "description": "Whether `user` is an envelope; false unless said"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "model": {"type": "string", "description": "One of `listModels`; the usual one unless said"},
             "model_id": {"type": "string", "description": "Another name for `model`; if both are there, they must be equal"},
@@ -82,10 +82,23 @@ fn bridge_turn() -> Value {
 }
 
 pub(super) fn all() -> Value {
+    let mut all = of_the_interface();
+    if let Some(members) = all.as_object_mut() {
+        members.extend(super::contracts::all());
+    }
+    all
+}
+
+/// An object whose members are not ours to name.
+fn free(description: &str) -> Value {
+    json!({"type": "object", "additionalProperties": true, "description": description})
+}
+
+fn of_the_interface() -> Value {
     json!({
         "Problem": problem(),
         "Forbidden": whole(json!({"error": {"const": "Forbidden"}})),
-        "Refused": {"type": "object", "required": ["error"]},
+        "Refused": {"type": "object", "required": ["error"], "properties": {"error": {}}, "additionalProperties": true},
         "BridgeTurn": bridge_turn(),
         "BridgeAnswer": whole(json!({
             "text": text(), "model": text(),
@@ -98,11 +111,16 @@ pub(super) fn all() -> Value {
             "error": text(), "code": text(), "detail": text(), "reason": text(),
             "issues": {"type": "array", "items": whole(json!({"path": text(), "message": text()}))},
         })),
-        "Chat": object(&[], json!({
-            "model": text(), "stream": {"type": ["boolean", "null"]}, "stream_options": {"type": ["object", "null"]},
-            "messages": {"type": "array"},
-        })),
-        "ChatCompletion": {"type": "object", "description": "As the provider gives it"},
+        "Chat": {
+            "type": "object", "additionalProperties": true,
+            "description": "Whatever the provider takes; these members are looked at",
+            "properties": {
+                "model": text(), "stream": {"type": ["boolean", "null"]},
+                "stream_options": {"type": ["object", "null"], "additionalProperties": true},
+                "messages": {"type": "array", "items": {"type": "object", "additionalProperties": true}},
+            },
+        },
+        "ChatCompletion": free("As the provider gives it"),
         "ChatRefusal": whole(json!({
             "error": whole(json!({"message": text(), "type": text(), "param": {"type": "null"}, "code": text()})),
         })),
@@ -113,7 +131,7 @@ pub(super) fn all() -> Value {
             }))},
         })),
         "Health": whole(json!({"status": {"const": "ok"}})),
-        "Document": {"type": "object"},
+        "Document": free("An OpenAPI 3.1 document"),
         "Token": whole(json!({
             "name": text(), "tenant": text(),
             "scopes": {"type": "array", "items": {"enum": ["read", "answer", "run", "admin"]}},
@@ -140,10 +158,8 @@ pub(super) fn all() -> Value {
         "Run": whole(run()),
         "Forked": forked(),
         "Runs": page("runs", "Run"),
-        "Envelope": {"type": "object", "description": "Contract 3: urn:envoi:envelope:v1"},
         "Event": event(),
         "Events": whole(json!({"events": list_of("Event"), "next": next()})),
-        "Handoff": {"type": "object", "description": "Contract 2: urn:envoi:handoff:v1"},
         "HandoffRow": whole(json!({
             "handoff": {"type": "string", "description": "By this it is got: `[scope.]step.visit`"}, "step": text(), "scope": text(), "visit": count(), "flow": text(),
             "status": {"enum": ["succeeded", "failed", "skipped"]}, "summary": text(), "at": time(), "seq": count(),
@@ -205,11 +221,18 @@ fn fork() -> Value {
                 "type": ["string", "null"], "pattern": "^[a-z][a-z0-9_-]{0,63}$",
                 "description": "A step of the run's own flow, as it was entered last; the one that stopped it unless said",
             },
-            "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
+            "workspace": workspace(),
             "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
             "why": maybe_text(),
         },
         "examples": [{"why": "the script is mended"}],
+    })
+}
+
+fn workspace() -> Value {
+    json!({
+        "type": "string", "enum": ["alone", "shared", "copy"],
+        "description": "How the run uses its workspace; alone unless said",
     })
 }
 
@@ -230,7 +253,9 @@ fn event() -> Value {
     object(
         &["seq", "at", "event"],
         json!({
-            "seq": count(), "at": count(), "event": {"type": "object", "required": ["type"], "properties": {"type": text()}},
+            "seq": count(), "at": count(), "event": {
+                "type": "object", "required": ["type"], "properties": {"type": text()}, "additionalProperties": true,
+            },
         }),
     )
 }
@@ -240,8 +265,8 @@ fn start() -> Value {
         "type": "object", "required": ["flow"], "additionalProperties": false,
         "properties": {
             "flow": {"type": "string", "description": "Digest of a registered flow, or its id for the newest"},
-            "inputs": {"type": "object"},
-            "workspace": {"enum": ["alone", "shared", "copy"], "default": "alone"},
+            "inputs": free("By the names that the flow declares"),
+            "workspace": workspace(),
             "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
             "user_id": requester_id("The user on whose behalf the run is started; the name of the token unless said"),
             "session_id": requester_id("The conversation that the run belongs to; the run's id unless said"),
@@ -322,8 +347,8 @@ fn answer() -> Value {
         "properties": {
             "choice": {"enum": ["approve", "deny", "respond", "proceed", "again", "stop", "rerun", "fail", "raise"]},
             "text": maybe_text(), "data": {}, "seen": digest(),
-            "resume": {"type": "boolean", "default": true, "description": "Whether the run goes on; else the answer is only recorded"},
-            "user_envelope": {"type": "boolean", "default": false, "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both"},
+            "resume": {"type": "boolean", "description": "Whether the run goes on, as it does unless said; else the answer is only recorded"},
+            "user_envelope": {"type": "boolean", "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false unless said"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "raise": more(),
         },

@@ -20,11 +20,11 @@ export interface Answer {
     rounds?: number | undefined;
     wall_time_ms?: number | undefined;
   } | undefined;
-  /** Whether the run goes on; else the answer is only recorded. */
+  /** Whether the run goes on, as it does unless said; else the answer is only recorded. */
   resume?: boolean | undefined;
   seen?: string | undefined;
   text?: string | null | undefined;
-  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both. */
+  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false unless said. */
   user_envelope?: boolean | undefined;
 }
 
@@ -54,11 +54,12 @@ export interface BridgeTurn {
   system?: string | undefined;
   /** What the user says; with `user_envelope` the envelope of contract 5. */
   user: string;
+  /** Whether `user` is an envelope; false unless said. */
   user_envelope?: boolean | undefined;
 }
 
 export interface Chat {
-  messages?: readonly unknown[] | undefined;
+  messages?: readonly object[] | undefined;
   model?: string | undefined;
   stream?: boolean | null | undefined;
   stream_options?: object | null | undefined;
@@ -114,6 +115,7 @@ export interface Fork {
   /** A step of the run's own flow, as it was entered last; the one that stopped it unless said. */
   from?: string | null | undefined;
   why?: string | null | undefined;
+  /** How the run uses its workspace; alone unless said. */
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
   yes_to?: readonly string[] | undefined;
@@ -231,6 +233,10 @@ export interface Raise {
   why?: string | null | undefined;
 }
 
+export interface Refused {
+  error: JsonValue;
+}
+
 export interface Resume {
   choice?: "rerun" | "fail" | "proceed" | "again" | "stop" | undefined;
   why?: string | null | undefined;
@@ -266,6 +272,7 @@ export interface Runs {
 export interface Start {
   /** Digest of a registered flow, or its id for the newest. */
   flow: string;
+  /** By the names that the flow declares. */
   inputs?: object | undefined;
   /** Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …). */
   metadata?: object | undefined;
@@ -275,6 +282,7 @@ export interface Start {
   session_id?: string | null | undefined;
   /** The user on whose behalf the run is started; the name of the token unless said. */
   user_id?: string | null | undefined;
+  /** How the run uses its workspace; alone unless said. */
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
   yes_to?: readonly string[] | undefined;

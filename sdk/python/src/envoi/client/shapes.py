@@ -166,6 +166,10 @@ class Questions(TypedDict):
     questions: List[Question]
 
 
+class Refused(TypedDict):
+    error: Any
+
+
 class Run(TypedDict):
     actor: str
     events: int
