@@ -52,6 +52,7 @@ step "python library" sdk/python/check.sh
 step "typescript library" sdk/typescript/check.sh
 step "documents through three languages" spec/fuzz/chain.sh 1000
 step "operations by their document" spec/fuzz/rest.sh
+step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
 step "example of the typescript library" examples/node-skill/check.sh
 step "spans for a collector" crates/cli/otel.sh

@@ -173,6 +173,8 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ] {
         assert_eq!(ask("startRun", &[], body(wrong)).json()["code"], code, "{wrong}");
     }
+    let tab = How { headers: &[("idempotency-key", "a\tb")], ..body(r#"{"flow": "publish"}"#) };
+    assert_eq!(ask("startRun", &[], tab).status, 400);
     ask("startRun", &[], How { headers: &[("idempotency-key", "")], ..body(r#"{"flow": "publish"}"#) });
     ask("startRun", &[], body(&large));
     let question = admin.question(&run);
@@ -217,6 +219,9 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     assert_eq!([&events["events"][0]["seq"], &events["events"][1]["seq"]], [1, 2]);
     for id in ["listEvents", "explainRun", "listLogs"] {
         ask(id, &[&run], query("?after=-1"));
+        // The bound that the document states.
+        assert_eq!(ask(id, &[&run], query("?after=9007199254740991")).status, 200, "{id}");
+        assert_eq!(ask(id, &[&run], query("?after=9007199254740992")).status, 400, "{id}");
     }
     ask("getHandoff", &[&run, "draft"], query("?visit=x"));
     assert_eq!(ask("getHandoff", &[&run, "draft"], query("?visit=2")).status, 404);
@@ -234,6 +239,7 @@ fn every_operation_gives_every_status_that_is_declared_and_no_other() {
     ask("getQuestion", &[NO_QUESTION], plain());
     for (wrong, status) in [
         (r#"{"choice": "maybe"}"#, 400),
+        (r#"{"choice": null}"#, 400),
         (r#"{"choice": "approve", "seen": "x"}"#, 400),
         (r#"{"choice": "approve", "resume": 1}"#, 400),
         (r#"{"choice": "approve", "attachments": [{}]}"#, 400),
