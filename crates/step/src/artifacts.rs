@@ -274,7 +274,7 @@ pub(crate) fn copy(
         if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
     })?;
     let target = dir.files().join(path);
-    let mut to = Sparse::new(create(&dir.files(), path)?);
+    let mut to = Sparse::new(create(dir, path)?);
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
     let mut from = Source { file: from, failed: false };
     let measure = durable::read_through(&mut from, |piece| {
@@ -292,8 +292,8 @@ pub(crate) fn copy(
     Ok(Copied { file, has_secret: masker.hits() > 0 })
 }
 
-fn create(root: &Path, path: &str) -> Result<File, NoCopy> {
-    plain::create_below(root, Path::new(path)).map_err(|error| match error.kind() {
+fn create(dir: &AttemptDir, path: &str) -> Result<File, NoCopy> {
+    plain::create_below(dir.path(), &Path::new("files").join(path)).map_err(|error| match error.kind() {
         // The attempt's folder may have a longer name than the workspace.
         io::ErrorKind::InvalidFilename => NoCopy::LeftOut(format!("its path is too long: {error}")),
         _ => NoCopy::Machine(error),

@@ -39,6 +39,10 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
         return Ok(Cancelled::AlreadyOver);
     }
     dir.create()?;
+    if !dir.is_real() {
+        // Nothing is written to where a command's link leads.
+        return Ok(Cancelled::Lost);
+    }
     // The wish is that there is anything at all.
     if !is_wanted(dir) {
         plain::create(&dir.cancel())?.sync_all()?;

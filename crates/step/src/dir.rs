@@ -32,6 +32,12 @@ impl AttemptDir {
         durable::create_dir_all(&self.path)
     }
 
+    /// Whether it is a folder in a folder, and not reached through a link that a command has put in its place.
+    pub(crate) fn is_real(&self) -> bool {
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        is_folder(&self.path) && self.path.parent().is_none_or(is_folder)
+    }
+
     /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.path

@@ -120,7 +120,7 @@ impl Kept {
             return None;
         }
         let target = dir.before_files().join(path);
-        if write(&dir.before_files(), path, &content).is_err() {
+        if write(dir, path, &content).is_err() {
             // Nothing refers to what came of it.
             drop(fs::remove_file(&target));
             return None;
@@ -138,11 +138,11 @@ impl Kept {
     }
 }
 
-fn write(root: &Path, path: &str, content: &[u8]) -> io::Result<()> {
-    let mut file = plain::create_below(root, Path::new(path))?;
+fn write(dir: &AttemptDir, path: &str, content: &[u8]) -> io::Result<()> {
+    let mut file = plain::create_below(dir.path(), &Path::new("before").join(path))?;
     file.write_all(content)?;
     file.sync_all()?;
-    root.join(path).parent().map_or(Ok(()), durable::sync_dir)
+    dir.before_files().join(path).parent().map_or(Ok(()), durable::sync_dir)
 }
 
 #[cfg(test)]

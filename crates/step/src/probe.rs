@@ -50,6 +50,21 @@ pub struct Evidence {
     pub files_changed: Vec<FileChange>,
 }
 
+impl Evidence {
+    /// Of an attempt whose folder is gone.
+    fn none(doubt: Doubt) -> Self {
+        let [output_tail, supervisor_said] = [String::new(), String::new()];
+        Self {
+            doubt,
+            started_at_ms: None,
+            ran_ms: None,
+            output_tail,
+            supervisor_said,
+            files_changed: Vec::new(),
+        }
+    }
+}
+
 /// Why nobody knows how an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
@@ -128,6 +143,9 @@ struct Boots<'a> {
 }
 
 fn look(dir: &AttemptDir, given: Given, boots: Boots<'_>) -> io::Result<Probe> {
+    if given == Given::Maybe && !dir.is_real() {
+        return Ok(Probe::Lost(evidence(dir, Doubt::FolderGone)));
+    }
     let taken = match given {
         Given::Never => {
             dir.create()?;
@@ -227,6 +245,9 @@ fn stands(dir: &AttemptDir, expected: &FileRef) -> io::Result<bool> {
 ///
 /// Look again after [`crate::end_leftovers`], which may have ended something that still changed files.
 pub fn evidence(dir: &AttemptDir, doubt: Doubt) -> Evidence {
+    if !dir.is_real() {
+        return Evidence::none(doubt);
+    }
     let started_at_ms = read_started(dir).ok().flatten().map(|started| started.started_at_ms);
     let ran_ms = started_at_ms.zip(last_output_ms(dir)).map(|(from, to)| to.saturating_sub(from));
     let files_changed = Before::read(dir).and_then(|before| before.changes_since()).unwrap_or_default();

@@ -29,6 +29,9 @@ const MOST_WARNINGS: usize = 20;
 
 impl Attempt {
     pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
+        if !self.dir.is_real() {
+            return Err(io::Error::other("the attempt's folder was removed"));
+        }
         let exit = self.exit(ended, before.filter(|_| ended.ran))?;
         // Syncs the folder last of all, and with it the names of what was written before. Should the machine die just
         // here, the record's digests tell whether all of it has arrived.
@@ -93,7 +96,12 @@ impl Attempt {
     }
 
     fn text_of(&self, path: &Path) -> io::Result<Option<String>> {
-        text::of_file(path, &self.secrets, self.spec.text_cap_bytes, MOST_OUTPUT_BYTES)
+        // Of what is not kept whole only the end is read, with room for what is removed from the text.
+        let most_bytes = match is_larger(path, MOST_OUTPUT_BYTES) {
+            true => self.spec.text_cap_bytes.saturating_mul(4),
+            false => MOST_OUTPUT_BYTES,
+        };
+        text::of_file(path, &self.secrets, self.spec.text_cap_bytes, most_bytes)
     }
 
     /// Refers to the file of a stream; an empty one stands for a command that never ran.

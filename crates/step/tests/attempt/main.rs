@@ -14,6 +14,7 @@ mod recovery;
 mod secrets;
 mod stage;
 mod streams;
+mod table;
 
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
@@ -88,5 +89,10 @@ fn trials() -> Vec<Trial> {
             a_record_of_an_older_supervisor_is_read,
             a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,
             waiting_for_an_attempt_ends_with_it;
+        table:
+            an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files,
+            an_attempt_whose_supervisor_was_killed_ends_whatever_stands_in_its_files,
+            an_attempt_can_be_cancelled_whatever_stands_in_its_files,
+            a_settled_attempt_is_settled_though_another_process_holds_its_lock;
     }
 }

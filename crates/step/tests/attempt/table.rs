@@ -1,0 +1,321 @@
+//! Whatever stands in the place of a file that is read of an attempt: the attempt comes to an end that is known or in doubt,
+//! and is never started again. Every place, with every kind of thing in it, with a supervisor that lives, one that was
+//! killed, and a machine that was started again.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use envoi_step::{Given, Outcome, Probe, boot_id, end_leftovers, evidence, mask_lost, probe};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+use crate::stage::{ATTEMPT, Stage, kill, read, wait_for};
+
+const SECRET: &str = "hunter22hunter22";
+
+/// The folder of the attempt itself, or of its workspace.
+const ITSELF: &str = ".";
+
+/// Places in the attempt's folder: what the command is told of, and what its supervisor and the engine have there.
+const OF_ATTEMPT: &[&str] = &[
+    ITSELF,
+    "output",
+    "report.json",
+    "lock",
+    "started.json",
+    "exit.json",
+    "before.json",
+    "stdout",
+    "stderr",
+    "stdout.ring",
+    "text",
+    "files",
+    "before",
+    "cancel",
+    "supervisor.log",
+];
+
+/// Places in the workspace: artifacts, and a folder on the way to one.
+const OF_WORKSPACE: &[&str] = &[ITSELF, "out", "out/made.txt", "kept.txt"];
+
+/// What can stand there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    Pipe,
+    Socket,
+    Device,
+    Link,
+    LinkToFolder,
+    Loop,
+    /// For a user who is not root.
+    Unreadable,
+    /// 5 GB, and nothing in them. Artifacts are read to their end, so that one has less here.
+    Sparse,
+    Vanished,
+    /// Another content, another file or none, again and again.
+    Changing,
+}
+
+const KINDS: [Kind; 11] = [
+    Kind::Folder,
+    Kind::Pipe,
+    Kind::Socket,
+    Kind::Device,
+    Kind::Link,
+    Kind::LinkToFolder,
+    Kind::Loop,
+    Kind::Unreadable,
+    Kind::Sparse,
+    Kind::Vanished,
+    Kind::Changing,
+];
+
+/// One place with one kind of thing.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    in_workspace: bool,
+    place: &'static str,
+    kind: Kind,
+}
+
+fn rows() -> Vec<Row> {
+    let of = |in_workspace: bool, places: &'static [&'static str]| {
+        places.iter().flat_map(move |place| KINDS.map(|kind| Row { in_workspace, place, kind }))
+    };
+    of(false, OF_ATTEMPT).chain(of(true, OF_WORKSPACE)).collect()
+}
+
+impl Row {
+    fn path(self, stage: &Stage) -> PathBuf {
+        let folder = if self.in_workspace { stage.workspace() } else { stage.dir.path().to_owned() };
+        if self.place == ITSELF { folder } else { folder.join(self.place) }
+    }
+
+    /// Puts the thing there, in the place of what was.
+    fn put(self, stage: &Stage) {
+        let path = self.path(stage);
+        let outside = stage.run_base().with_file_name("outside");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("theirs"), "of others").unwrap();
+        remove(&path);
+        if path.parent().is_none_or(|parent| !parent.is_dir()) {
+            return;
+        }
+        match self.kind {
+            Kind::Folder => fs::create_dir_all(path.join("in/it")).unwrap(),
+            Kind::Pipe => mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+            Kind::Socket => drop(UnixListener::bind(&path).unwrap()),
+            // Where only a link to a device can be made, that is what a command can do.
+            Kind::Device => mknodat(CWD, &path, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5))
+                .map_err(std::io::Error::from)
+                .or_else(|_| symlink("/dev/zero", &path))
+                .unwrap(),
+            Kind::Link => symlink(outside.join("theirs"), &path).unwrap(),
+            Kind::LinkToFolder => symlink(&outside, &path).unwrap(),
+            Kind::Loop => symlink(&path, &path).unwrap(),
+            Kind::Unreadable => {
+                fs::write(&path, "not for you").unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+            }
+            Kind::Sparse => {
+                let bytes = if self.in_workspace { 16 << 20 } else { 5 << 30 };
+                File::create(&path).unwrap().set_len(bytes).unwrap();
+            }
+            Kind::Vanished => {}
+            Kind::Changing => fs::write(&path, "first").unwrap(),
+        }
+    }
+
+    /// Does something while the thing stands there, or changes.
+    fn with<T>(self, stage: &Stage, then: impl FnOnce() -> T) -> T {
+        self.put(stage);
+        if self.kind != Kind::Changing {
+            return then();
+        }
+        let (over, path) = (AtomicBool::new(false), self.path(stage));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for content in ["second, and longer", "", "{", "third"].iter().cycle() {
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // What cannot be changed just now can be at the next turn.
+                    drop(File::create(&path).and_then(|mut file| file.write_all(content.as_bytes())));
+                    drop(fs::remove_file(&path));
+                }
+            });
+            // Also where an assertion fails.
+            let _stop = Stop(&over);
+            then()
+        })
+    }
+
+    /// Nothing outside was touched, and nothing has filled the disk.
+    fn check(self, stage: &Stage) {
+        let outside = stage.run_base().with_file_name("outside");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1, "{self:?}");
+        assert_eq!(fs::read(outside.join("theirs")).unwrap(), b"of others", "{self:?}");
+        let used = used_bytes(&stage.run_base());
+        assert!(used < 150 << 20, "{self:?}: {used} bytes");
+    }
+}
+
+/// Ends the thread that changes a file.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+        fs::remove_dir_all(path).unwrap();
+    } else {
+        drop(fs::remove_file(path));
+    }
+}
+
+/// What a folder takes of the disk.
+fn used_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => used_bytes(&entry.path()),
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.flatten().map(of).sum()
+}
+
+/// An attempt that does everything that leaves a file, and waits for `go` then.
+fn stage() -> (Stage, envoi_step::Spec) {
+    let stage = Stage::new();
+    fs::write(stage.workspace().join("kept.txt"), "before").unwrap();
+    let go = stage.run_base().with_file_name("go");
+    let mut spec = stage.shell(&format!(
+        "echo ran >> {ran}; mkdir out; echo made > out/made.txt; echo after > kept.txt; echo said; echo $SECRET >&2; \
+         echo text > $ENVOI_OUTPUT; echo '{{}}' > $ENVOI_REPORT; echo ready > ready; while [ ! -e {go} ]; do sleep 0.01; done",
+        ran = ran(&stage).display(),
+        go = go.display(),
+    ));
+    spec.artifacts = vec!["out/**".to_owned(), "*.txt".to_owned()];
+    spec.secrets = vec![SECRET.to_owned()];
+    spec.env.push(("SECRET".to_owned(), SECRET.to_owned()));
+    (stage, spec)
+}
+
+fn ran(stage: &Stage) -> PathBuf {
+    stage.run_base().with_file_name("ran")
+}
+
+/// Several rows at a time: most of each is waiting for processes.
+fn each(rows: Vec<Row>, test: impl Fn(Row) + Sync) {
+    let rows = Mutex::new(rows.into_iter());
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                loop {
+                    let next = rows.lock().unwrap().next();
+                    let Some(row) = next else { return };
+                    test(row);
+                }
+            });
+        }
+    });
+}
+
+/// Looks as an engine does; the attempt is over, and certainly not one that was never started.
+fn look(stage: &Stage, row: Row, current_boot: &str) {
+    let started_in = boot_id().unwrap();
+    // What another row's thread has just forked has the lock too, for a moment.
+    let found = wait_for(&format!("the lock: {row:?}"), || {
+        let found = probe(&stage.dir, Given::Maybe, &started_in, current_boot);
+        (!matches!(found, Ok(Probe::Running))).then_some(found)
+    });
+    match found {
+        Ok(Probe::Settled(exit)) => {
+            // What others have left is nothing that the engine reads.
+            assert!(!matches!(exit.outcome, Outcome::CannotStart { .. }), "{row:?}");
+        }
+        Ok(Probe::Lost(found)) => {
+            assert_eq!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap(), 0, "{row:?}");
+            if row.kind != Kind::Sparse || current_boot == started_in {
+                mask_lost(&stage.dir, &[SECRET.to_owned()]);
+            }
+            evidence(&stage.dir, found.doubt);
+        }
+        other => panic!("{row:?}: {other:?}"),
+    }
+}
+
+pub(crate) fn an_attempt_whose_supervisor_lives_ends_whatever_stands_in_its_files() {
+    each(rows(), |row| {
+        let (stage, spec) = stage();
+        let supervisor = stage.spawn(&spec);
+        stage.told("ready");
+        row.with(&stage, || {
+            fs::write(stage.run_base().with_file_name("go"), "").unwrap();
+            let waiting = thread::spawn(move || supervisor.wait().unwrap());
+            wait_for(&format!("the supervisor's end: {row:?}"), || waiting.is_finished().then_some(()));
+            waiting.join().unwrap();
+            end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
+            look(&stage, row, &boot_id().unwrap());
+        });
+        // And once more, found so after the machine was started again.
+        row.with(&stage, || look(&stage, row, "a later boot"));
+        row.check(&stage);
+        assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
+    });
+}
+
+pub(crate) fn an_attempt_whose_supervisor_was_killed_ends_whatever_stands_in_its_files() {
+    each(rows(), |row| {
+        let (stage, spec) = stage();
+        let supervisor = stage.spawn(&spec);
+        stage.told("ready");
+        kill(supervisor.pid(), "KILL");
+        supervisor.wait().unwrap();
+        assert!(end_leftovers(ATTEMPT, &stage.run_base()).unwrap() > 0);
+        row.with(&stage, || look(&stage, row, &boot_id().unwrap()));
+        row.with(&stage, || look(&stage, row, "a later boot"));
+        row.check(&stage);
+        assert_eq!(read(&ran(&stage)), "ran\n", "{row:?}");
+    });
+}
+
+/// A cancel must end the command even if its folder takes no wish: the engine then ends what lives by its marks.
+pub(crate) fn an_attempt_can_be_cancelled_whatever_stands_in_its_files() {
+    let kinds = [Kind::Folder, Kind::Pipe, Kind::LinkToFolder, Kind::Vanished];
+    let some = rows().into_iter().filter(|row| !row.in_workspace && kinds.contains(&row.kind));
+    each(some.collect(), |row| {
+        let (stage, spec) = stage();
+        let supervisor = stage.spawn(&spec);
+        stage.told("ready");
+        row.put(&stage);
+        if !matches!(envoi_step::cancel(&stage.dir), Ok(envoi_step::Cancelled::Told)) {
+            end_leftovers(ATTEMPT, &stage.run_base()).unwrap();
+        }
+        let waiting = thread::spawn(move || supervisor.wait().unwrap());
+        wait_for(&format!("the supervisor's end: {row:?}"), || waiting.is_finished().then_some(()));
+        waiting.join().unwrap();
+        look(&stage, row, &boot_id().unwrap());
+        row.check(&stage);
+    });
+}
+
+/// Any process may lock the file of an attempt that is over: its record counts.
+pub(crate) fn a_settled_attempt_is_settled_though_another_process_holds_its_lock() {
+    let stage = Stage::new();
+    let exit = stage.run(&stage.shell("true"));
+    let lock = stage.dir.try_lock().unwrap().unwrap();
+    assert!(matches!(stage.probe(), Probe::Settled(found) if *found == exit));
+    envoi_step::wait_until_free(&stage.dir).unwrap();
+    drop(lock);
+}
