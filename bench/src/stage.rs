@@ -13,7 +13,7 @@ use envoi_kernel::{
     Flow, Record, Run,
     event::{Blob, Event, Outcome as Ending},
     ids::{AttemptId, InterruptId, Principal, RunId},
-    input::{AttemptResult, Start},
+    input::{AttemptResult, ReportPlace, Start},
 };
 use std::{
     cell::Cell,
@@ -311,6 +311,7 @@ fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
         stderr_tail: String::new(),
         report: None,
         report_blob: None,
+        report_place: ReportPlace::default(),
         files: Vec::new(),
         warnings: Vec::new(),
         misfit: None,

@@ -108,6 +108,26 @@ impl Diagnostic {
     }
 }
 
+impl Diagnostic {
+    /// The refusal in words, for where its code already stands beside it.
+    #[must_use]
+    pub fn without_code(&self) -> String {
+        let Diagnostic { code: _, pointer, line, column, expected, found, hint } = self;
+        let mut text = format!("expected {expected}, found {found}");
+        if !pointer.is_empty() {
+            text.push_str(&format!(" at `{pointer}`"));
+        }
+        if let (Some(line), Some(column)) = (line, column) {
+            text.push_str(&format!(" (line {line}, column {column})"));
+        }
+        if !hint.is_empty() {
+            text.push_str("; ");
+            text.push_str(hint);
+        }
+        text
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Diagnostic { code, pointer, line, column, expected, found, hint } = self;

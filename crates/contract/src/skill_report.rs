@@ -1,7 +1,8 @@
 //! Did it really work, whatever the exit code says (contract 4).
 //!
 //! Owns the report that a skill leaves and the verdict over report, exit and signal. It does not look for the report: which
-//! file counts, and whether it is fresh, is known to whoever ran the skill.
+//! file counts, and whether it is fresh, is known to whoever ran the skill. Which file a command names by `--output` is read here,
+//! so that the check of a flow and the run see the same one.
 //!
 //! ```
 //! use envoi_contract::skill_report::{Observed, judge};
@@ -14,10 +15,15 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::decode::{Fields, with_unknown};
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
+
+mod output_option;
+
+pub use output_option::{OutputOption, of_list, of_script};
 
 /// Code of a report that is none.
 pub const SKILL_REPORT_INVALID: &str = "SKILL_REPORT_INVALID";
@@ -137,6 +143,15 @@ impl SkillReport {
     }
 }
 
+/// What the engine writes into a report that lacks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill<'a> {
+    /// The name of the skill, or of the step.
+    pub skill_name: &'a str,
+    /// When the execution ended, RFC 3339.
+    pub generated_at: &'a str,
+}
+
 /// What was seen of one execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed<'a> {
@@ -152,8 +167,17 @@ pub struct Observed<'a> {
     pub stderr: &'a str,
     /// The file it left as a report, if it left one.
     pub report_text: Option<&'a [u8]>,
+    /// What stands in the place of the report and is no file that can be read, such as `a folder`; beside it `report_text`
+    /// does not count.
+    pub report_unreadable: Option<&'a str>,
+    /// Whether the report stood at the path that the engine assigned (`$ENVOI_REPORT`): nothing there is ignored.
+    pub assigned: bool,
     /// Whether the step is declared `skill:` and must leave a report.
     pub declared: bool,
+    /// The name after `skill:`, which the report's `skillName` must equal; `None`: any name will do.
+    pub skill: Option<&'a str>,
+    /// What an assigned report that lacks members is completed with.
+    pub fill: Fill<'a>,
 }
 
 /// Why an execution counts as failed.
@@ -201,38 +225,128 @@ pub struct Verdict {
     pub error: Option<SkillError>,
     /// The report, if what it left was one; also of a failure.
     pub report: Option<SkillReport>,
+    /// Members that the report lacked and that were filled.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub filled: Vec<String>,
 }
 
-/// Judges one execution: cancellation and timeout first, then exit and signal, then what the report says.
+/// Judges one execution: timeout and cancellation first, then exit and signal, then what the report says.
 #[must_use]
 pub fn judge(observed: &Observed<'_>) -> Verdict {
-    let read = observed.report_text.map(SkillReport::decode);
-    let error = fate(observed, read.as_ref().and_then(|read| read.as_ref().ok())).or_else(|| match &read {
-        None if observed.declared => {
+    let found = Found::of(observed);
+    let error = fate(observed, &found).or_else(|| match &found {
+        Found::Nothing if observed.declared => {
             Some(SkillError::new("SKILL_REPORT_MISSING", "the skill left no report"))
         }
-        Some(Err(refusal)) if observed.declared => {
-            Some(SkillError::new(SKILL_REPORT_INVALID, refusal.to_string()))
-        }
-        Some(Ok(report)) => reported_failure(report),
-        None | Some(Err(_)) => None,
+        Found::Refused(why) => Some(SkillError::new(SKILL_REPORT_INVALID, why.as_str())),
+        Found::Report(report, _) => reported_failure(report),
+        Found::Nothing => None,
     });
-    Verdict { ok: error.is_none(), error, report: read.and_then(Result::ok) }
+    let (report, filled) = match found {
+        Found::Report(report, filled) => (Some(*report), filled),
+        Found::Nothing | Found::Refused(_) => (None, Vec::new()),
+    };
+    let filled = filled.into_iter().map(ToOwned::to_owned).collect();
+    Verdict { ok: error.is_none(), error, report, filled }
 }
 
-/// The failure of the execution itself, before its report is asked whether it worked.
-fn fate(observed: &Observed<'_>, report: Option<&SkillReport>) -> Option<SkillError> {
-    if observed.timed_out {
-        return Some(SkillError::new("TOOL_TIMEOUT", "the timeout ended it"));
+/// What stands in the place of a report.
+enum Found {
+    /// Nothing, or what a plain command may leave behind `--output` without meaning a report.
+    Nothing,
+    /// A report, and the names of the members that were filled.
+    Report(alloc::boxed::Box<SkillReport>, Vec<&'static str>),
+    /// Something that was meant as a report and is none, and why not.
+    Refused(String),
+}
+
+impl Found {
+    fn of(observed: &Observed<'_>) -> Found {
+        let strict = observed.assigned || observed.declared;
+        match Found::read(observed) {
+            Found::Refused(_) if !strict => Found::Nothing,
+            found => found,
+        }
     }
-    if observed.cancelled {
-        return Some(SkillError::new("TOOL_CANCELLED", "it was cancelled"));
+
+    fn read(observed: &Observed<'_>) -> Found {
+        if let Some(what) = observed.report_unreadable {
+            return Found::Refused(format!("expected a regular file as the report, found {what}"));
+        }
+        let Some(bytes) = observed.report_text else { return Found::Nothing };
+        let read = if observed.assigned {
+            assigned(bytes, observed)
+        } else {
+            SkillReport::decode(bytes).map(|report| (report, Vec::new()))
+        };
+        match read {
+            Err(refusal) => Found::Refused(refusal.without_code()),
+            Ok((report, filled)) => match observed.skill {
+                Some(skill) if report.skill_name != skill => {
+                    let found = crate::error::shorten(&report.skill_name, 60);
+                    Found::Refused(format!(
+                        "expected the `skillName` `{skill}` that the step declares, found {found}"
+                    ))
+                }
+                _ => Found::Report(report.into(), filled),
+            },
+        }
     }
-    if observed.exit == Some(0) && observed.signal.is_none() {
+}
+
+/// Reads what was left at the path that the engine assigned: any object whose `ok` is a boolean is the report. The name and
+/// the time decide nothing, so that they are filled where they are missing or no text; but a step that declares its skill is
+/// not to get the report of another one. The names of the filled members are returned beside the report.
+fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&'static str>), Diagnostic> {
+    let mut value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(SKILL_REPORT_INVALID, error))?;
+    let mut filled = Vec::new();
+    if let Value::Object(members) = &mut value {
+        let Fill { skill_name, generated_at } = observed.fill;
+        let skill_name = observed.skill.unwrap_or(skill_name);
+        let strict = observed.skill.is_some();
+        for (name, text, strict) in [("generatedAt", generated_at, false), ("skillName", skill_name, strict)]
+        {
+            let missing = match members.get(name) {
+                None => true,
+                Some(found) => found.as_str().is_none() && !strict,
+            };
+            if missing {
+                members.insert(name, Value::from(text));
+                filled.push(name);
+            }
+        }
+        if members.get("data").is_none() {
+            members.insert("data", Value::Null);
+            filled.push("data");
+        }
+    }
+    let report = SkillReport::from_value(&value).map_err(|refusal| refusal.located(bytes))?;
+    Ok((report, filled))
+}
+
+/// The failure of the execution itself, before its report is asked whether it worked. It names a bad report, because that may
+/// be why, and nothing else would say it.
+fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
+    let failure = if observed.timed_out {
+        SkillError::new("TOOL_TIMEOUT", "the timeout ended it")
+    } else if observed.cancelled {
+        SkillError::new("TOOL_CANCELLED", "it was cancelled")
+    } else if observed.exit == Some(0) && observed.signal.is_none() {
         return None;
-    }
-    let stated = report.and_then(SkillReport::stated_error);
-    Some(stated.unwrap_or_else(|| SkillError::new("TOOL_EXIT_NON_ZERO", last_words(observed))))
+    } else {
+        let stated = match found {
+            Found::Report(report, _) => report.stated_error(),
+            Found::Nothing | Found::Refused(_) => None,
+        };
+        stated.unwrap_or_else(|| SkillError::new("TOOL_EXIT_NON_ZERO", last_words(observed)))
+    };
+    Some(match found {
+        Found::Refused(why) => {
+            let message = format!("{} (its report is invalid too: {why})", failure.message);
+            SkillError { message, ..failure }
+        }
+        Found::Nothing | Found::Report(..) => failure,
+    })
 }
 
 fn reported_failure(report: &SkillReport) -> Option<SkillError> {

@@ -14,8 +14,16 @@ pub(crate) struct Vocabulary {
 }
 
 /// A word of a relative of this language, where it stands, and what is written in its place here.
-pub(crate) const ELSEWHERE: &[(&str, &str, &str)] =
-    &[("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`")];
+pub(crate) const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("`limits`", "stages", "rounds are bounded by `max_rounds` in `goals`"),
+    // The words of the resolver's input, where `loop_target` is a status and not a step.
+    ("`routing`", "routing_kind", "did you mean `kind`?"),
+    (
+        "`routing`",
+        "loop_target",
+        "did you mean `loop_to`? That names a step; the status that ends a loop stands in `success_values`",
+    ),
+];
 
 impl Vocabulary {
     /// All words that a person may have meant.

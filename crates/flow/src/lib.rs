@@ -47,6 +47,7 @@ mod step;
 mod suggestion;
 mod tree;
 mod waits;
+mod warnings;
 mod yaml;
 
 pub use diagnostic::{
@@ -57,6 +58,7 @@ pub use diagnostic::{
 pub use editor::SCHEMA;
 pub use files::Files;
 pub use read::parse_duration;
+pub use warnings::warnings;
 
 use diagnostic::Problems;
 use draft::Draft;

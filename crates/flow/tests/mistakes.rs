@@ -284,6 +284,8 @@ fn mistakes_in_a_step_are_told() {
             "two durations such as `1s..30s`",
         ),
         (with_step("retry: { tries: 2, attempts: 2 }"), 5, 14, INVALID, "unknown key `tries` in `retry`"),
+        (with_step("routing: { routing_kind: linear }"), 5, 16, INVALID, "did you mean `kind`?"),
+        (with_step("routing: { loop_target: a }"), 5, 16, INVALID, "did you mean `loop_to`?"),
         (with_step("cwd: ../x"), 5, 10, INVALID, "stays inside the workspace"),
         (with_step("cwd: /x"), 5, 10, INVALID, "relative to the workspace"),
         (with_step("artifacts: out"), 5, 16, INVALID, "expected a list of strings, found the string `out`"),

@@ -136,6 +136,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         flow: None,
         workspace_digest: None,
         agent: None,
+        report_filled: Vec::new(),
     }))
 }
 

@@ -370,6 +370,9 @@ pub struct AttemptSettled {
     /// What the agent said that the attempt talked to, where its visit is not over with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSaid>,
+    /// Members that the report lacked and that the engine filled: `generatedAt`, `skillName`, `data`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub report_filled: Vec<String>,
 }
 
 /// What another agent has come to, beside success.

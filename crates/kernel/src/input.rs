@@ -247,6 +247,8 @@ pub struct AttemptResult {
     pub report: Option<Vec<u8>>,
     /// The same in the store.
     pub report_blob: Option<Blob>,
+    /// Where the report stood.
+    pub report_place: ReportPlace,
     /// Files that match `artifacts` and changed.
     pub files: Vec<FileChange>,
     /// Things a person should know.
@@ -255,6 +257,15 @@ pub struct AttemptResult {
     pub misfit: Option<String>,
     /// Digest of the workspace, for kinds of step that have one.
     pub workspace_digest: Option<Digest>,
+}
+
+/// Where a report stood, and what stood there in its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportPlace {
+    /// At the path in `ENVOI_REPORT`: whatever stands there is a report or a failure. Else behind `--output`.
+    pub assigned: bool,
+    /// What stood there and is no file that can be read, such as `a folder`; there is no report then.
+    pub unreadable: Option<String>,
 }
 
 /// Why an input is not acceptable now. The run is as it was.

@@ -17,7 +17,7 @@ use crate::{
 };
 use envoi_contract::{
     json::{Object, Value},
-    skill_report::{self, Observed, SkillError, Verdict},
+    skill_report::{self, Fill, Observed, SkillError, Verdict},
 };
 
 /// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
@@ -104,6 +104,7 @@ pub(crate) fn in_doubt<'a>(
         flow: flow_beside_the_runs_own(&at),
         workspace_digest: None,
         agent: None,
+        report_filled: Vec::new(),
     };
     draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
     if given_up {
@@ -173,7 +174,7 @@ fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
 fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     if let Outcome::CannotStart { reason } = &result.outcome {
         let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
-        return Verdict { ok: false, error: Some(error), report: None };
+        return Verdict { ok: false, error: Some(error), report: None, filled: Vec::new() };
     }
     let (exit, signal) = match result.outcome {
         Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
@@ -183,6 +184,7 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         Outcome::Signalled { signal } => (None, Some(signal)),
         _ => (None, None),
     };
+    let ended = result.started_at.saturating_add_ms(result.duration_ms);
     let verdict = skill_report::judge(&Observed {
         exit,
         signal,
@@ -190,7 +192,11 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         cancelled: result.outcome == Outcome::Cancelled,
         stderr: &result.stderr_tail,
         report_text: result.report.as_deref(),
+        report_unreadable: result.report_place.unreadable.as_deref(),
+        assigned: result.report_place.assigned,
         declared: step.skill.is_some(),
+        skill: step.skill.as_deref(),
+        fill: Fill { skill_name: step.id.as_str(), generated_at: &ended.to_string() },
     });
     match &result.misfit {
         Some(message) if verdict.ok => {
@@ -222,6 +228,7 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         flow: None,
         workspace_digest: result.workspace_digest,
         agent: None,
+        report_filled: verdict.filled.clone(),
     }
 }
 

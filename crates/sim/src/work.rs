@@ -8,7 +8,7 @@ use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_engine::Job;
 use envoi_kernel::{
     event::{Blob, Outcome},
-    input::AttemptResult,
+    input::{AttemptResult, ReportPlace},
 };
 
 /// How one attempt goes, if nothing comes in between.
@@ -57,6 +57,7 @@ impl Work {
             stderr_tail: "the simulated command said this\n".to_owned(),
             report: self.report.as_ref().map(|report| report.clone().into_bytes()),
             report_blob: self.report.as_ref().map(|report| blob(report.as_bytes())),
+            report_place: ReportPlace { assigned: true, unreadable: None },
             files: Vec::new(),
             warnings: Vec::new(),
             misfit: None,

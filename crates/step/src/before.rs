@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifacts::{self, Digests, Watched};
+use crate::artifacts::{self, Digests, PatternError, Watched};
 use crate::dir::AttemptDir;
 use crate::kept::{Keeper, Kept};
 use crate::mask::Secrets;
@@ -24,8 +24,11 @@ pub(crate) struct Before {
     artifacts: Vec<String>,
     #[serde(default)]
     never: Vec<PathBuf>,
+    /// The file that the command names by `--output`, relative to the workspace: an artifact beside those that match.
+    #[serde(default)]
+    named: Option<String>,
     pub(crate) files: Digests,
-    /// The file that the command names by `--output`.
+    /// The state of the file that the command names by `--output`.
     pub(crate) output_option: Option<Stamp>,
     /// There was an earlier attempt to look back beyond, and nobody knows what there was before it.
     #[serde(skip)]
@@ -38,29 +41,43 @@ pub(crate) struct Before {
 impl Before {
     /// Looks at the workspace, and keeps what it can. An error is a reason not to start, for a person.
     pub(crate) fn take(spec: &Spec, dir: &AttemptDir, secrets: &Secrets) -> Result<Self, String> {
-        let watched = spec.watched().map_err(|error| error.to_string())?.without(secrets);
-        let mut keeper = Keeper::new(dir);
-        let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
         let earlier = spec.since.as_ref().map(|folder| Self::of_earlier(spec, folder));
+        // A verification hands over what the command that it verifies has left.
+        let named = match &earlier {
+            Some(earlier) => earlier.as_ref().and_then(|earlier| earlier.named.clone()),
+            None => report::named_artifact(spec),
+        };
+        let mut keeper = Keeper::new(dir);
+        let patterns = patterns(&spec.artifacts, named.as_deref());
+        let watched = Watched::new(&spec.workspace, &patterns, &spec.never);
+        let watched = watched.map_err(|error| error.to_string())?.without(secrets);
+        let files = watched.look_with(|path, file| keeper.measure(path, file)).digests;
+        let is_watched = !patterns.is_empty();
         Ok(Self {
             version: VERSION,
             workspace: spec.workspace.clone(),
             artifacts: spec.artifacts.clone(),
             never: spec.never.clone(),
-            earlier_is_unknown: !spec.artifacts.is_empty() && matches!(earlier, Some(None)),
+            earlier_is_unknown: is_watched && matches!(earlier, Some(None)),
+            named,
             // Of what was kept only that is handed over which is what these digests say: it has not changed since.
-            files: earlier.flatten().unwrap_or(files),
-            output_option: report::stamp(spec)
-                .map_err(|error| format!("cannot read the `--output` file: {error}"))?,
+            files: earlier.flatten().map_or(files, |earlier| earlier.files),
+            output_option: report::stamp(spec),
             kept: keeper.finish(),
         })
     }
 
     /// What there was before an earlier attempt that watched the same files.
-    fn of_earlier(spec: &Spec, folder: &Path) -> Option<Digests> {
+    fn of_earlier(spec: &Spec, folder: &Path) -> Option<Self> {
         let earlier = Self::read(&AttemptDir::new(folder)).ok()?;
         let is_same = earlier.workspace == spec.workspace && earlier.artifacts == spec.artifacts;
-        is_same.then_some(earlier.files)
+        is_same.then_some(earlier)
+    }
+
+    /// What is looked at before and after.
+    pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
+        let patterns = patterns(&self.artifacts, self.named.as_deref());
+        Watched::new(&self.workspace, &patterns, &self.never)
     }
 
     /// Needs no sync: after a crash of the machine there is no evidence to be had from a workspace anyway.
@@ -74,12 +91,16 @@ impl Before {
 
     /// How the workspace differs now.
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
-        let watched =
-            Watched::new(&self.workspace, &self.artifacts, &self.never).map_err(io::Error::other)?;
+        let watched = self.watched().map_err(io::Error::other)?;
         let changes = artifacts::changes(&self.files, &watched.look().digests);
         Ok(changes
             .into_iter()
             .map(|(path, change)| FileChange { path, change, file: None, before: None })
             .collect())
     }
+}
+
+/// The patterns of a step, and the one file that its command names.
+fn patterns(artifacts: &[String], named: Option<&str>) -> Vec<String> {
+    artifacts.iter().cloned().chain(named.map(globset::escape)).collect()
 }

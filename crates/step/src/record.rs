@@ -59,6 +59,12 @@ pub struct Exit {
     /// The report, masked, if the command left a file where one is looked for. Not checked to be a report. One over 16 MiB
     /// is cut to 16 MiB and one byte, which no reader of the contracts accepts.
     pub report: Option<FileRef>,
+    /// Whether something stood at `ENVOI_REPORT`. A `report` without it stood behind `--output`.
+    #[serde(default)]
+    pub report_assigned: bool,
+    /// What stood in the place of the report and is no file that can be read, such as `a folder`, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_unreadable: Option<String>,
     /// Artifacts that differ from before the command, by path.
     pub files: Vec<FileChange>,
     /// Paths of `files` in which a secret was seen. They are handed over as they are.

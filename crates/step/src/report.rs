@@ -4,8 +4,10 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+use envoi_contract::skill_report;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,38 +26,111 @@ const CUT_AT_BYTES: u64 = LARGEST_REPORT_BYTES + 1;
 /// What tells a file that was written anew from one that was left by an earlier visit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
+    /// Empty where the file is too large to be a report, or cannot be read: then its time alone tells.
     sha256: String,
     modified_s: i64,
     modified_ns: i64,
+    #[serde(default)]
+    bytes: u64,
 }
 
-/// The state of the file that the command names by `--output`; none if it names none or there is none.
-pub(crate) fn stamp(spec: &Spec) -> io::Result<Option<Stamp>> {
-    let Some(path) = output_option_file(spec) else { return Ok(None) };
-    let metadata = fs::metadata(&path)?;
-    if metadata.len() > LARGEST_REPORT_BYTES {
-        return Ok(None);
-    }
-    let sha256 = durable::measure(&path)?.sha256;
-    Ok(Some(Stamp { sha256, modified_s: metadata.mtime(), modified_ns: metadata.mtime_nsec() }))
+/// The state of the file that the command names by `--output`; none if it names none, or if that is no regular file.
+pub(crate) fn stamp(spec: &Spec) -> Option<Stamp> {
+    let path = named_file(spec)?;
+    let metadata = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+    let sha256 = if metadata.len() > LARGEST_REPORT_BYTES {
+        String::new()
+    } else {
+        durable::measure(&path).map(|measure| measure.sha256).unwrap_or_default()
+    };
+    Some(Stamp {
+        sha256,
+        modified_s: metadata.mtime(),
+        modified_ns: metadata.mtime_nsec(),
+        bytes: metadata.len(),
+    })
+}
+
+/// What stood where a report belongs.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    /// The report, masked.
+    pub(crate) file: Option<FileRef>,
+    /// Whether it stood at `ENVOI_REPORT`.
+    pub(crate) assigned: bool,
+    /// What stood there and cannot be read, if that is so.
+    pub(crate) unreadable: Option<String>,
 }
 
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
 ///
 /// One that is too large is cut to one byte over the limit, so that it is still there and still too large for its reader.
+/// What is no regular file is not opened: it is said what it is, because nothing that stands there is ignored.
 pub(crate) fn collect(
     dir: &AttemptDir,
     spec: &Spec,
     before: Option<&Stamp>,
     secrets: &Secrets,
-) -> io::Result<Option<FileRef>> {
-    if let Some(taken) = take_report(&dir.report(), &dir.report(), secrets)? {
-        return Ok(Some(taken));
+) -> io::Result<Collected> {
+    match found_at(&dir.report()) {
+        Found::Nothing => {}
+        Found::File => {
+            let file = take_report(&dir.report(), &dir.report(), secrets)?;
+            return Ok(Collected { file, assigned: true, unreadable: None });
+        }
+        Found::Other(what) => {
+            return Ok(Collected { file: None, assigned: true, unreadable: Some(what) });
+        }
     }
-    let written = stamp(spec)?.filter(|now| Some(now) != before);
-    match (written, output_option_file(spec)) {
-        (Some(_), Some(path)) => take_report(&path, &dir.report(), secrets),
-        _ => Ok(None),
+    let written = stamp(spec).filter(|now| Some(now) != before);
+    let (Some(written), Some(path)) = (written, named_file(spec)) else { return Ok(Collected::default()) };
+    if written.bytes > LARGEST_REPORT_BYTES {
+        // Not copied: most programs that write so much behind `--output` do not mean a report.
+        let unreadable = Some(format!("a file of {} bytes", written.bytes));
+        return Ok(Collected { unreadable, ..Collected::default() });
+    }
+    match found_at(&path) {
+        Found::Nothing => Ok(Collected::default()),
+        Found::Other(what) => Ok(Collected { unreadable: Some(what), ..Collected::default() }),
+        Found::File => {
+            let file = take_report(&path, &dir.report(), secrets)?;
+            Ok(Collected { file, ..Collected::default() })
+        }
+    }
+}
+
+/// What is found at a path.
+enum Found {
+    Nothing,
+    /// A regular file that can be opened.
+    File,
+    /// Something else, in words.
+    Other(String),
+}
+
+fn found_at(path: &Path) -> Found {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Nothing,
+        Err(error) => Found::Other(format!("something that cannot be looked at: {error}")),
+        Ok(metadata) if metadata.is_file() => match plain::open(path) {
+            Ok(_) => Found::File,
+            Err(error) => Found::Other(format!("a file that cannot be read: {error}")),
+        },
+        Ok(metadata) => Found::Other(kind(metadata.file_type()).to_owned()),
+    }
+}
+
+fn kind(file: fs::FileType) -> &'static str {
+    if file.is_dir() {
+        "a folder"
+    } else if file.is_symlink() {
+        "a symbolic link"
+    } else if file.is_fifo() {
+        "a named pipe"
+    } else if file.is_socket() {
+        "a socket"
+    } else {
+        "a device"
     }
 }
 
@@ -111,48 +186,39 @@ pub(crate) fn file_ref(path: &Path) -> io::Result<FileRef> {
     Ok(FileRef { path: name, bytes: measure.bytes, sha256: measure.sha256 })
 }
 
-/// The file behind `--output`, if there is one and it is inside the workspace.
-fn output_option_file(spec: &Spec) -> Option<PathBuf> {
-    let named = output_option(&spec.command)?;
-    let path = spec.cwd.join(named).canonicalize().ok()?;
-    let workspace = spec.workspace.canonicalize().ok()?;
-    (path.starts_with(workspace) && path.is_file()).then_some(path)
+/// The file behind `--output`, inside the workspace or not, whether it is there or not.
+fn named_file(spec: &Spec) -> Option<PathBuf> {
+    let option = match &spec.command {
+        Command::Exec { argv } => skill_report::of_list(argv),
+        Command::Shell { script } => skill_report::of_script(script),
+    };
+    option.path.map(|path| spec.cwd.join(path))
 }
 
-/// The value of `--output` in a list-form command; of several the last, as most programs read it.
-fn output_option(command: &Command) -> Option<&str> {
-    let Command::Exec { argv } = command else { return None };
-    let mut value = None;
-    let mut arguments = argv.iter().skip(1);
-    while let Some(argument) = arguments.next() {
-        if argument == "--output" {
-            value = arguments.next().map(String::as_str).or(value);
-        } else if let Some(joined) = argument.strip_prefix("--output=") {
-            value = Some(joined);
-        }
-    }
-    value
+/// The same relative to the workspace, if it lies there: it is an artifact. A report outside is kept as the attempt's report
+/// alone, because an artifact is named by its place in the workspace.
+pub(crate) fn named_artifact(spec: &Spec) -> Option<String> {
+    let path = tidied(&named_file(spec)?)?;
+    let inside = path.strip_prefix(&spec.workspace).map(Path::to_owned).ok().or_else(|| {
+        // The command may know the workspace by another path than the engine.
+        path.strip_prefix(spec.workspace.canonicalize().ok()?).map(Path::to_owned).ok()
+    })?;
+    inside.to_str().filter(|path| !path.is_empty()).map(str::to_owned)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::output_option;
-    use crate::spec::Command;
-
-    #[test]
-    fn the_output_option_is_read_in_list_form_only() {
-        let rows: &[(&[&str], Option<&str>)] = &[
-            (&["skill", "--output", "r.json"], Some("r.json")),
-            (&["skill", "--output=r.json", "x"], Some("r.json")),
-            (&["skill", "--output", "a", "--output", "b"], Some("b")),
-            (&["skill", "--output"], None),
-            (&["--output", "x"], None),
-            (&["skill", "--outputs", "x"], None),
-        ];
-        for (argv, expected) in rows {
-            let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(output_option(&Command::Exec { argv }), *expected);
+/// The path without `.` and `..`; none if it leads above the root.
+fn tidied(path: &Path) -> Option<PathBuf> {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !tidy.pop() {
+                    return None;
+                }
+            }
+            part => tidy.push(part),
         }
-        assert_eq!(output_option(&Command::Shell { script: "skill --output r.json".to_owned() }), None);
     }
+    Some(tidy)
 }

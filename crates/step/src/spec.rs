@@ -7,8 +7,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::artifacts::{PatternError, Watched};
-
 /// The command of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,7 +48,7 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// The command's whole environment, `ENVOI_ATTEMPT` and `ENVOI_RUN_BASE` included. Nothing is added or inherited.
     pub env: Vec<(String, String)>,
-    /// The root of `artifacts`, and the only place where a report named by `--output` is looked for.
+    /// The root of `artifacts`.
     pub workspace: PathBuf,
     /// Globs relative to the workspace; `*` stays within a folder. Nothing below `.envoi` or `.git` ever matches.
     pub artifacts: Vec<String>,
@@ -82,11 +80,6 @@ impl Spec {
     pub const STREAM_CAP_BYTES: u64 = 64 * 1024 * 1024;
     /// Default of `text_cap_bytes`.
     pub const TEXT_CAP_BYTES: u64 = 1024 * 1024;
-
-    /// What the globs see.
-    pub(crate) fn watched(&self) -> Result<Watched<'_>, PatternError> {
-        Watched::new(&self.workspace, &self.artifacts, &self.never)
-    }
 
     /// A variable of the command's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! `envoi check`: every mistake of a flow file at its place.
+//! `envoi check`: every mistake of a flow file at its place, and what is probably not meant.
 
 use super::run::read_flow;
 use crate::{
@@ -14,8 +14,14 @@ pub(crate) fn check(flows: &[PathBuf], json: bool) -> Result<u8, Failure> {
     for path in flows {
         let (file, text) = read_flow(path)?;
         match envoi_flow::load_with(&path.to_string_lossy(), &text, &Beside::of(&file)) {
-            Ok(loaded) if !json => eprintln!("{}: ok, {} steps", path.display(), loaded.flow.steps.len()),
-            Ok(_) => {}
+            Ok(loaded) => {
+                for warning in envoi_flow::warnings(&loaded.flow) {
+                    eprintln!("{}: warning: {warning}", path.display());
+                }
+                if !json {
+                    eprintln!("{}: ok, {} steps", path.display(), loaded.flow.steps.len());
+                }
+            }
             Err(report) => {
                 bad = true;
                 if json {

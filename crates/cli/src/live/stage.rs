@@ -14,7 +14,7 @@ use envoi_kernel::{
     Input, Record, Run,
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, InterruptId, Principal, RunId, TimerId, VisitId},
-    input::{Answer, AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
     requester::Requester,
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
@@ -152,6 +152,7 @@ impl Play {
             stderr_tail: text.to_owned(),
             report: None,
             report_blob: None,
+            report_place: ReportPlace::default(),
             files: files.iter().map(file).collect(),
             warnings: Vec::new(),
             misfit: None,

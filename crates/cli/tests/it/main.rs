@@ -36,6 +36,7 @@ mod people;
 mod plan;
 mod remote;
 mod repair;
+mod reports;
 mod secrets;
 mod serve;
 mod several;

@@ -86,7 +86,11 @@ fn skill_judge(input: &Value) -> Option<Value> {
         cancelled: flag("cancelled"),
         stderr: input.get("stderr").and_then(Value::as_str).unwrap_or_default(),
         report_text: input.get("report_text").and_then(Value::as_str).map(str::as_bytes),
+        report_unreadable: None,
+        assigned: flag("assigned"),
         declared: flag("declared"),
+        skill: input.get("skill").and_then(Value::as_str),
+        ..Observed::default()
     });
     let error = verdict.error.as_ref().map_or(Value::Null, SkillError::to_value);
     Some(Value::Object(Object::from([("ok", Value::from(verdict.ok)), ("error", error)])))

@@ -7,7 +7,7 @@ use envoi_journal::{Commit, PinnedFlow};
 use envoi_kernel::{
     event::Outcome,
     ids::Principal,
-    input::{AttemptResult, Start},
+    input::{AttemptResult, ReportPlace, Start},
     requester::Requester,
 };
 use std::{
@@ -139,6 +139,7 @@ fn settled(name: &str, attempt: &str) -> Message {
         stderr_tail: String::new(),
         report: None,
         report_blob: None,
+        report_place: ReportPlace::default(),
         files: Vec::new(),
         warnings: Vec::new(),
         misfit: None,

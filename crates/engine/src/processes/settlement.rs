@@ -9,7 +9,7 @@ use envoi_contract::{
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES};
 use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
-    input::AttemptResult,
+    input::{AttemptResult, ReportPlace},
 };
 use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
 use std::{fs::File, io};
@@ -51,6 +51,7 @@ pub(super) fn finished(
         text_blob: Some(text_blob),
         stderr_tail: exit.stderr_tail,
         report_blob,
+        report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
         files,
         warnings,
         misfit: None,
@@ -71,6 +72,7 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
         stderr_tail: String::new(),
         report: None,
         report_blob: None,
+        report_place: ReportPlace::default(),
         files: Vec::new(),
         warnings: Vec::new(),
         misfit: None,

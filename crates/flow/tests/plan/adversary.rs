@@ -12,7 +12,7 @@ use envoi_kernel::{
     event::{Choice, Course, InterruptRaised, Outcome},
     flow::{Overdue, Step},
     ids::{AttemptId, Principal, RunId, StepId, TimerId, VisitId},
-    input::{Answer, AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
     ledger::Ledger,
     requester::Requester,
 };
@@ -298,6 +298,7 @@ impl World<'_> {
                 stderr_tail: String::new(),
                 report,
                 report_blob: None,
+                report_place: ReportPlace::default(),
                 files: Vec::new(),
                 warnings: Vec::new(),
                 misfit: None,

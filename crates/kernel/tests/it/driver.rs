@@ -13,7 +13,7 @@ use envoi_kernel::{
         AttemptSettled, AttemptStarted, Blob, Choice, Command, InterruptAnswered, InterruptRaised, Outcome,
     },
     ids::{AttemptId, InterruptId, Principal, RunId, StepId, TimerId},
-    input::{Answer, AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
     requester::Requester,
 };
 use std::sync::Arc;
@@ -55,6 +55,7 @@ pub(crate) fn result(id: &str, outcome: Outcome, text: &str) -> AttemptResult {
         stderr_tail: String::new(),
         report: None,
         report_blob: None,
+        report_place: ReportPlace::default(),
         files: Vec::new(),
         warnings: Vec::new(),
         misfit: None,
@@ -69,6 +70,7 @@ pub(crate) fn reported(id: &str, members: &str) -> AttemptResult {
     AttemptResult {
         report_blob: Some(blob(report.as_bytes())),
         report: Some(report.into_bytes()),
+        report_place: ReportPlace { assigned: true, unreadable: None },
         ..exited(id, 0)
     }
 }
@@ -305,6 +307,11 @@ pub(crate) trait AttemptResultExt {
 
 impl AttemptResultExt for AttemptResult {
     fn with_report(self, bytes: &[u8]) -> AttemptResult {
-        AttemptResult { report: Some(bytes.to_vec()), report_blob: Some(blob(bytes)), ..self }
+        AttemptResult {
+            report: Some(bytes.to_vec()),
+            report_blob: Some(blob(bytes)),
+            report_place: ReportPlace { assigned: true, unreadable: None },
+            ..self
+        }
     }
 }

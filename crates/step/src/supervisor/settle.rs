@@ -12,6 +12,7 @@ use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
+use crate::report::Collected;
 use crate::spec::Spec;
 use crate::{durable, report, text};
 
@@ -39,11 +40,11 @@ impl Attempt {
     }
 
     fn exit(&self, ended: &Ended, before: Option<&Before>) -> io::Result<Exit> {
-        let report = match before {
+        let Collected { file: report, assigned, unreadable } = match before {
             Some(before) => {
                 report::collect(&self.dir, &self.spec, before.output_option.as_ref(), &self.secrets)?
             }
-            None => None,
+            None => Collected::default(),
         };
         let mut handed = self.files(before)?;
         let text = self.text(&mut handed.left_out)?;
@@ -61,6 +62,8 @@ impl Attempt {
             text,
             warnings: self.warnings(handed.left_out, report.as_ref(), before),
             report,
+            report_assigned: assigned,
+            report_unreadable: unreadable.map(|what| self.secrets.mask_str(&what)),
             files: handed.files,
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
@@ -119,7 +122,7 @@ impl Attempt {
 
     fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let seen = self.spec.watched().map_err(io::Error::other)?.without(&self.secrets).look();
+        let seen = before.watched().map_err(io::Error::other)?.without(&self.secrets).look();
         let mut handed = self.hand_over(&before.files, &seen)?;
         for file in &mut handed.files {
             file.before = before.kept.hand_over(&self.dir, &file.path, &before.files, &self.secrets);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use envoi_step::{AttemptDir, Change, Exit, Given, Outcome, Probe, boot_id, probe};
+use envoi_step::{AttemptDir, Change, Command, Exit, Given, Outcome, Probe, boot_id, probe};
 
 use crate::stage::{Stage, exec, launcher, read};
 
@@ -86,18 +86,33 @@ pub(crate) fn an_attempt_without_changes_has_no_folder_for_what_was_before() {
 pub(crate) fn a_report_is_found_by_variable_and_by_option() {
     let write = "import os, sys\nopen(sys.argv[-1].removeprefix('--output='), 'w').write('{\"ok\": true}')";
     let by_variable = "import os, sys\nopen(os.environ['ENVOI_REPORT'], 'w').write('{\"ok\": true}')";
-    let rows: &[(&[&str], bool)] = &[
-        (&["python3", "-c", by_variable], true),
-        (&["python3", "-c", write, "--output", "out.json"], true),
-        (&["python3", "-c", write, "--output=out.json"], true),
-        (&["python3", "-c", write, "--output", "../outside.json"], false),
-        (&["python3", "-c", write, "--to", "out.json"], false),
-        (&["true", "--output", "out.json"], false),
+    let shell = |script: &str| Command::Shell { script: script.to_owned() };
+    let quoted = "python3 -c \"$WRITE\" --output 'a folder/../out.json'";
+    // (command, whether the report stood at the assigned path, the artifact), or none where no report is found
+    type Row<'a> = (Command, Option<(bool, &'a [&'a str])>);
+    let rows: [Row<'_>; 9] = [
+        (exec(&["python3", "-c", by_variable]), Some((true, &[]))),
+        (exec(&["python3", "-c", write, "--output", "out.json"]), Some((false, &["out.json"]))),
+        (exec(&["python3", "-c", write, "--output=sub/./out.json"]), Some((false, &["sub/out.json"]))),
+        // An artifact is named by its place in the workspace: this one is kept as the report alone.
+        (exec(&["python3", "-c", write, "--output", "../outside.json"]), Some((false, &[]))),
+        (shell("python3 -c \"$WRITE\" --output out.json"), Some((false, &["out.json"]))),
+        (shell(quoted), Some((false, &["out.json"]))),
+        (shell("OUT=out.json; python3 -c \"$WRITE\" --output \"$OUT\""), None),
+        (exec(&["python3", "-c", write, "--to", "out.json"]), None),
+        (exec(&["true", "--output", "out.json"]), None),
     ];
-    for (argv, found) in rows {
+    for (command, found) in rows {
         let stage = Stage::new();
-        let exit = stage.run(&stage.spec(exec(argv)));
-        assert_eq!(exit.report.is_some(), *found, "{argv:?}");
+        for folder in ["sub", "a folder"] {
+            fs::create_dir(stage.workspace().join(folder)).unwrap();
+        }
+        let mut spec = stage.spec(command);
+        spec.env.push(("WRITE".to_owned(), write.to_owned()));
+        let exit = stage.run(&spec);
+        let files: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
+        let told = exit.report.as_ref().map(|_| (exit.report_assigned, files.as_slice()));
+        assert_eq!(told, found, "{:?}", spec.command);
         if let Some(report) = exit.report {
             assert_eq!(
                 (report.path.as_str(), read(&stage.dir.report()).as_str()),
@@ -105,6 +120,43 @@ pub(crate) fn a_report_is_found_by_variable_and_by_option() {
             );
         }
     }
+}
+
+pub(crate) fn what_is_no_file_in_the_place_of_the_report_is_said_to_be() {
+    for (script, what) in [
+        ("mkdir $ENVOI_REPORT", "a folder"),
+        ("mkfifo $ENVOI_REPORT", "a named pipe"),
+        ("echo '{\"ok\": true}' > r.json; ln -s $PWD/r.json $ENVOI_REPORT", "a symbolic link"),
+        ("ln -s $ENVOI_REPORT $ENVOI_REPORT", "a symbolic link"),
+        (
+            "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind(\"s\"); os.link(\"s\", os.environ[\"ENVOI_REPORT\"])'",
+            "a socket",
+        ),
+    ] {
+        let stage = Stage::new();
+        let exit = stage.run(&stage.shell(script));
+        assert_eq!((exit.report, exit.report_assigned), (None, true), "{script}");
+        assert_eq!(exit.report_unreadable.as_deref(), Some(what), "{script}");
+    }
+}
+
+pub(crate) fn only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the_option() {
+    for (write, found) in [
+        ("ln -s /etc/hostname", false),
+        ("mkdir", false),
+        ("mkfifo", false),
+        ("true", false),
+        ("echo x >", true),
+    ] {
+        let stage = Stage::new();
+        let exit = stage.run(&stage.shell(&format!("{write} out.json; true --output out.json")));
+        assert_eq!((exit.report.is_some(), exit.files.len() == 1), (found, found), "{write}");
+        assert_eq!((exit.report_assigned, exit.report_unreadable), (false, None), "{write}");
+    }
+    let stage = Stage::new();
+    let large = "python3 -c 'open(\"out.json\", \"w\").truncate(17 << 20)'; true --output out.json";
+    let exit = stage.run(&stage.shell(large));
+    assert_eq!(exit.report_unreadable.as_deref(), Some("a file of 17825792 bytes"));
 }
 
 pub(crate) fn a_report_of_an_earlier_visit_is_none() {

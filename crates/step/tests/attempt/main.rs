@@ -74,6 +74,8 @@ fn trials() -> Vec<Trial> {
             an_attempt_that_looks_back_hands_over_what_both_have_changed,
             an_attempt_that_cannot_look_back_hands_over_its_own_changes_and_says_so,
             a_report_is_found_by_variable_and_by_option,
+            what_is_no_file_in_the_place_of_the_report_is_said_to_be,
+            only_a_regular_file_that_this_attempt_wrote_is_a_report_behind_the_option,
             a_report_of_an_earlier_visit_is_none,
             the_store_is_no_artifact_of_the_workspace_that_it_lies_in,
             a_report_that_is_too_large_is_cut_and_stays_too_large,

@@ -7,7 +7,7 @@ use envoi_kernel::{
     event::Choice,
     family::Share,
     ids::Principal,
-    input::{Answer, AttemptResult, ModelCall, ModelCalled, Slot, Start},
+    input::{Answer, AttemptResult, ModelCall, ModelCalled, ReportPlace, Slot, Start},
     requester::Requester,
 };
 use std::sync::Arc;
@@ -226,6 +226,7 @@ fn result(attempt: AttemptId, outcome: Outcome) -> AttemptResult {
         stderr_tail: "unsaid".to_owned(),
         report: None,
         report_blob: None,
+        report_place: ReportPlace::default(),
         files: Vec::new(),
         warnings: Vec::new(),
         misfit: None,

@@ -13,7 +13,7 @@ use envoi_kernel::{
     Input,
     event::{Change, FileChange, Outcome},
     ids::{AttemptId, Principal},
-    input::{Answer, AttemptResult, Slot, Start},
+    input::{Answer, AttemptResult, ReportPlace, Slot, Start},
     requester::Requester,
 };
 use std::cell::RefCell;
@@ -117,6 +117,7 @@ impl Life {
             stderr_tail: String::new(),
             report: report.map(|report| report.as_bytes().to_vec()),
             report_blob: report.map(|report| self.content.put(report.as_bytes())),
+            report_place: ReportPlace { assigned: true, unreadable: None },
             files,
             warnings: Vec::new(),
             misfit: None,
