@@ -8,11 +8,11 @@ use envoi_engine::{
     Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower, World,
     protocol::Response,
 };
-use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, PinnedFlow, Store, Writer};
+use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, Note, PinnedFlow, Store, Writer};
 use envoi_kernel::{
     Flow, Record, Run,
     event::{Blob, Event, Outcome as Ending},
-    ids::{AttemptId, InterruptId, Principal, RunId},
+    ids::{AttemptId, InterruptId, Principal, RunId, Seq},
     input::{AttemptResult, ReportPlace, Start},
 };
 use std::{
@@ -237,6 +237,16 @@ impl Log for WriterLog {
         let (run, mailbox) = (commit.run.clone(), self.mailbox.clone());
         self.writer
             .submit(commit, Box::new(move |result| drop(mailbox.send(Message::Committed { run, result }))));
+    }
+
+    fn note(&mut self, note: Note) {
+        let (noted, mailbox) = (note.clone(), self.mailbox.clone());
+        let done = move |result| drop(mailbox.send(Message::Noted { note: noted, result }));
+        self.writer.note(note, Box::new(done));
+    }
+
+    fn next_seq(&mut self, _: &RunId) -> Result<Seq, String> {
+        Err("runs are only begun here".to_owned())
     }
 }
 

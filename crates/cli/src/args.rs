@@ -162,8 +162,11 @@ pub(crate) enum Command {
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         files: Vec<PathBuf>,
     },
-    /// Rebuild everything that can be rebuilt from the events, and say what differed
-    Repair,
+    /// Rebuild everything that can be rebuilt from the events, and say what differed; of one run, only look
+    Repair {
+        /// Look at this run alone, and change nothing
+        run: Option<String>,
+    },
     /// Check the machine and the store
     Doctor,
     /// Say what an error code means and what to do

@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     home,
     interrupts::{self, Mode},
+    live,
     narrate::Narrator,
     telemetry::Telemetry,
 };
@@ -349,6 +350,7 @@ pub(crate) fn start(
         reached: failpoint::reached,
         notices: config::notices(store.layout())?,
         per_attempt,
+        said: live::say,
     };
     let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

@@ -118,7 +118,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Init { .. } => Err(not_here("init")),
         Command::Serve(_) => Err(not_here("serve")),
         Command::Token(_) => Err(not_here("token")),
-        Command::Repair => Err(not_here("repair")),
+        Command::Repair { .. } => Err(not_here("repair")),
         Command::Doctor => Err(not_here("doctor")),
         // These need neither a store nor a server; see [`concerns`].
         _ => Err(not_here("this")),

@@ -4,6 +4,7 @@ use crate::{
     message::Reply,
     runner::{Caller, Job},
     trace::{Of, Trace},
+    trouble::Trouble,
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{Commit, Delivery, PinnedFlow, Snapshot};
@@ -42,6 +43,8 @@ pub(crate) struct Active {
     pub(crate) lapses: Option<Timestamp>,
     /// Only what is asked of it is decided ([`crate::message::Purpose::Decide`]).
     pub(crate) halted: bool,
+    /// What was found wrong with it while a commit was under way.
+    pub(crate) trouble: Option<Trouble>,
     /// Weight of the events since the last snapshot.
     unsaved_bytes: u64,
     state_bytes: u64,
@@ -82,6 +85,7 @@ impl Active {
             armed: None,
             lapses: None,
             halted: false,
+            trouble: None,
             unsaved_bytes: 0,
             state_bytes: MIN_SNAPSHOT_BYTES,
         }

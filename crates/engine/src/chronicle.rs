@@ -3,6 +3,7 @@
 //! Never what a command was given or has said: no inputs, variables, texts, reasons or evidence, which may hold what is
 //! nobody's business. The journal has all of it.
 
+use envoi_journal::Aside;
 use envoi_kernel::{
     Event, Record,
     ids::{RunId, VisitId},
@@ -10,12 +11,17 @@ use envoi_kernel::{
 use tracing::{
     debug,
     field::{DisplayValue, debug as shown, display},
-    info, trace,
+    info, trace, warn,
 };
 
 /// Says it: at `info` how runs begin, wait and end, at `debug` their attempts and visits, at `trace` every event.
 pub(crate) fn tell(run: &RunId, records: &[Record]) {
     records.iter().for_each(|record| say(run, record));
+}
+
+/// The reason and the evidence are in the journal.
+pub(crate) fn set_aside(run: &RunId, why: &Aside) {
+    warn!(run = run.as_str(), code = why.code, "set aside");
 }
 
 fn say(run: &RunId, record: &Record) {

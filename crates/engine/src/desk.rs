@@ -10,6 +10,7 @@ mod family;
 mod fork;
 mod resume;
 
+use resume::Adoption;
 pub use resume::load_run;
 
 use crate::{
@@ -84,11 +85,13 @@ impl Desk {
     ) -> Result<(), Refused> {
         // Before the run is looked at, so that its end cannot be missed.
         self.followers.add(run, client.clone());
+        // Whatever is wrong with it, it is tried to end it.
+        let again = self.aside(run)?.is_some();
         let cancel = |loaded: &Run| match loaded.status() {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Ask::Cancel { by: by.clone() }]),
         };
-        let found = match self.adopt(run, caller, Purpose::End, cancel) {
+        let found = match self.adopt(run, caller, Adoption { purpose: Purpose::End, again }, cancel) {
             // Somebody else has asked for it already; its end is waited for all the same.
             Err(refused) if refused.code == "CANCELLING" => None,
             adopted => Some(adopted?.status()),
@@ -190,9 +193,11 @@ pub(crate) fn refused(error: EngineError) -> Refused {
         }
         EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
         EngineError::Stopping { .. } | EngineError::TakenOver => Refused::new(STOPPING, message, None),
-        EngineError::Store(_) | EngineError::Stale { .. } | EngineError::NotHeld { .. } => {
-            Refused::failure(message)
-        }
+        EngineError::SetAside { run, code, reason } => Refused::set_aside(&run, &code, &reason),
+        EngineError::Store(_)
+        | EngineError::Stale { .. }
+        | EngineError::NotHeld { .. }
+        | EngineError::Unread { .. } => Refused::failure(message),
     }
 }
 

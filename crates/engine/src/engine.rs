@@ -5,6 +5,7 @@
 //! It compares what a run wants with what is running and closes the gap; coming up after a crash is the first turn of the
 //! same loop. Clock, log, runner and observer are arguments, so that the same code runs in simulation.
 
+mod aside;
 mod slots;
 
 use crate::{
@@ -13,13 +14,15 @@ use crate::{
     outbox::Outbox,
     outputs,
     runner::{Clock, Log, Observer, Runner, Settlement},
+    trouble::{Trouble, TroubleKind, guarded},
 };
+use aside::{Left, SetAside, was_left};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
     Event, Input, Record, Refusal, Run, Status,
-    ids::{AttemptId, CallId, RunId, Seq},
-    input::{ModelCalled, Slot, Wants},
+    ids::{AttemptId, CallId, RunId},
+    input::{ModelCalled, Slot},
 };
 use slots::{Slots, with_slot};
 use std::{
@@ -43,8 +46,10 @@ pub struct World {
 pub struct Engine {
     world: World,
     runs: BTreeMap<RunId, Active>,
-    /// Runs that were held and are over, and their next event: one that was loaded before its end is not adopted.
-    over: BTreeMap<RunId, Seq>,
+    /// Runs that something is wrong with, until they are tried again.
+    aside: BTreeMap<RunId, SetAside>,
+    /// Attempts of such runs that go on.
+    left: Left,
     /// Calls of models that have begun through this engine and are not known to be over.
     calls: BTreeSet<CallId>,
     slots: Slots,
@@ -66,7 +71,8 @@ impl Engine {
         Self {
             world,
             runs: BTreeMap::new(),
-            over: BTreeMap::new(),
+            aside: BTreeMap::new(),
+            left: Left::new(),
             calls: BTreeSet::new(),
             slots: Slots::new(jobs),
             timers: BTreeSet::new(),
@@ -101,6 +107,9 @@ impl Engine {
             }
             Message::Committed { run, result } => self.committed(&run, result),
             Message::Settled { run, attempt, settlement } => self.settled(&run, &attempt, settlement),
+            Message::Noted { note, result } => self.noted(note, result),
+            Message::Troubled { run, trouble } => self.set_aside(&run, trouble),
+            Message::Unloadable { run, trouble, reply } => self.refuse_to_load(&run, &trouble, reply),
             Message::Wake => self.wake(),
             Message::Drain => self.draining = true,
         }
@@ -194,15 +203,28 @@ impl Engine {
     }
 
     fn adopt(&mut self, adopt: Adopt) {
-        let Adopt { run, asks, purpose, tail_bytes, caller, reply } = adopt;
-        let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
-        let Some((id, tenant)) = begun else {
-            return reply(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
+        let Some(id) = adopt.run.started().map(|started| started.run.clone()) else {
+            return (adopt.reply)(Err(EngineError::Stopping { reason: "the run has no events".to_owned() }));
         };
-        let known =
-            self.runs.get(&id).map(|active| active.run.next_seq()).or_else(|| self.over.get(&id).copied());
-        if known.is_some_and(|next| run.next_seq() < next) {
-            return reply(Err(EngineError::Stale { run: id }));
+        if let Some(adopt) = self.adopt_aside(&id, adopt) {
+            self.adopt_held(adopt);
+        }
+    }
+
+    /// Adopts a run that is not aside.
+    fn adopt_held(&mut self, adopt: Adopt) {
+        let Adopt { run, asks, purpose, again, tail_bytes, caller, reply } = adopt;
+        let begun = run.started().map(|started| (started.run.clone(), started.by.tenant.clone()));
+        let Some((id, tenant)) = begun else { return };
+        // A run that this engine does not hold may have come to its end here since it was loaded: the journal knows.
+        let known = match self.runs.get(&id) {
+            Some(active) => Ok(active.run.next_seq()),
+            None => self.world.log.next_seq(&id),
+        };
+        match known {
+            Ok(next) if run.next_seq() < next => return reply(Err(EngineError::Stale { run: id })),
+            Ok(_) => {}
+            Err(reason) => return reply(Err(EngineError::Unread { run: id, reason })),
         }
         // One that has a live attempt there is there, whatever anybody says.
         let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
@@ -211,13 +233,13 @@ impl Engine {
         if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || may_stay) {
             return reply(Err(busy));
         }
-        self.over.remove(&id);
         let decides = !asks.is_empty() && purpose == Purpose::GoOn;
         let is_new = !self.runs.contains_key(&id);
         let active = self
             .runs
             .entry(id.clone())
             .or_insert_with(|| Active::new(run, Arc::clone(&caller), &tenant).weighing(tail_bytes));
+        let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
         active.halted = purpose == Purpose::Decide && (is_new || active.halted);
         // Who only looks on does not change what the commands of a run that goes on may see.
         if decides {
@@ -232,15 +254,19 @@ impl Engine {
         active
             .requests
             .extend(requests.map(|(ask, reply)| Request { reply: Some(reply), ..Request::of(input(ask)) }));
+        // That it is tried again has said so already.
+        if goes_on && !again {
+            self.note_held(&id);
+        }
         self.arm(&id);
         self.turn(&id);
     }
 
-    /// Brings the loop's timers up to those of a run.
+    /// Brings the loop's timers up to those of a run. A question lapses although nothing else of the run goes on.
     fn arm(&mut self, id: &RunId) {
         let Some(active) = self.runs.get_mut(id) else { return };
-        let wants = if active.halted { Wants::default() } else { active.run.wants() };
-        let timer = wants.timers.iter().map(|(_, due)| *due).min();
+        let wants = active.run.wants();
+        let timer = wants.timers.iter().map(|(_, due)| *due).min().filter(|_| !active.halted);
         let expiry = wants.expiries.iter().map(|(_, at)| *at).min();
         renew(&mut self.timers, id, core::mem::replace(&mut active.armed, timer), timer);
         renew(&mut self.expiries, id, core::mem::replace(&mut active.lapses, expiry), expiry);
@@ -273,6 +299,10 @@ impl Engine {
     }
 
     fn settled(&mut self, id: &RunId, attempt: &AttemptId, settlement: Settlement) {
+        if was_left(&mut self.left, id, attempt) {
+            // Its folder still says everything, for whoever takes the run up.
+            return;
+        }
         let Some(active) = self.runs.get_mut(id) else { return };
         if !active.live.remove(attempt) {
             return;
@@ -287,7 +317,10 @@ impl Engine {
             Settlement::InDoubt { evidence } => {
                 (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
             }
-            Settlement::Unknown { reason } => return self.stop(EngineError::Stopping { reason }),
+            Settlement::Unknown { reason } => {
+                let reason = format!("attempt `{attempt}`: {reason}");
+                return self.set_aside(id, Trouble::new(TroubleKind::Attempt, reason));
+            }
         };
         self.push(id, Request { input, blobs, reply: None });
     }
@@ -327,9 +360,10 @@ impl Engine {
             }
             let request = match active.requests.pop_front() {
                 Some(request) => request,
-                None => match self.reconcile(id) {
-                    Some(request) => request,
-                    None => return,
+                None => match guarded("what the run wants", || self.reconcile(id)) {
+                    Ok(Some(request)) => request,
+                    Ok(None) => return,
+                    Err(trouble) => return self.set_aside(id, trouble),
                 },
             };
             self.decide(id, request);
@@ -352,8 +386,9 @@ impl Engine {
             self.calls.remove(&told.call);
         }
         let Some(active) = self.runs.get_mut(id) else { return };
-        match active.run.decide(with_slot(input, slot), self.world.clock.now()) {
-            Ok(records) => {
+        let now = self.world.clock.now();
+        match guarded("a decision", || active.run.decide(with_slot(input, slot), now)) {
+            Ok(Ok(records)) => {
                 self.calls.extend(begun);
                 let deliveries = self.outbox.deliveries(&active.run, id, &records);
                 let commit = active.commit(id, &records, blobs, deliveries);
@@ -361,7 +396,21 @@ impl Engine {
                 self.commits_under_way = self.commits_under_way.saturating_add(1);
                 self.world.log.submit(commit);
             }
-            Err(refusal) => {
+            Err(trouble) => {
+                if taken {
+                    self.slots.give_back(&tenant);
+                }
+                if let Some(reply) = reply {
+                    reply(Err(EngineError::Refused(Refusal::Inconsistent {
+                        reason: trouble.reason.clone(),
+                    })));
+                }
+                match begins {
+                    true => drop(self.runs.remove(id)),
+                    false => self.set_aside(id, trouble),
+                }
+            }
+            Ok(Err(refusal)) => {
                 if begins {
                     self.runs.remove(id);
                 }
@@ -374,7 +423,7 @@ impl Engine {
                     Some(reply) => reply(Err(refusal.into())),
                     // The state of a run contradicts itself: what was to be told must not be lost in silence.
                     None if matches!(refusal, Refusal::Inconsistent { .. }) => {
-                        self.stop(EngineError::Stopping { reason: format!("run `{id}`: {refusal}") });
+                        self.set_aside(id, Trouble::new(TroubleKind::Inconsistent, refusal.to_string()));
                     }
                     None => {}
                 }
@@ -391,11 +440,19 @@ impl Engine {
         let receipt = match result {
             Ok(receipt) => receipt,
             Err(error) => {
+                let of_the_run =
+                    matches!(error, CommitError::Conflict { .. } | CommitError::Malformed { .. });
                 let error = EngineError::from(error);
                 if let Some(reply) = reply {
                     reply(Err(error.clone()));
                 }
-                return self.stop(error);
+                if !of_the_run {
+                    return self.stop(error);
+                }
+                if slot {
+                    self.slots.give_back(&tenant);
+                }
+                return self.commit_refused(id, &error);
             }
         };
         if slot {
@@ -405,12 +462,21 @@ impl Engine {
         if let Some(reply) = reply {
             reply(Ok(()));
         }
-        if let Err(reason) = shown {
-            return self.stop(EngineError::Stopping { reason });
+        let earlier = self.runs.get_mut(id).and_then(|active| active.trouble.take());
+        if let Some(trouble) = earlier.or(shown.err()) {
+            return self.set_aside(id, trouble);
         }
         self.start(id, &started_by(&records), true);
         self.turn(id);
         self.forget_if_over(id);
+    }
+
+    /// The disk is well and does not take what a run wants to write. One that has not begun leaves nothing behind.
+    fn commit_refused(&mut self, id: &RunId, error: &EngineError) {
+        if self.runs.get(id).is_some_and(|active| active.run.started().is_none()) {
+            self.runs.remove(id);
+        }
+        self.set_aside(id, Trouble::new(TroubleKind::Inconsistent, error.to_string()));
     }
 
     /// Has live attempts of a run ended.
@@ -435,7 +501,10 @@ impl Engine {
             let Some(job) = active.job(id, attempt, are_new) else { continue };
             active.live.insert(attempt.clone());
             self.slots.take(&active.tenant);
-            self.world.runner.ensure(job);
+            // One that was left alone when the run was set aside is still waited for.
+            if !was_left(&mut self.left, id, attempt) {
+                self.world.runner.ensure(job);
+            }
         }
     }
 
@@ -447,38 +516,44 @@ impl Engine {
                 && active.in_flight.is_none()
                 && active.requests.is_empty()
         };
-        if self.runs.get(id).is_some_and(over)
-            && let Some(active) = self.runs.remove(id)
-        {
-            self.over.insert(id.clone(), active.run.next_seq());
+        if self.runs.get(id).is_some_and(over) {
+            self.runs.remove(id);
         }
     }
 
     /// Applies and shows what is durable.
-    fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), String> {
+    fn show(&mut self, id: &RunId, records: &[Record], receipt: Receipt) -> Result<(), Trouble> {
         let Some(active) = self.runs.get_mut(id) else { return Ok(()) };
         let mut talks = active.talks_left_alone(id);
         for record in records {
             talks.extend(active.talk_left_by(id, &record.event));
-            active.run.apply(record).map_err(|error| error.to_string())?;
+            let applied = guarded("an event", || active.run.apply(record))?;
+            applied.map_err(|error| {
+                let seq = record.seq;
+                Trouble::new(TroubleKind::Inconsistent, error.to_string())
+                    .with_evidence(format!("event {seq}"))
+            })?;
         }
         active.after_commit(receipt.events_bytes);
         let withdrawn = talks.into_iter().filter(|job| !active.waits_for(job));
         withdrawn.for_each(|job| self.world.runner.withdraw(job));
-        let shown = self.world.observer.committed(&active.run, records);
+        let shown = guarded("showing a run", || self.world.observer.committed(&active.run, records))?;
         self.arm(id);
-        shown
+        shown.map_err(|reason| Trouble::new(TroubleKind::Files, reason))
     }
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
         let Active { run, halted, tenant, .. } = self.runs.get(id)?;
-        if *halted {
-            return None;
-        }
         // A clock that was set back does not hold up what was due by the run's own time.
         let now = self.world.clock.now().max(run.last_at());
-        let (wants, tenant) = (run.wants(), Arc::clone(tenant));
+        let (wants, halted, tenant) = (run.wants(), *halted, Arc::clone(tenant));
+        let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
+        let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone(), slot: None }));
+        if halted {
+            // Its questions lapse all the same: what that leads to starts when somebody goes on with it.
+            return lapsed.filter(|_| !self.draining);
+        }
         self.start(id, &wants.attempts, false);
         // After a crash, how an attempt ends that was given up has to be found out first.
         self.start(id, &wants.ending, false);
@@ -489,8 +564,8 @@ impl Engine {
         if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
             return Some(Request::of(Input::TimerDue { timer: timer.clone(), slot: None }));
         }
-        if let Some((interrupt, _)) = wants.expiries.iter().find(|(_, at)| *at <= now) {
-            return Some(Request::of(Input::Expire { interrupt: interrupt.clone(), slot: None }));
+        if lapsed.is_some() {
+            return lapsed;
         }
         if wants.ready.is_empty() {
             return None;
@@ -579,9 +654,14 @@ fn refuse(message: Message, error: EngineError) {
         Message::Begin(begin) => (begin.reply)(Err(error)),
         Message::Fork(branch) => (branch.reply)(Err(error)),
         Message::Adopt(adopt) => (adopt.reply)(Err(error)),
-        Message::Ask { reply, .. } => reply(Err(error)),
+        Message::Ask { reply, .. } | Message::Unloadable { reply, .. } => reply(Err(error)),
         Message::IsLive { reply, .. } => reply(None),
-        Message::Committed { .. } | Message::Settled { .. } | Message::Wake | Message::Drain => {}
+        Message::Committed { .. }
+        | Message::Settled { .. }
+        | Message::Noted { .. }
+        | Message::Troubled { .. }
+        | Message::Wake
+        | Message::Drain => {}
     }
 }
 

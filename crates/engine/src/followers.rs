@@ -6,7 +6,7 @@ use crate::{
     protocol::{Response, Standing},
     runner::Observer,
 };
-use envoi_journal::{Layout, Reader, files};
+use envoi_journal::{Aside, Layout, Reader, files};
 use envoi_kernel::{Event, Record, Run, ids::RunId};
 use std::{
     collections::BTreeMap,
@@ -70,7 +70,15 @@ impl Followers {
 
     /// Tells the followers of `run` how it stands, and forgets them if it is at rest.
     pub fn rest(&self, run: &RunId, status: &envoi_kernel::Status) {
-        let standing = Standing::of(status);
+        self.rest_as(run, Standing::of(status));
+    }
+
+    /// The run is set aside: its followers hear so, and hear no more.
+    pub fn set_aside(&self, run: &RunId, why: &Aside) {
+        self.rest_as(run, Some(Standing::set_aside(why)));
+    }
+
+    fn rest_as(&self, run: &RunId, standing: Option<Standing>) {
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain_mut(|follower| match (&mut follower.asking, &standing) {
@@ -195,5 +203,10 @@ impl Observer for Shower {
         self.followers.tell(&started.run, records);
         self.followers.rest(&started.run, &run.status());
         Ok(())
+    }
+
+    fn set_aside(&mut self, run: &RunId, why: &Aside) {
+        chronicle::set_aside(run, why);
+        self.followers.set_aside(run, why);
     }
 }

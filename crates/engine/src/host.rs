@@ -13,13 +13,15 @@ use crate::{
     runner::{Clock, Log},
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Commit, CommitError, Holder, Lease, LeaseError, Store, Writer};
+use envoi_journal::{Commit, CommitError, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer};
+use envoi_kernel::ids::{RunId, Seq};
 use envoi_step::Launcher;
 use std::{
     io,
     path::PathBuf,
     sync::{
         Arc,
+        atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
@@ -43,6 +45,8 @@ pub struct Settings {
     pub notices: Notices,
     /// What commands of one attempt alone are given.
     pub per_attempt: PerAttempt,
+    /// Takes a line for the person who runs the engine.
+    pub said: fn(&str),
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -53,6 +57,7 @@ pub struct Host {
     thread: JoinHandle<Ending>,
     courier: Courier,
     socket: socket::Listener,
+    stopping: Arc<AtomicBool>,
     lease: Lease,
 }
 
@@ -78,8 +83,8 @@ impl Host {
     pub fn start(store: Arc<Store>, lease: Lease, settings: &Settings) -> Result<Self, (HostError, Lease)> {
         match Self::come_up(&store, &lease, settings) {
             Ok(parts) => {
-                let Parts { desk, mailbox, closing, thread, courier, socket } = parts;
-                Ok(Self { desk, mailbox, closing, thread, courier, socket, lease })
+                let Parts { desk, mailbox, closing, thread, courier, socket, stopping } = parts;
+                Ok(Self { desk, mailbox, closing, thread, courier, socket, stopping, lease })
             }
             Err(error) => Err((error, lease)),
         }
@@ -106,11 +111,13 @@ impl Host {
         let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
-        let writer = Arc::new(store.writer(epoch)?);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let writer = Arc::new(store.patient_writer(epoch, patience(settings.said, &stopping))?);
         let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
-        let log = WriterLog { writer, mailbox: mailbox.clone(), courier: courier.nudge() };
+        let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+        let log = WriterLog { writer, reader, mailbox: mailbox.clone(), courier: courier.nudge() };
         let thread = start_loop(store, log, settings, boot_id, channels, followers)?;
-        Ok(Parts { desk, mailbox, closing, thread, courier, socket })
+        Ok(Parts { desk, mailbox, closing, thread, courier, socket, stopping })
     }
 
     /// Returns when somebody has asked something through the socket, or after `longest`.
@@ -133,7 +140,9 @@ impl Host {
     /// A hand for another thread that stops new starts ([`Message::Drain`]), and the wait for those who are told.
     pub fn drain(&self) -> impl Fn() + Send + 'static {
         let (mailbox, courier) = (self.mailbox.clone(), self.courier.nudge());
+        let stopping = Arc::clone(&self.stopping);
         move || {
+            stopping.store(true, Ordering::Relaxed);
             // A loop that has ended starts nothing.
             mailbox.send(Message::Drain).unwrap_or_default();
             courier.hurry();
@@ -145,7 +154,7 @@ impl Host {
     /// the loop had stopped by itself, if it had.
     #[must_use]
     pub fn close(self) -> Option<EngineError> {
-        let Self { desk, mailbox, closing, thread, courier, socket, lease } = self;
+        let Self { desk, mailbox, closing, thread, courier, socket, stopping: _, lease } = self;
         // A loop that has stopped by itself hears neither.
         closing.send(()).unwrap_or_default();
         mailbox.send(Message::Wake).unwrap_or_default();
@@ -166,6 +175,24 @@ impl Host {
 /// by it, the next engine tells.
 const COURIER_PATIENCE: Duration = Duration::from_secs(3);
 
+/// One try of a commit while another process keeps the store locked.
+const LOCKED_TRY: Duration = Duration::from_secs(2);
+
+/// While the epoch is ours, whoever locks the store otherwise is a visitor (a backup, somebody with a database shell): the
+/// commit waits for it, and says so ever more seldom.
+fn patience(said: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
+    let stopping = Arc::clone(stopping);
+    let waits = move |tries: u32| {
+        if tries.is_power_of_two() {
+            let waited_s = LOCKED_TRY.as_secs().saturating_mul(u64::from(tries));
+            tracing::warn!(waited_s, "the store is locked by another process");
+            said(&format!("another process keeps the store locked: waiting for it ({waited_s} s so far)"));
+        }
+        !stopping.load(Ordering::Relaxed)
+    };
+    Patience { each: LOCKED_TRY, waits: Arc::new(waits) }
+}
+
 /// How the loop has ended.
 struct Ending {
     stopped: Option<EngineError>,
@@ -181,6 +208,8 @@ struct Parts {
     thread: JoinHandle<Ending>,
     courier: Courier,
     socket: socket::Listener,
+    /// Somebody has asked it to stop: a store that is locked by others is not waited for any more.
+    stopping: Arc<AtomicBool>,
 }
 
 /// The loop's ends of the channels.
@@ -257,6 +286,7 @@ fn until_next(engine: &Engine) -> Duration {
 
 struct WriterLog {
     writer: Arc<Writer>,
+    reader: Reader,
     mailbox: Sender<Message>,
     courier: Nudge,
 }
@@ -275,6 +305,17 @@ impl Log for WriterLog {
                 drop(mailbox.send(Message::Committed { run, result }));
             }),
         );
+    }
+
+    fn note(&mut self, note: Note) {
+        let mailbox = self.mailbox.clone();
+        let noted = note.clone();
+        let done = move |result| drop(mailbox.send(Message::Noted { note: noted, result }));
+        self.writer.note(note, Box::new(done));
+    }
+
+    fn next_seq(&mut self, run: &RunId) -> Result<Seq, String> {
+        self.reader.next_seq(run).map_err(|error| error.to_string())
     }
 }
 

@@ -5,6 +5,7 @@
 //! decision about a run is made here (crate `kernel`), and nothing is formatted for people (crate `cli`).
 
 mod active;
+mod activity;
 mod chronicle;
 mod courier;
 mod desk;
@@ -19,7 +20,9 @@ mod runner;
 
 pub mod protocol;
 pub mod trace;
+mod trouble;
 
+pub use activity::{is_alive, is_held, look_at, run_row};
 pub use courier::Notices;
 pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};
@@ -29,3 +32,4 @@ pub use host::{Client, ClientError, Host, HostError, Settings, now};
 pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
 pub use processes::{PerAttempt, Point, Processes, Variable, is_allowed};
 pub use runner::{Caller, Clock, Job, Log, Observer, Runner, Settlement};
+pub use trouble::{Trouble, TroubleKind};

@@ -1,7 +1,10 @@
 //! What reaches the engine's loop, and what it answers.
 
-use crate::runner::{Caller, Settlement};
-use envoi_journal::{CommitError, PinnedFlow, Receipt};
+use crate::{
+    runner::{Caller, Settlement},
+    trouble::Trouble,
+};
+use envoi_journal::{CommitError, Note, PinnedFlow, Receipt};
 use envoi_kernel::{
     Fork, Refusal, Run,
     event::FoundFile,
@@ -54,6 +57,29 @@ pub enum Message {
         /// How.
         settlement: Settlement,
     },
+    /// What was noted of a run is durable, or is not.
+    Noted {
+        /// What.
+        note: Note,
+        /// How it went.
+        result: Result<Receipt, CommitError>,
+    },
+    /// Something is wrong with a run: it is set aside. What its attempts do is heard of as before.
+    Troubled {
+        /// Which run.
+        run: RunId,
+        /// What.
+        trouble: Trouble,
+    },
+    /// A run that is not held cannot be adopted, because of what is wrong with it: it is set aside.
+    Unloadable {
+        /// Which run.
+        run: RunId,
+        /// What.
+        trouble: Trouble,
+        /// Called with [`EngineError::SetAside`] when that is durable; with `Ok` if the engine holds the run all the same.
+        reply: Reply,
+    },
     /// A timer may be due.
     Wake,
     /// Start nothing new; stop when no attempt is live.
@@ -96,6 +122,8 @@ pub struct Adopt {
     pub asks: Vec<Ask>,
     /// What for.
     pub purpose: Purpose,
+    /// Whether it is set aside and is to be tried again.
+    pub again: bool,
     /// Bytes of the events since its last snapshot.
     pub tail_bytes: u64,
     /// What commands may see.
@@ -195,7 +223,7 @@ pub enum EngineError {
     /// The run does not accept it now; nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The store did not take it. The engine stops; what was acknowledged stands.
+    /// The store did not take it; what was acknowledged stands. The engine stops, unless it is the commit that is at fault.
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
     /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
@@ -217,6 +245,24 @@ pub enum EngineError {
     NotHeld {
         /// Which.
         run: RunId,
+    },
+    /// Something is wrong with this run alone: nothing of it is started until somebody has it tried again.
+    #[error("run `{run}` is set aside ({code}): {reason}")]
+    SetAside {
+        /// Which.
+        run: RunId,
+        /// Of what is wrong.
+        code: String,
+        /// In a sentence.
+        reason: String,
+    },
+    /// The journal could not be asked how far a run is. Nothing was done.
+    #[error("the store cannot be asked about run `{run}`: {reason}")]
+    Unread {
+        /// Which.
+        run: RunId,
+        /// Why.
+        reason: String,
     },
     /// Another engine has taken the store over; whatever failed after that is only a sign of it.
     #[error("another engine has taken over the store")]

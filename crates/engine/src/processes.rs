@@ -18,6 +18,7 @@ use settlement::Unsettled;
 use crate::{
     message::Message,
     runner::{Job, Runner, Settlement},
+    trouble::{self, TroubleKind, guarded},
 };
 use envoi_journal::{Blobs, Layout, Store};
 use envoi_kernel::ids::{AttemptId, RunId};
@@ -107,17 +108,19 @@ impl Runner for Processes {
     fn cancel(&mut self, run: &RunId, attempt: &AttemptId) {
         let dir = self.shared.dir(run, attempt);
         let run_base = self.shared.layout.run(run);
-        let attempt = attempt.to_string();
+        let (run, attempt, mark) = (run.clone(), attempt.clone(), attempt.to_string());
         let asked =
             thread::Builder::new().name("cancel".to_owned()).stack_size(STACK_BYTES).spawn(move || {
                 match envoi_step::cancel(&dir) {
                     Ok(Cancelled::Told | Cancelled::Noted | Cancelled::AlreadyOver) => {}
                     // Its folder takes no wish, or its supervisor hears none: what lives of the attempt is ended directly.
                     // How it ended is then for the thread to say that waits for it.
-                    Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&attempt, &run_base)),
+                    Ok(Cancelled::Lost) | Err(_) => drop(end_leftovers(&mark, &run_base)),
                 }
             });
-        drop(asked);
+        if let Err(error) = asked {
+            self.shared.cannot_cancel(run, &attempt, &error);
+        }
     }
 }
 
@@ -143,8 +146,18 @@ impl Shared {
         drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
     }
 
+    /// The attempt goes on, and is still waited for.
+    fn cannot_cancel(&self, run: RunId, attempt: &AttemptId, error: &dyn core::fmt::Display) {
+        let reason = format!("attempt `{attempt}` cannot be cancelled: {error}");
+        let trouble = trouble::Trouble::new(TroubleKind::Attempt, reason);
+        drop(self.mailbox.send(Message::Troubled { run, trouble }));
+    }
+
     fn see_through(&self, job: &Job) {
-        let settlement = self.settle(job).unwrap_or_else(|reason| Settlement::Unknown { reason });
+        // A thread that panics in silence would leave a run that nothing wakes.
+        let settled =
+            guarded("waiting for it", || self.settle(job)).unwrap_or_else(|trouble| Err(trouble.reason));
+        let settlement = settled.unwrap_or_else(|reason| Settlement::Unknown { reason });
         self.tell(job.run.clone(), job.started.attempt.clone(), settlement);
     }
 

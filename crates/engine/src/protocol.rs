@@ -1,6 +1,7 @@
 //! What a command asks of the engine, and what it hears: JSON, one line each, the same in one process and over the socket.
 
 use envoi_contract::json::Object;
+use envoi_journal::Aside;
 use envoi_kernel::{
     Record, Status,
     event::Choice,
@@ -11,6 +12,9 @@ use envoi_kernel::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
+
+/// What a command exits with when the store, the machine or the run it is about is not well.
+const FAILED: u8 = 8;
 
 /// Something asked of the engine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -141,6 +145,9 @@ pub struct ResumeRequest {
     /// What is added to its bounds, before it goes on.
     #[serde(default)]
     pub raise: Option<Ledger>,
+    /// Whether it is tried again if it is set aside.
+    #[serde(default)]
+    pub again: bool,
     /// The id of the request: one that was done already, and is made again because no reply came, is only followed.
     #[serde(default)]
     pub request: Option<String>,
@@ -156,7 +163,17 @@ impl ResumeRequest {
     /// To hear how a run goes on: decides nothing, and reopens nothing.
     #[must_use]
     pub fn follow(run: RunId, by: Principal, caller: CallerWire) -> Self {
-        Self { run, choice: None, reopen: false, raise: None, request: None, why: None, by, caller }
+        Self {
+            run,
+            choice: None,
+            reopen: false,
+            raise: None,
+            again: false,
+            request: None,
+            why: None,
+            by,
+            caller,
+        }
     }
 }
 
@@ -236,7 +253,7 @@ impl Response {
 /// How a run stands, for commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
-    /// `waiting`, `succeeded`, `failed`, `exhausted` or `cancelled`.
+    /// `waiting`, `succeeded`, `failed`, `exhausted`, `cancelled` or `set_aside`.
     pub status: String,
     /// The word of contract 3, once over.
     pub terminal_reason: Option<String>,
@@ -251,6 +268,17 @@ impl Standing {
     #[must_use]
     pub fn answered() -> Self {
         Self { status: "answered".to_owned(), terminal_reason: None, reason: None, exit_code: 0 }
+    }
+
+    /// The run is set aside: it has not ended, and nothing of it goes on.
+    #[must_use]
+    pub fn set_aside(why: &Aside) -> Self {
+        Self {
+            status: "set_aside".to_owned(),
+            terminal_reason: None,
+            reason: Some(format!("{}: {}", why.code, why.reason)),
+            exit_code: FAILED,
+        }
     }
 
     /// `None` while the run is running.
@@ -293,7 +321,18 @@ impl Refused {
     /// A failure of the store or the machine (exit code 8).
     #[must_use]
     pub fn failure(message: impl Into<String>) -> Self {
-        Self { code: "STORE_FAILED".to_owned(), message: message.into(), hint: None, exit_code: 8 }
+        Self { code: "STORE_FAILED".to_owned(), message: message.into(), hint: None, exit_code: FAILED }
+    }
+
+    /// Something is wrong with this run alone (exit code 8).
+    #[must_use]
+    pub fn set_aside(run: &RunId, code: &str, reason: &str) -> Self {
+        Self {
+            code: "RUN_SET_ASIDE".to_owned(),
+            message: format!("run `{run}` is set aside ({code}): {reason}"),
+            hint: Some(format!("`envoi repair {run}` says what it finds; `envoi resume {run}` tries again")),
+            exit_code: FAILED,
+        }
     }
 
     /// Bad input (exit code 2).

@@ -62,7 +62,7 @@ pub enum Settlement {
         /// `output_tail`, `ran_ms`, `files_changed`.
         evidence: Value,
     },
-    /// The machine failed so that not even this can be known now; the engine has to stop.
+    /// The machine failed so that not even this can be known now: the run is set aside.
     Unknown {
         /// What failed.
         reason: String,
@@ -73,7 +73,7 @@ pub enum Settlement {
 pub trait Runner {
     /// Makes sure that the attempt is running, or was found settled, lost or never started (then it is started now).
     ///
-    /// Must not block on the attempt. Called once an attempt and engine.
+    /// Must not block on the attempt. Not called again for an attempt before it is heard of.
     fn ensure(&mut self, job: Job);
 
     /// Asks the attempt to end. Its settlement still arrives.
@@ -98,6 +98,15 @@ pub trait Clock {
 pub trait Log {
     /// Never blocks on the disk.
     fn submit(&mut self, commit: envoi_journal::Commit);
+
+    /// Takes what is noted of a run; answered by one [`crate::Message::Noted`]. Notes and commits are written in order.
+    fn note(&mut self, note: envoi_journal::Note);
+
+    /// The place of the next event of a run, as it is in the journal now.
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    fn next_seq(&mut self, run: &RunId) -> Result<envoi_kernel::ids::Seq, String>;
 }
 
 /// Learns of what has been committed, before anything that follows from it is started.
@@ -105,6 +114,9 @@ pub trait Observer {
     /// `run` is the state after `records`. Writes the files that show it, tells followers.
     ///
     /// # Errors
-    /// A sentence. The commit stands all the same; nothing further is started for this run.
+    /// A sentence. The commit stands all the same; the run is set aside.
     fn committed(&mut self, run: &envoi_kernel::Run, records: &[envoi_kernel::Record]) -> Result<(), String>;
+
+    /// It is durable that a run is set aside. Tells followers.
+    fn set_aside(&mut self, _run: &RunId, _why: &envoi_journal::Aside) {}
 }

@@ -9,6 +9,8 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::SystemTime,
 };
 
 /// The right to be the engine of a store.
@@ -22,6 +24,17 @@ pub struct Lease {
     /// `None` only while it is being dropped.
     file: Option<File>,
     path: PathBuf,
+    /// Whether it has said who it is.
+    announced: AtomicBool,
+}
+
+/// How the lock stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether a process is the engine.
+    pub held: bool,
+    /// When an engine last came or went in order, as far as the file system knows.
+    pub changed: Option<SystemTime>,
 }
 
 /// What asking for the lease brought.
@@ -77,9 +90,18 @@ impl Lease {
             Ok(file)
         };
         match replace() {
-            Ok(file) => Ok(Self { file: Some(file), path }),
+            Ok(file) => Ok(Self { file: Some(file), path, announced: AtomicBool::new(false) }),
             Err(source) => Err(LeaseError { path, source }),
         }
+    }
+
+    /// How the lock stands, without taking it. A lock that is shared for this moment is tried again by whoever wants it.
+    ///
+    /// # Errors
+    /// [`LeaseError`] when the file cannot be read.
+    pub fn look(layout: &Layout) -> Result<Seen, LeaseError> {
+        let path = layout.engine_lock();
+        look(&path).map_err(|source| LeaseError { path, source })
     }
 
     /// Says who holds it and where it listens, for those who find it held.
@@ -89,6 +111,7 @@ impl Lease {
     pub fn announce(&self, holder: &Holder) -> Result<(), LeaseError> {
         let text = format!("{}\n{}\n", holder.pid, holder.socket.display());
         let Some(file) = &self.file else { return Ok(()) };
+        self.announced.store(true, Ordering::Relaxed);
         let write = || {
             file.set_len(0)?;
             file.write_all_at(text.as_bytes(), 0)
@@ -104,8 +127,9 @@ impl Lease {
 
     /// Gives the lease back.
     pub fn release(mut self) {
-        if let Some(file) = self.file.take() {
-            // What it announced is no longer true; who reads it before the unlock tries again.
+        if let Some(file) = self.file.take().filter(|_| self.announced.load(Ordering::Relaxed)) {
+            // What it announced is no longer true; who reads it before the unlock tries again. When the file was changed
+            // last says when an engine ended: who announced nothing was none.
             drop(file.set_len(0));
         }
     }
@@ -116,6 +140,23 @@ impl Drop for Lease {
         if let Some(file) = self.file.take() {
             std::mem::forget(file);
         }
+    }
+}
+
+fn look(path: &Path) -> io::Result<Seen> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        // Nobody has ever been the engine.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Seen { held: false, changed: None });
+        }
+        Err(error) => return Err(error),
+    };
+    let changed = file.metadata()?.modified().ok();
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Seen { held: false, changed }),
+        Err(TryLockError::WouldBlock) => Ok(Seen { held: true, changed }),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -134,7 +175,11 @@ fn lock(path: &Path, file: File) -> io::Result<Option<Taken>> {
         Err(TryLockError::Error(error)) => Err(error),
         _ if !names(path, &file)? => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(Taken::Held(holder(file)))),
-        Ok(()) => Ok(Some(Taken::Lease(Lease { file: Some(file), path: path.to_owned() }))),
+        Ok(()) => Ok(Some(Taken::Lease(Lease {
+            file: Some(file),
+            path: path.to_owned(),
+            announced: AtomicBool::new(false),
+        }))),
     }
 }
 

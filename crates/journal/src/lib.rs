@@ -17,6 +17,7 @@ mod journal;
 mod layout;
 mod lease;
 mod network;
+mod notes;
 mod projection;
 mod reader;
 mod repair;
@@ -34,16 +35,17 @@ pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
-pub use lease::{Holder, Lease, LeaseError, Taken};
+pub use lease::{Holder, Lease, LeaseError, Seen, Taken};
 pub use network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TokenRow, Upload};
+pub use notes::{Aside, HeldBy, Note};
 pub use reader::{
     Loaded, Reader,
     story::{EventText, Told},
 };
-pub use repair::{RepairError, RepairOptions, RepairReport, repair};
+pub use repair::{Examination, RepairError, RepairOptions, RepairReport, examine, repair};
 pub use rows::{
-    Closed, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place, RunFilter, RunRow,
-    RunStatus,
+    Activity, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place,
+    RunFilter, RunRow, RunStatus,
 };
 pub use store::{Epoch, Store};
-pub use writer::{Commit, Done, PinnedFlow, Receipt, Snapshot, Writer};
+pub use writer::{Commit, Done, Patience, PinnedFlow, Receipt, Snapshot, Writer};

@@ -12,10 +12,12 @@ pub(crate) mod story;
 use crate::{
     blobs::Blobs,
     error::{BlobError, ReadError},
+    notes::select_runs,
     projection,
     rows::{Found, HandoffRow, InboxFilter, InboxRow, Match, Place, RunFilter, RunRow},
     schema::{self, Access, cause},
     sql::{RunKey, signed, unsigned},
+    store::Epoch,
     writer::{PinnedFlow, Snapshot},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
@@ -64,7 +66,7 @@ impl Reader {
     /// [`ReadError::Missing`] when there is none of this id.
     pub fn run(&self, run: &RunId) -> Result<RunRow, ReadError> {
         let key = self.key(run)?;
-        let row = self.rows("SELECT * FROM runs WHERE run = ?1", [key], decode::run, "a run")?;
+        let row = self.rows(&select_runs("WHERE runs.run = ?1"), [key], decode::run, "a run")?;
         row.into_iter().next().ok_or_else(|| missing("run", run))
     }
 
@@ -78,15 +80,24 @@ impl Reader {
         next.map(unsigned).ok_or_else(|| missing("run", run))
     }
 
+    /// The newest epoch that an engine has taken.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn epoch(&self) -> Result<Epoch, ReadError> {
+        let newest: Option<i64> = self.one("SELECT epoch FROM engine", [], |row| row.get(0))?;
+        Ok(Epoch(newest.map_or(0, unsigned)))
+    }
+
     /// Runs, newest first.
     ///
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        let all = "SELECT * FROM runs ORDER BY run DESC LIMIT ?1";
-        let unfinished = "SELECT * FROM runs WHERE ended IS NULL ORDER BY run DESC LIMIT ?1";
+        let wanted = if filter.unfinished { "WHERE ended IS NULL" } else { "" };
+        let sql = select_runs(&format!("{wanted} ORDER BY runs.run DESC LIMIT ?1"));
         let limit = filter.limit.map_or(-1, i64::from);
-        self.rows(if filter.unfinished { unfinished } else { all }, [limit], decode::run, "a run")
+        self.rows(&sql, [limit], decode::run, "a run")
     }
 
     /// A run that is no fork and all that go back to it by forks, oldest first: those that share its bounds.
@@ -94,8 +105,10 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Damaged`] or the machine's.
     pub fn family(&self, root: &RunId) -> Result<Vec<RunRow>, ReadError> {
-        let sql = "SELECT * FROM runs WHERE root = ?1 OR run = (SELECT run FROM journals WHERE id = ?1) ORDER BY run";
-        self.rows(sql, [root.as_str()], decode::run, "a run")
+        let sql = select_runs(
+            "WHERE root = ?1 OR runs.run = (SELECT run FROM journals WHERE id = ?1) ORDER BY runs.run",
+        );
+        self.rows(&sql, [root.as_str()], decode::run, "a run")
     }
 
     /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
@@ -148,6 +161,25 @@ impl Reader {
     /// As [`Reader::load`].
     pub fn records(&self, run: &RunId, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {
         self.records_from(self.key(run)?, from, limit)
+    }
+
+    /// Hands over each event of a run, in order; for one that cannot be understood, why.
+    pub(crate) fn each_event(
+        &self,
+        run: &RunId,
+        mut heard: impl FnMut(Seq, Result<Record, String>),
+    ) -> Result<(), ReadError> {
+        let key = self.key(run)?;
+        let mut read = || {
+            let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 ORDER BY seq";
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let mut rows = statement.query([key])?;
+            while let Some(row) = rows.next()? {
+                heard(unsigned(row.get("seq")?), projection::record(row).map_err(|error| error.to_string()));
+            }
+            Ok(())
+        };
+        read().map_err(|error| read_error(error, "an event"))
     }
 
     /// The hand-offs of a run, in the order in which they were written.

@@ -4,7 +4,10 @@
 //! Changes no event and no content: what is damaged there is reported, not mended.
 
 mod content;
+mod one;
 mod rebuild;
+
+pub use one::{Examination, examine};
 
 use crate::{
     error::{CommitError, FileError, ReadError},

@@ -2,6 +2,7 @@
 //!
 //! Owns their shape and how a run's status follows from its row. How rows are folded from events is `projection`'s.
 
+use crate::notes::{Aside, HeldBy};
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::{
     event::{About, EndStatus},
@@ -45,6 +46,50 @@ pub struct RunRow {
     pub forked_from: Option<RunId>,
     /// The run that it then goes back to, by one fork or several.
     pub root: Option<RunId>,
+    /// Why it is set aside, if it is.
+    pub aside: Option<Aside>,
+    /// The engine that goes on with it, or did so last.
+    pub held_by: Option<HeldBy>,
+    /// What is done for it now, if that was looked at: the journal alone does not know it.
+    pub doing: Option<Doing>,
+}
+
+/// What is done for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// An engine goes on with it, or the supervisor of one of its attempts lives.
+    Working,
+    /// Nothing works on it. `envoi resume` goes on, or an answer if it waits for one.
+    Stopped,
+    /// Something is wrong with it; `envoi resume` tries again.
+    SetAside,
+}
+
+impl Activity {
+    /// The word for it, as people and JSON see it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Stopped => "stopped",
+            Self::SetAside => "set_aside",
+        }
+    }
+
+    /// The activity of this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Working, Self::Stopped, Self::SetAside].into_iter().find(|activity| activity.word() == word)
+    }
+}
+
+/// What is done for a run, and since when as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doing {
+    /// What.
+    pub activity: Activity,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// How a run ended.
@@ -262,6 +307,9 @@ mod tests {
             }),
             forked_from: None,
             root: None,
+            aside: None,
+            held_by: None,
+            doing: None,
         }
     }
 

@@ -53,6 +53,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../migrations/0007_a2a.sql") },
     Migration { sql: include_str!("../migrations/0008_flow_files.sql") },
     Migration { sql: include_str!("../migrations/0009_a2a_push.sql") },
+    Migration { sql: include_str!("../migrations/0010_findings.sql") },
 ];
 
 /// Opens the database of a writer, makes it if there is none, and brings its schema up to date.

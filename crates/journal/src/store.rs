@@ -7,7 +7,7 @@ use crate::{
     layout::Layout,
     reader::Reader,
     schema::{self, Access},
-    writer::{self, Writer},
+    writer::{self, Patience, Writer},
 };
 use rusqlite::Connection;
 use std::{
@@ -105,7 +105,17 @@ impl Store {
     /// [`CommitError::Io`] when the database or the thread cannot be had.
     pub fn writer(&self, epoch: Epoch) -> Result<Writer, CommitError> {
         let conn = schema::connect_as(&self.layout.db(), self.access).map_err(writer::commit_error)?;
-        Writer::start(conn, epoch)
+        Writer::start(conn, epoch, None)
+    }
+
+    /// As [`Store::writer`], but a database that another process keeps locked is waited for, without end while `patience`
+    /// says so and no other holder has taken over: nothing that was submitted is lost.
+    ///
+    /// # Errors
+    /// As [`Store::writer`].
+    pub fn patient_writer(&self, epoch: Epoch, patience: Patience) -> Result<Writer, CommitError> {
+        let conn = schema::connect_as(&self.layout.db(), self.access).map_err(writer::commit_error)?;
+        Writer::start(conn, epoch, Some(patience))
     }
 
     /// Removes what interrupted writes left, and says how many files. Only for the holder of the lease, before it writes.

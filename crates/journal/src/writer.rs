@@ -7,6 +7,7 @@ mod batch;
 use crate::{
     deliveries::{Delivery, Mark},
     error::CommitError,
+    notes::Note,
     store::Epoch,
 };
 use batch::{Transactions, Work};
@@ -21,6 +22,7 @@ use std::{
     fmt, io,
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 pub(crate) use batch::{check_epoch, commit_error, take_epoch};
@@ -75,6 +77,15 @@ pub struct Receipt {
     pub events_bytes: u64,
 }
 
+/// What a writer does while another process keeps the database locked: it tries for ever, and says so.
+#[derive(Clone)]
+pub struct Patience {
+    /// How long one try lasts.
+    pub each: Duration,
+    /// Called after each try in vain, with their number so far: whether to try again. Runs on the writer's thread.
+    pub waits: Arc<dyn Fn(u32) -> bool + Send + Sync>,
+}
+
 /// Called once, after COMMIT has returned. Runs on the writer's thread: it must be quick and must not panic.
 pub type Done = Box<dyn FnOnce(Result<Receipt, CommitError>) + Send>;
 
@@ -96,8 +107,15 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(conn: Connection, epoch: Epoch) -> Result<Self, CommitError> {
-        let transactions = Transactions::new(conn, epoch);
+    pub(crate) fn start(
+        conn: Connection,
+        epoch: Epoch,
+        patience: Option<Patience>,
+    ) -> Result<Self, CommitError> {
+        if let Some(patience) = &patience {
+            conn.busy_timeout(patience.each).map_err(commit_error)?;
+        }
+        let transactions = Transactions::new(conn, epoch, patience);
         let (requests, queue) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("envoi-writer".to_owned())
@@ -117,6 +135,11 @@ impl Writer {
     /// As [`Writer::submit`], for the outcome of a try; it counts as no event.
     pub fn mark(&self, mark: Mark, done: Done) {
         self.hand_over(Request { work: Work::Mark(mark), done });
+    }
+
+    /// As [`Writer::submit`], for what is noted of a run beside its events.
+    pub fn note(&self, note: Note, done: Done) {
+        self.hand_over(Request { work: Work::Note(note), done });
     }
 
     fn hand_over(&self, request: Request) {

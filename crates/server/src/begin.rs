@@ -126,7 +126,8 @@ pub(crate) fn fork(app: &App, call: &Call) -> Result<Response, Problem> {
         let by = call.principal();
         Ok(Request::Fork(Box::new(ForkRequest { run, from, step, workspace, yes_to, why, by, caller })))
     })?;
-    let row = app.read(|reader| reader.run(begun.run()).map_err(Problem::from))?;
+    let row =
+        app.read(|reader| envoi_engine::run_row(app.layout(), reader, begun.run()).map_err(Problem::from))?;
     let mut body = view::run(&row);
     if let Some(members) = body.as_object_mut() {
         members.insert("notes".to_owned(), json!(begun.notes()));

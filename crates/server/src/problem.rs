@@ -142,7 +142,7 @@ impl From<Refused> for Problem {
                     .hint("start it with `workspace` as `copy` or `shared`, or later")
                     .retry_after(5);
             }
-            ("WORKSPACE_MISSING" | "SECRET_MISSING", _) => StatusCode::CONFLICT,
+            ("WORKSPACE_MISSING" | "SECRET_MISSING" | "RUN_SET_ASIDE", _) => StatusCode::CONFLICT,
             ("WRONG_ANSWER", _) | (_, 2) => StatusCode::UNPROCESSABLE_ENTITY,
             (_, 6) => StatusCode::CONFLICT,
             _ => return Self::internal(format!("{code}: {message}")),
@@ -204,6 +204,7 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use envoi_kernel::ids::RunId;
 
     #[test]
     fn refusals_have_the_status_that_says_who_has_to_change_what() {
@@ -214,6 +215,7 @@ mod tests {
             (Refused::bad_input("ANSWER_INVALID", "m", None), 422),
             (Refused::bad_input("RUN_NOT_FOUND", "m", None), 404),
             (Refused::new("ENGINE_STOPPING", "m", None), 503),
+            (Refused::set_aside(&RunId::new("run_a").unwrap(), "RUN_UNREADABLE", "event 3 is damaged"), 409),
             (Refused::failure("/data/x is full"), 500),
         ];
         for (refused, status) in rows {

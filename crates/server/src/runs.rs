@@ -12,8 +12,9 @@ use crate::{
 };
 use axum::{http::StatusCode, response::Response};
 use envoi_engine::{
-    load_run,
+    load_run, look_at,
     protocol::{CallerWire, Request, Response as Heard, ResumeRequest},
+    run_row,
 };
 use envoi_journal::{ReadError, RunPage, Told};
 use envoi_kernel::{
@@ -47,10 +48,12 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
         limit,
     };
     let rows = app.read(|reader| {
-        reader.run_page(&page).map_err(|error| match error {
+        let mut rows = reader.run_page(&page).map_err(|error| match error {
             ReadError::Missing { .. } => bad_cursor(),
             error => error.into(),
-        })
+        })?;
+        look_at(app.layout(), reader, &mut rows)?;
+        Ok::<_, Problem>(rows)
     })?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
     let next = rows.last().filter(|_| full).map(|row| row.run.as_str());
@@ -65,7 +68,7 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
-    let row = app.read(|reader| reader.run(run).map_err(Problem::from))?;
+    let row = app.read(|reader| run_row(app.layout(), reader, run).map_err(Problem::from))?;
     Ok(reply::json(status, view::run(&row).to_string()))
 }
 
@@ -164,10 +167,16 @@ pub(crate) fn caller(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
     Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
 }
 
+/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+fn caller_or_none(app: &App, run: &RunId) -> CallerWire {
+    caller(app, run).unwrap_or_default()
+}
+
 /// `cancelRun`.
 pub(crate) fn cancel(app: &App, call: &Call) -> Result<Response, Problem> {
     let run = call.run(app)?;
-    let request = Request::Cancel { run: run.clone(), by: call.principal(), caller: caller(app, &run)? };
+    let caller = caller_or_none(app, &run);
+    let request = Request::Cancel { run: run.clone(), by: call.principal(), caller };
     ask(app, request)?;
     shown(app, 202, &run)
 }
@@ -193,11 +202,12 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
         run: run.clone(),
         choice,
         reopen: choice.is_none(),
+        again: true,
         raise: None,
         request: choice.map(|_| call.request_id(app, "resumeRun", &run)).transpose()?,
         why,
         by: call.principal(),
-        caller: caller(app, &run)?,
+        caller: caller_or_none(app, &run),
     }));
     ask(app, request).map_err(|mut problem| {
         // There is no question that the decision could be about; with an answer it would be the wrong decision.

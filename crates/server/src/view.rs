@@ -25,6 +25,14 @@ pub(crate) fn run(row: &RunRow) -> serde_json::Value {
         "reason": row.ended.as_ref().map(|ended| ended.reason.clone()),
         "forked_from": row.forked_from.as_ref().map(ToString::to_string),
         "root": row.root.as_ref().map(ToString::to_string),
+        "activity": row.doing.map(|doing| doing.activity.word()),
+        "activity_since": row.doing.map(|doing| doing.since.to_string()),
+        "set_aside": row.aside.as_ref().map(|aside| json!({
+            "since": aside.since.to_string(),
+            "code": aside.code,
+            "reason": aside.reason,
+            "evidence": aside.evidence,
+        })),
     })
 }
 

@@ -23,13 +23,19 @@ pub(crate) struct Call {
     /// The run as it was when the call was made; taken when it is handed over.
     pub(crate) loaded: Option<Box<Run>>,
     pub(crate) ask: Option<Ask>,
+    /// It was set aside when the call was made, and is to be tried again.
+    pub(crate) again: bool,
     /// It has been made, and the answer is awaited.
     pub(crate) awaits: Option<Errand>,
 }
 
 impl Call {
     pub(crate) fn new(run: &RunId, loaded: Run, ask: Option<Ask>) -> Self {
-        Self { run: run.clone(), loaded: Some(Box::new(loaded)), ask, awaits: None }
+        Self { run: run.clone(), loaded: Some(Box::new(loaded)), ask, again: false, awaits: None }
+    }
+
+    pub(crate) fn again(self, again: bool) -> Self {
+        Self { again, ..self }
     }
 }
 

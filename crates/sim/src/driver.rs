@@ -22,7 +22,7 @@ use crate::{
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement};
-use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal};
+use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal, Note};
 use envoi_kernel::{
     Event, Refusal, Run, Status,
     ids::{CallId, InterruptId, RunId},
@@ -82,6 +82,7 @@ pub(crate) struct Tally {
     pub(crate) items: u64,
     pub(crate) inner: u64,
     pub(crate) model_calls: u64,
+    pub(crate) set_aside: u64,
 }
 
 /// How a world ended.
@@ -232,8 +233,9 @@ impl<'p> Driver<'p> {
         }
         let abandoned =
             !matches!(books.replayed.status(), Status::Ended(_)) && instance.engine.run(run).is_none();
-        let wanted =
-            abandoned || calls::wanted(self.plan, planned, books, &self.refusals, self.now.get()).is_some();
+        let wanted = abandoned
+            || self.store.is_aside(run)
+            || calls::wanted(self.plan, planned, books, &self.refusals, self.now.get()).is_some();
         wanted.then(|| Happening::Call(run.clone()))
     }
 
@@ -298,19 +300,18 @@ impl<'p> Driver<'p> {
     }
 
     fn hear(&mut self, run: &RunId) -> Result<(), Violation> {
-        let cannot_show = self.dice.permille(self.permitted(self.faults.observer));
+        let cannot_show = self.strikes(self.faults.observer);
         let Some(instance) = &mut self.engine else { return Ok(()) };
-        let Some((run, result)) = instance.hear(run) else { return Ok(()) };
+        let Some(outcome) = instance.hear(run) else { return Ok(()) };
         instance.cannot_show.set(cannot_show);
-        instance.excused |= cannot_show;
-        let line = format!("{run}: the engine hears of a commit (ok: {})", result.is_ok());
-        self.handle(line, Message::Committed { run, result })
+        let what = if outcome.is_commit() { "a commit" } else { "a note" };
+        let line = format!("{run}: the engine hears of {what} (ok: {})", outcome.result.is_ok());
+        self.handle(line, outcome.message())
     }
 
     fn tell(&mut self, key: &Key) -> Result<(), Violation> {
-        let unknown = self.dice.permille(self.permitted(self.faults.unknown));
+        let unknown = self.strikes(self.faults.unknown);
         let Some(mut instance) = self.engine.take() else { return Ok(()) };
-        instance.excused |= unknown;
         let message = self.settled(&mut instance, key);
         self.engine = Some(instance);
         let (run, attempt) = key.clone();
@@ -357,15 +358,15 @@ impl<'p> Driver<'p> {
                 calls::said(self.plan, planned, books, &self.refusals, who)
             })
             .flatten();
-        let loaded = self.load(run)?;
+        let (loaded, again) = (self.load(run)?, self.store.is_aside(run));
         let asked = ask.as_ref().map(calls::errand);
         self.note(format!("{run}: somebody calls for {asked:?}"));
         // Somebody else, or the same person, calls at the same time.
         if let Some(beside) = beside.filter(|_| self.dice.permille(300)) {
             self.note(format!("{run}: somebody calls beside that for {:?}", calls::errand(&beside)));
-            self.calls.push(Call::new(run, loaded.clone(), Some(beside)));
+            self.calls.push(Call::new(run, loaded.clone(), Some(beside)).again(again));
         }
-        self.calls.push(Call::new(run, loaded, ask));
+        self.calls.push(Call::new(run, loaded, ask).again(again));
         Ok(())
     }
 
@@ -405,6 +406,7 @@ impl<'p> Driver<'p> {
                 run: *loaded,
                 asks: Vec::new(),
                 purpose: envoi_engine::Purpose::GoOn,
+                again: call.again,
                 tail_bytes: 0,
                 caller: Arc::new(Caller::default()),
                 reply,
@@ -480,6 +482,15 @@ impl<'p> Driver<'p> {
     fn affect(&mut self, instance: &mut Instance, effect: Effect) -> Result<(), Violation> {
         match effect {
             Effect::Submit(commit) => self.submit(instance, *commit),
+            Effect::Note(note) => {
+                self.noted(instance, note);
+                Ok(())
+            }
+            Effect::ShowAside(run) => {
+                // An engine that was replaced may say so after another one has taken the run up.
+                let durable = self.store.was_aside(&run);
+                holds(durable, "a run is shown as set aside when that is durable", || run.to_string())
+            }
             Effect::Show(run, records) => {
                 let shown = self.store.has(&run, &records);
                 holds(shown, "what is shown is durable", || run.to_string())?;
@@ -515,6 +526,17 @@ impl<'p> Driver<'p> {
         Ok(())
     }
 
+    fn noted(&mut self, instance: &mut Instance, note: Note) {
+        if let Note::SetAside { run, aside } = &note {
+            self.note(format!("{run}: it is set aside: {}", aside.code));
+            self.tally.set_aside = self.tally.set_aside.saturating_add(1);
+            instance.aside.insert(run.clone());
+            // What was decided and not started stays so until somebody takes the run up.
+            instance.reserved.retain(|(of, _)| of != run);
+        }
+        instance.note(note);
+    }
+
     fn ensure(&mut self, instance: &mut Instance, job: Job) -> Result<(), Violation> {
         let key = (job.run.clone(), job.started.attempt.clone());
         let (run, attempt) = &key;
@@ -523,7 +545,9 @@ impl<'p> Driver<'p> {
         holds(durable, "nothing starts before its event is durable", || format!("{run}: {attempt}"))?;
         let given = job.started.handoff.as_ref().is_none_or(|visit| self.outside.shows(run, visit));
         holds(given, "a hand-off is visible before what follows starts", || format!("{run}: {attempt}"))?;
-        let first = !instance.ensured.contains_key(&key);
+        // After its run was set aside, what is not heard of any more is asked for anew.
+        let first =
+            instance.ensured.get(&key).is_none_or(|ensured| ensured.told && instance.aside.contains(run));
         holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
         let starts = self.outside.ensure(self.plan.seed, &job, self.now.get())?;
         self.note(format!("{run}: {attempt} is ensured (starts: {starts})"));

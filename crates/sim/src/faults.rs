@@ -22,7 +22,7 @@ pub(crate) struct Faults {
     pub(crate) drain: u64,
     /// The store refuses a commit or cannot say whether it took it.
     pub(crate) store: u64,
-    /// What is committed cannot be shown.
+    /// What is committed of one run cannot be shown.
     pub(crate) observer: u64,
     /// A supervisor dies alone.
     pub(crate) lost: u64,
@@ -57,7 +57,7 @@ pub(crate) const CALM: Faults = Faults {
 };
 
 /// The worlds of each seed beside the calm one.
-pub(crate) const WORLDS: [Faults; 6] = [
+pub(crate) const WORLDS: [Faults; 7] = [
     Faults { name: "crash after every commit", crash_unheard: 1000, most: 400, ..CALM },
     Faults { name: "crash before every start", crash_unstarted: 1000, most: 400, ..CALM },
     Faults {
@@ -70,6 +70,19 @@ pub(crate) const WORLDS: [Faults; 6] = [
         ..CALM
     },
     Faults { name: "take-overs", take_over: 60, crash_mid_turn: 20, strangers: 10, most: 40, ..CALM },
+    Faults {
+        name: "one run's trouble",
+        observer: 60,
+        unknown: 80,
+        crash: 10,
+        crash_mid_turn: 40,
+        crash_unheard: 40,
+        take_over: 10,
+        drain: 5,
+        strangers: 10,
+        most: 60,
+        ..CALM
+    },
     Faults { name: "clocks", clock_back: 40, crash_mid_turn: 30, crash_unheard: 30, most: 40, ..CALM },
     Faults {
         name: "everything",

@@ -5,8 +5,8 @@
 
 use crate::store::SimJournal;
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Clock, Engine, EngineError, Job, Log, Observer, Reply, Runner, World};
-use envoi_journal::{Commit, CommitError, Receipt};
+use envoi_engine::{Clock, Engine, EngineError, Job, Log, Message, Observer, Reply, Runner, World};
+use envoi_journal::{Aside, Commit, CommitError, Note, Receipt};
 use envoi_kernel::{
     Record, Run,
     ids::{AttemptId, CallId, InterruptId, RunId},
@@ -24,6 +24,8 @@ pub(crate) type Key = (RunId, AttemptId);
 /// Something that the engine does to the world.
 pub(crate) enum Effect {
     Submit(Box<Commit>),
+    Note(Note),
+    ShowAside(RunId),
     Show(RunId, Vec<Record>),
     Ensure(Box<Job>),
     Cancel(RunId, AttemptId),
@@ -53,8 +55,27 @@ pub(crate) struct Answer {
 /// A list that outlives the closures which add to it.
 type Heard<T> = Arc<Mutex<VecDeque<T>>>;
 
-/// The outcome of a commit, on its way to the engine.
-pub(crate) type Outcome = (RunId, Result<Receipt, CommitError>);
+/// The outcome of a commit or of a note, on its way to the engine.
+pub(crate) struct Outcome {
+    pub(crate) run: RunId,
+    /// `None` for a commit.
+    note: Option<Note>,
+    pub(crate) result: Result<Receipt, CommitError>,
+}
+
+impl Outcome {
+    pub(crate) fn is_commit(&self) -> bool {
+        self.note.is_none()
+    }
+
+    pub(crate) fn message(self) -> Message {
+        let Self { run, note, result } = self;
+        match note {
+            Some(note) => Message::Noted { note, result },
+            None => Message::Committed { run, result },
+        }
+    }
+}
 
 /// An attempt that the engine has asked for.
 pub(crate) struct Ensured {
@@ -76,6 +97,8 @@ pub(crate) struct Instance {
     pub(crate) excused: bool,
     /// Runs that it was asked to begin.
     pub(crate) begun: BTreeSet<RunId>,
+    /// Runs that it has ever set aside.
+    pub(crate) aside: BTreeSet<RunId>,
     pub(crate) cannot_show: Rc<Cell<bool>>,
     outbox: Outbox,
     commits: Heard<Outcome>,
@@ -90,7 +113,7 @@ impl Instance {
         let cannot_show = Rc::new(Cell::new(false));
         let world = World {
             clock: Box::new(SimClock { now, boot_id }),
-            log: Box::new(SimLog(Rc::clone(&outbox))),
+            log: Box::new(SimLog { outbox: Rc::clone(&outbox), journal: journal.clone() }),
             runner: Box::new(SimRunner(Rc::clone(&outbox))),
             observer: Box::new(SimObserver {
                 outbox: Rc::clone(&outbox),
@@ -106,6 +129,7 @@ impl Instance {
             draining: false,
             excused: false,
             begun: BTreeSet::new(),
+            aside: BTreeSet::new(),
             cannot_show,
             outbox,
             commits: Heard::default(),
@@ -126,20 +150,29 @@ impl Instance {
     pub(crate) fn submit(&self, commit: Commit) {
         use envoi_journal::Journal;
         let (run, commits) = (commit.run.clone(), Arc::clone(&self.commits));
-        self.journal.submit(commit, Box::new(move |result| add(&commits, (run, result))));
+        let outcome = move |result| add(&commits, Outcome { run, note: None, result });
+        self.journal.submit(commit, Box::new(outcome));
+    }
+
+    /// As [`Instance::submit`].
+    pub(crate) fn note(&self, note: Note) {
+        let (noted, commits) = (note.clone(), Arc::clone(&self.commits));
+        let outcome =
+            move |result| add(&commits, Outcome { run: noted.run().clone(), note: Some(noted), result });
+        self.journal.note(note, Box::new(outcome));
     }
 
     /// Runs with an outcome that the engine has not heard yet.
     pub(crate) fn unheard(&self) -> Vec<RunId> {
         let commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs: BTreeSet<&RunId> = commits.iter().map(|(run, _)| run).collect();
+        let runs: BTreeSet<&RunId> = commits.iter().map(|outcome| &outcome.run).collect();
         runs.into_iter().cloned().collect()
     }
 
     /// The oldest outcome of this run. Outcomes of different runs may overtake each other.
     pub(crate) fn hear(&self, run: &RunId) -> Option<Outcome> {
         let mut commits = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = commits.iter().position(|(of, _)| of == run)?;
+        let place = commits.iter().position(|outcome| outcome.run == *run)?;
         commits.remove(place)
     }
 
@@ -153,9 +186,10 @@ impl Instance {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Attempts that it asked for and has not been told the end of.
+    /// Attempts that it asked for and has not been told the end of, but for those of runs that are set aside.
     pub(crate) fn live(&self) -> usize {
-        self.ensured.values().filter(|ensured| !ensured.told).count()
+        let held = |key: &Key| self.engine.run(&key.0).is_some();
+        self.ensured.iter().filter(|(key, ensured)| !ensured.told && held(key)).count()
     }
 }
 
@@ -178,11 +212,22 @@ impl Clock for SimClock {
     }
 }
 
-struct SimLog(Outbox);
+struct SimLog {
+    outbox: Outbox,
+    journal: SimJournal,
+}
 
 impl Log for SimLog {
     fn submit(&mut self, commit: Commit) {
-        self.0.borrow_mut().push_back(Effect::Submit(Box::new(commit)));
+        self.outbox.borrow_mut().push_back(Effect::Submit(Box::new(commit)));
+    }
+
+    fn note(&mut self, note: Note) {
+        self.outbox.borrow_mut().push_back(Effect::Note(note));
+    }
+
+    fn next_seq(&mut self, run: &RunId) -> Result<u64, String> {
+        Ok(self.journal.next_seq(run))
     }
 }
 
@@ -211,5 +256,9 @@ impl Observer for SimObserver {
         let Some(started) = run.started() else { return Err("a run without a start was shown".to_owned()) };
         self.outbox.borrow_mut().push_back(Effect::Show(started.run.clone(), records.to_vec()));
         Ok(())
+    }
+
+    fn set_aside(&mut self, run: &RunId, _: &Aside) {
+        self.outbox.borrow_mut().push_back(Effect::ShowAside(run.clone()));
     }
 }

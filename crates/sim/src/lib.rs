@@ -63,6 +63,8 @@ pub struct Report {
     pub inner: u64,
     /// Calls of models that were counted.
     pub model_calls: u64,
+    /// Runs that were set aside, and gone on with later.
+    pub set_aside: u64,
 }
 
 /// A broken promise, and how to see it again.
@@ -126,6 +128,7 @@ fn live(plan: &Plan, faults: Faults, calm: Option<&End>, report: &mut Report) ->
     report.items = report.items.saturating_add(end.tally.items);
     report.inner = report.inner.saturating_add(end.tally.inner);
     report.model_calls = report.model_calls.saturating_add(end.tally.model_calls);
+    report.set_aside = report.set_aside.saturating_add(end.tally.set_aside);
     Ok(end)
 }
 

@@ -7,12 +7,12 @@ mod listing;
 
 use envoi_contract::digest::Digest;
 use envoi_journal::{
-    BlobError, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow, Journal, Loaded,
+    BlobError, Commit, CommitError, Done, INLINE_MAX_BYTES, InboxFilter, InboxRow, Journal, Loaded, Note,
     PinnedFlow, ReadError, Receipt, RunFilter, RunRow, Snapshot,
 };
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -24,7 +24,7 @@ pub struct SimStore {
 }
 
 /// The store as one holder of the lease has it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SimJournal {
     epoch: u64,
     state: Arc<Mutex<State>>,
@@ -50,13 +50,31 @@ struct State {
     /// Runs, oldest first.
     order: Vec<RunId>,
     blobs: BTreeMap<Digest, Vec<u8>>,
+    /// Runs that are set aside.
+    aside: BTreeSet<RunId>,
+    /// Runs that ever were.
+    ever_aside: BTreeSet<RunId>,
     pending: VecDeque<Pending>,
 }
 
 struct Pending {
     epoch: u64,
-    commit: Commit,
+    work: Work,
     done: Done,
+}
+
+enum Work {
+    Commit(Box<Commit>),
+    Note(Note),
+}
+
+impl Work {
+    fn run(&self) -> &RunId {
+        match self {
+            Self::Commit(commit) => &commit.run,
+            Self::Note(note) => note.run(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -98,8 +116,12 @@ impl SimStore {
         };
         let durable = outcome.is_ok() || fate == Fate::KeptUnknown;
         (pending.done)(outcome);
-        let records = if durable { pending.commit.records } else { Vec::new() };
-        Some((pending.commit.run, records))
+        let run = pending.work.run().clone();
+        let records = match pending.work {
+            Work::Commit(commit) if durable => commit.records,
+            Work::Commit(_) | Work::Note(_) => Vec::new(),
+        };
+        Some((run, records))
     }
 
     /// How many commits of this holder are not durable yet.
@@ -111,6 +133,18 @@ impl SimStore {
     /// The holder is gone, and with it all that was not durable. Nobody is told.
     pub fn forget(&self, epoch: u64) {
         lock(&self.state).pending.retain(|pending| pending.epoch != epoch);
+    }
+
+    /// Whether it is durable that the run is set aside.
+    #[must_use]
+    pub fn is_aside(&self, run: &RunId) -> bool {
+        lock(&self.state).aside.contains(run)
+    }
+
+    /// Whether it ever was.
+    #[must_use]
+    pub fn was_aside(&self, run: &RunId) -> bool {
+        lock(&self.state).ever_aside.contains(run)
     }
 
     /// Whether these events of the run are durable, as they are.
@@ -148,7 +182,13 @@ impl State {
         if pending.epoch != self.epoch {
             return Err(CommitError::Fenced { ours: pending.epoch, current: self.epoch });
         }
-        let commit = &pending.commit;
+        let commit = match &pending.work {
+            Work::Commit(commit) => commit,
+            Work::Note(note) => {
+                self.keep(note);
+                return Ok(Receipt { events_bytes: 0 });
+            }
+        };
         well_formed(commit)?;
         let next = self.runs.get(&commit.run).map_or(0, |stored| length(&stored.records));
         if next != commit.expected {
@@ -158,6 +198,19 @@ impl State {
         let events_bytes = weights.iter().copied().fold(0, u64::saturating_add);
         self.append(commit, weights);
         Ok(Receipt { events_bytes })
+    }
+
+    fn keep(&mut self, note: &Note) {
+        match note {
+            Note::SetAside { run, .. } if self.runs.contains_key(run) => {
+                self.aside.insert(run.clone());
+                self.ever_aside.insert(run.clone());
+            }
+            Note::TakeUp { run, .. } => {
+                self.aside.remove(run);
+            }
+            Note::SetAside { .. } | Note::Hold { .. } => {}
+        }
     }
 
     fn append(&mut self, commit: &Commit, weights: Vec<u64>) {
@@ -231,11 +284,24 @@ impl SimJournal {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+
+    /// Hands a note over, as a commit is.
+    pub fn note(&self, note: Note, done: Done) {
+        let work = Work::Note(note);
+        lock(&self.state).pending.push_back(Pending { epoch: self.epoch, work, done });
+    }
+
+    /// The place of the next event of a run.
+    #[must_use]
+    pub fn next_seq(&self, run: &RunId) -> u64 {
+        lock(&self.state).runs.get(run).map_or(0, |stored| length(&stored.records))
+    }
 }
 
 impl Journal for SimJournal {
     fn submit(&self, commit: Commit, done: Done) {
-        lock(&self.state).pending.push_back(Pending { epoch: self.epoch, commit, done });
+        let work = Work::Commit(Box::new(commit));
+        lock(&self.state).pending.push_back(Pending { epoch: self.epoch, work, done });
     }
 
     fn put(&self, bytes: &[u8]) -> Result<Digest, BlobError> {

@@ -122,6 +122,13 @@ impl AttemptDir {
         self.path.join("supervisor.log")
     }
 
+    /// Whether a process holds the lock now. Takes nothing and makes nothing: the lock is shared for a moment, if it is free.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        let Ok(file) = File::open(self.lock()) else { return false };
+        flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+    }
+
     /// Takes the lock if it is free, without waiting; makes the file if it is missing.
     ///
     /// A process that was just forked by a holder can hold it for a moment longer than the holder.

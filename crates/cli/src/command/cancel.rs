@@ -1,11 +1,11 @@
 //! `envoi cancel`: end a run; what is running is ended first.
 
-use super::resume::caller;
+use super::resume::caller_or_none;
 use crate::{
     args::EngineArgs,
     conversation::Conversation,
     engine_room,
-    failure::Failure,
+    failure::{Failure, MACHINE},
     home::{self, Home},
     narrate::Narrator,
     select,
@@ -15,7 +15,8 @@ use envoi_engine::protocol::Request;
 pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
     let run = select::run(&reader, run)?;
-    let request = Request::Cancel { run: run.clone(), by: home::principal(), caller: caller(&reader, &run)? };
+    let request =
+        Request::Cancel { run: run.clone(), by: home::principal(), caller: caller_or_none(&reader, &run) };
     drop(reader);
     let args = EngineArgs { jobs: None, detach: false, take_over: false };
     let mut talk = Conversation::none(run.clone());
@@ -23,6 +24,8 @@ pub(crate) fn cancel(home: &Home, run: &str) -> Result<u8, Failure> {
     // The command did what it was asked: the run's own code is for those who run it.
     match engine_room::ask(&store, request, &args, &mut narrator, &mut talk)? {
         engine_room::STOPPED => Ok(engine_room::STOPPED),
+        // Something is wrong with the run, so that it could not be ended.
+        MACHINE => Ok(MACHINE),
         _ => Ok(0),
     }
 }

@@ -1,7 +1,7 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
-use crate::{config, failure::Failure, home::Home, output};
-use envoi_journal::{Layout, Lease, RunFilter, Store, Taken, Undelivered};
+use crate::{called, config, failure::Failure, home::Home, output};
+use envoi_journal::{Aside, Layout, Lease, RunFilter, Store, Taken, Undelivered};
 use serde_json::json;
 
 struct Finding {
@@ -96,7 +96,24 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         Err(error) => Err(error.to_string()),
     };
     let notices = finding("notices", notices);
-    Ok(vec![finding("store", runs), finding("engine", engine), finding("configuration", config), notices])
+    let mut findings =
+        vec![finding("store", runs), finding("engine", engine), finding("configuration", config), notices];
+    findings.extend(set_aside(&store));
+    Ok(findings)
+}
+
+/// Each run that is set aside, with the command that tries again. A store that cannot be read has said so already.
+fn set_aside(store: &Store) -> Vec<Finding> {
+    let rows = store.reader().and_then(|reader| reader.runs(RunFilter::default())).unwrap_or_default();
+    let aside = rows.into_iter().filter_map(|row| row.aside.map(|why| (row.run, why)));
+    let said = aside.map(|(run, why)| {
+        let (envoi, Aside { since, code, reason, .. }) = (called::envoi(), why);
+        let said = format!(
+            "{run} since {since} ({code}): {reason}; {envoi} repair {run}, then {envoi} resume {run}"
+        );
+        finding("run that is set aside", Err(said))
+    });
+    said.collect()
 }
 
 /// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.

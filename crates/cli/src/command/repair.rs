@@ -1,7 +1,15 @@
-//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said.
+//! `envoi repair`: everything that can be rebuilt from the events is rebuilt, and what differed is said. `envoi repair RUN`
+//! looks at one run and changes nothing.
 
-use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{Holder, Lease, RepairOptions, RepairReport, Taken};
+use super::runs;
+use crate::{
+    called,
+    failure::{Failure, MACHINE},
+    home::Home,
+    output, select,
+};
+use envoi_journal::{Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken};
+use envoi_kernel::ids::AttemptId;
 
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -27,6 +35,90 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     lease.release();
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
     Ok(if report.is_whole() { 0 } else { crate::failure::MACHINE })
+}
+
+/// What is found of one run.
+struct Seen {
+    row: RunRow,
+    examination: Examination,
+    /// Why the run cannot be loaded, if it cannot.
+    unloadable: Option<String>,
+    /// Attempts that were started and are not settled, and whether the supervisor lives.
+    attempts: Vec<(AttemptId, bool)>,
+}
+
+pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
+    let (store, reader) = home.reader()?;
+    let id = select::run(&reader, run)?;
+    let layout = store.layout();
+    let alive = |attempt: AttemptId| {
+        let lives = envoi_engine::is_alive(layout, &id, &attempt);
+        (attempt, lives)
+    };
+    let seen = Seen {
+        row: envoi_engine::run_row(layout, &reader, &id).map_err(Failure::store)?,
+        examination: envoi_journal::examine(layout, &reader, &id).map_err(Failure::store)?,
+        unloadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
+        // Of a run whose events cannot be read they are not known.
+        attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
+    };
+    output::data(&if home.json { seen.as_json() } else { seen.as_text() })?;
+    Ok(if seen.is_well() { 0 } else { MACHINE })
+}
+
+impl Seen {
+    fn is_well(&self) -> bool {
+        let Examination { gaps, unreadable, damaged_content, other_files, .. } = &self.examination;
+        let found = gaps.len() + unreadable.len() + damaged_content.len() + other_files.len();
+        self.row.aside.is_none() && self.unloadable.is_none() && found == 0
+    }
+
+    fn as_text(&self) -> String {
+        let Self { row, examination, unloadable, attempts } = self;
+        let (run, envoi) = (&row.run, called::envoi());
+        let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
+        if let Some(aside) = &row.aside {
+            text.push_str(&format!("set aside since {} ({}): {}\n", aside.since, aside.code, aside.reason));
+            text.push_str(&aside.evidence.lines().map(|line| format!("  {line}\n")).collect::<String>());
+        }
+        let gaps: Vec<String> = examination.gaps.iter().map(ToString::to_string).collect();
+        let files: Vec<String> =
+            examination.other_files.iter().map(|path| path.display().to_string()).collect();
+        for (what, findings) in [
+            ("gap in the journal", &gaps),
+            ("event that cannot be read", &examination.unreadable),
+            ("content that is damaged", &examination.damaged_content),
+            ("file that differs; written again when the run goes on", &files),
+            ("the run cannot be loaded", &unloadable.iter().cloned().collect()),
+        ] {
+            text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
+        }
+        for (attempt, lives) in attempts {
+            let how = if *lives { "is running" } else { "was started, and nothing works on it" };
+            text.push_str(&format!("attempt {attempt} {how}\n"));
+        }
+        match (self.is_well(), &row.aside) {
+            (true, _) => text.push_str("everything is as it should be\n"),
+            (false, Some(_)) => text.push_str(&format!("`{envoi} resume {run}` tries again\n")),
+            (false, None) => {}
+        }
+        text
+    }
+
+    fn as_json(&self) -> String {
+        let Self { row, examination, unloadable, attempts } = self;
+        let attempts = attempts
+            .iter()
+            .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
+        let value = serde_json::json!({
+            "run": row.run.as_str(), "whole": self.is_well(), "set_aside": runs::set_aside(row),
+            "events": examination.events, "contents": examination.contents, "gaps": examination.gaps,
+            "unreadable": examination.unreadable, "damaged_content": examination.damaged_content,
+            "other_files": examination.other_files, "unloadable": unloadable,
+            "attempts": attempts.collect::<Vec<_>>(),
+        });
+        format!("{value}\n")
+    }
 }
 
 fn as_text(report: &RepairReport) -> String {

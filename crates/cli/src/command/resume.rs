@@ -26,8 +26,9 @@ pub(crate) fn resume(home: &Home, args: &ResumeArgs) -> Result<u8, Failure> {
     let request = Request::Resume(Box::new(ResumeRequest {
         choice,
         reopen: choice.is_none(),
+        again: true,
         why: args.why.clone(),
-        ..ResumeRequest::follow(run.clone(), home::principal(), caller(&reader, &run)?)
+        ..ResumeRequest::follow(run.clone(), home::principal(), caller_or_none(&reader, &run))
     }));
     warn_of_changed_scripts(&store, &reader, &run);
     drop(reader);
@@ -64,6 +65,11 @@ pub(crate) fn caller(reader: &Reader, run: &RunId) -> Result<CallerWire, Failure
     let run = envoi_engine::load_run(reader, run)?;
     let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
     Ok(home::caller(run.flow(), Path::new(&source).parent().unwrap_or(Path::new("/"))))
+}
+
+/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+pub(crate) fn caller_or_none(reader: &Reader, run: &RunId) -> CallerWire {
+    caller(reader, run).unwrap_or_default()
 }
 
 /// The flow's text is pinned, scripts are not: a file named by a command that is newer than the run's last event may make

@@ -2,14 +2,17 @@
 
 mod follow;
 
-use crate::{failure::Failure, home::Home, output};
-use envoi_journal::{RunFilter, RunRow};
+use super::inbox::span;
+use crate::{called, failure::Failure, home::Home, output};
+use envoi_contract::time::Timestamp;
+use envoi_journal::{Activity, Aside, Doing, RunFilter, RunRow, RunStatus};
 pub(crate) use follow::follow;
 use serde_json::json;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
-    let (_, reader) = home.reader()?;
-    let rows = reader.runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
+    let (store, reader) = home.reader()?;
+    let mut rows = reader.runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
+    envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
     print(&rows, home.json)
 }
 
@@ -18,10 +21,36 @@ pub(crate) fn print(rows: &[RunRow], json: bool) -> Result<u8, Failure> {
     let text = if json {
         format!("{}\n", serde_json::Value::from(rows.iter().map(as_json).collect::<Vec<_>>()))
     } else {
+        hint(rows);
         let header = ["RUN", "FLOW", "STATUS", "STEP", "STARTED", "BY"].map(str::to_owned).to_vec();
         output::table(&std::iter::once(header).chain(rows.iter().map(as_cells)).collect::<Vec<_>>())
     };
     output::data(&text).map(|()| 0)
+}
+
+/// Says what goes on with runs that do not go on by themselves, once for all of them.
+fn hint(rows: &[RunRow]) {
+    let is = |activity| move |row: &&RunRow| row.doing.is_some_and(|doing| doing.activity == activity);
+    let envoi = called::envoi();
+    if rows.iter().filter(is(Activity::Stopped)).any(|row| row.status() == RunStatus::Running) {
+        eprintln!("stopped: nothing works on it; {envoi} resume RUN goes on");
+    }
+    if rows.iter().any(|row| is(Activity::SetAside)(&row)) {
+        eprintln!("set aside: {envoi} show RUN says why; {envoi} resume RUN tries again");
+    }
+}
+
+/// How a run stands, for people: `running` only where something works on it.
+pub(crate) fn stands(row: &RunRow, now: Timestamp) -> String {
+    match (row.status(), row.doing) {
+        (_, Some(Doing { activity: Activity::SetAside, since })) => {
+            format!("set aside {} ago", span(now, since))
+        }
+        (RunStatus::Running, Some(Doing { activity: Activity::Stopped, since })) => {
+            format!("stopped {} ago", span(now, since))
+        }
+        (status, _) => status.word().to_owned(),
+    }
 }
 
 fn as_cells(row: &RunRow) -> Vec<String> {
@@ -33,7 +62,7 @@ fn as_cells(row: &RunRow) -> Vec<String> {
     vec![
         row.run.to_string(),
         row.flow.to_string(),
-        format!("{}{in_doubt}", row.status().word()),
+        format!("{}{in_doubt}", stands(row, envoi_engine::now())),
         format!("{}{others}", row.step.as_ref().map_or("-", |step| step.as_str())),
         row.started_at.to_string(),
         row.actor.clone()
@@ -41,7 +70,13 @@ fn as_cells(row: &RunRow) -> Vec<String> {
     ]
 }
 
-fn as_json(row: &RunRow) -> serde_json::Value {
+/// Why a run is set aside, if it is.
+pub(crate) fn set_aside(row: &RunRow) -> Option<serde_json::Value> {
+    let Aside { since, code, reason, evidence } = row.aside.as_ref()?;
+    Some(json!({"since": since.to_string(), "code": code, "reason": reason, "evidence": evidence}))
+}
+
+pub(crate) fn as_json(row: &RunRow) -> serde_json::Value {
     json!({
         "run": row.run.as_str(),
         "flow": row.flow.as_str(),
@@ -61,5 +96,8 @@ fn as_json(row: &RunRow) -> serde_json::Value {
         "forked_from": row.forked_from.as_ref().map(ToString::to_string),
         "root": row.root.as_ref().map(ToString::to_string),
         "reason": row.ended.as_ref().map(|ended| ended.reason.clone()),
+        "activity": row.doing.map(|doing| doing.activity.word()),
+        "activity_since": row.doing.map(|doing| doing.since.to_string()),
+        "set_aside": set_aside(row),
     })
 }

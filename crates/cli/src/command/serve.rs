@@ -16,7 +16,7 @@ use envoi_engine::{
     Desk, Host,
     protocol::{Request, Response, ResumeRequest, WorkspaceUse},
 };
-use envoi_journal::{Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
+use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
     A2a, Limits, Models, Reach, Seal, ServeError, Server, Settings, Tls,
@@ -245,6 +245,11 @@ fn go_on(store: &Store, desk: &Desk) {
         Err(error) => return told(&error),
     };
     for row in rows.into_iter().filter(|row| needs_somebody(&reader, row)) {
+        if let Some(why) = &row.aside {
+            let (run, Aside { code, reason, .. }) = (&row.run, why);
+            live::say(&format!("run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"));
+            continue;
+        }
         if let Some(why) = gone_on(&reader, desk, &row) {
             live::say(&format!("run {} does not go on: {why}", row.run));
         }
@@ -259,21 +264,9 @@ fn needs_somebody(reader: &Reader, row: &RunRow) -> bool {
 
 /// Why the run does not go on, if it does not.
 fn gone_on(reader: &Reader, desk: &Desk, row: &RunRow) -> Option<String> {
-    let caller = match resume::caller(reader, &row.run) {
-        Ok(caller) => caller,
-        Err(failure) => return Some(failure.message),
-    };
+    let caller = resume::caller_or_none(reader, &row.run);
     let by = Principal { tenant: row.tenant.clone(), actor: row.actor.clone() };
-    let request = ResumeRequest {
-        run: row.run.clone(),
-        choice: None,
-        reopen: false,
-        raise: None,
-        request: None,
-        why: None,
-        by,
-        caller,
-    };
+    let request = ResumeRequest::follow(row.run.clone(), by, caller);
     let (client, heard) = mpsc::channel();
     desk.serve(Request::Resume(Box::new(request)), &client);
     drop(client);

@@ -4,8 +4,9 @@ mod accounts;
 mod notices;
 mod visits;
 
-use super::question;
+use super::{inbox::span, question, runs};
 use crate::{
+    called,
     conversation::open,
     diff,
     failure::{BAD_INPUT, Failure},
@@ -16,10 +17,10 @@ use crate::{
     select,
 };
 use envoi_engine::load_run;
-use envoi_journal::{Found, Reader};
+use envoi_journal::{Activity, Aside, Doing, Found, Reader, RunRow, RunStatus};
 use envoi_kernel::{
     Event, Record, Run, Status,
-    ids::{RunId, VisitId},
+    ids::{AttemptId, RunId, VisitId},
 };
 use serde_json::json;
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -44,24 +45,35 @@ impl View {
 }
 
 pub(crate) fn show(home: &Home, run: Option<&str>, view: &View) -> Result<u8, Failure> {
-    let (_, reader) = home.reader()?;
+    let (store, reader) = home.reader()?;
     if let (View::Overview, Some(text)) = (view, run)
         && let Found::Interrupt(interrupt, id) = select::found(&reader, text)?
     {
         return question::show(&reader, &id, &interrupt, (&home::principal(), home.json));
     }
     let id = select::run_or_newest(&reader, run)?;
-    print(&reader, &id, view, home.json)
+    let row = envoi_engine::run_row(store.layout(), &reader, &id).map_err(Failure::store)?;
+    let held = envoi_engine::is_held(store.layout(), &reader, &row).map_err(Failure::store)?;
+    let is_running = |attempt: &AttemptId| held || envoi_engine::is_alive(store.layout(), &id, attempt);
+    print(&reader, &row, &is_running, view, home.json)
 }
 
-/// Prints what is to be shown of a run.
-pub(crate) fn print(reader: &Reader, id: &RunId, view: &View, json: bool) -> Result<u8, Failure> {
+/// Prints what is to be shown of a run. `row` says what is done for it, and `is_running` of an attempt whether
+/// something works on it.
+pub(crate) fn print(
+    reader: &Reader,
+    row: &RunRow,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+    view: &View,
+    json: bool,
+) -> Result<u8, Failure> {
+    let id = &row.run;
     let text = match view {
         View::Events => events(reader, id)?,
         View::Handoff(step) => handoff(reader, id, step)?,
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
-        View::Overview if json => overview_json(reader, id)?,
-        View::Overview => overview(reader, id)?,
+        View::Overview if json => overview_json(reader, row, is_running)?,
+        View::Overview => overview(reader, row, is_running)?,
     };
     output::data(&text).map(|()| 0)
 }
@@ -120,8 +132,52 @@ fn place_of(visit: &VisitId) -> String {
     place + visit.step.as_str()
 }
 
-fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
-    let run = load_run(reader, id)?;
+/// Of a run that cannot be read, what is known all the same.
+fn unread(row: &RunRow, aside: &Aside) -> String {
+    let RunRow { run, flow, workspace, actor, tenant, .. } = row;
+    let mut text = format!("run        {run}\nflow       {flow}\n");
+    text.push_str(&status_lines(row, row.status().word(), ""));
+    text.push_str(&format!("started by {actor} ({tenant})\nworkspace  {workspace}\n"));
+    if !aside.evidence.is_empty() {
+        text.push_str(&format!("\n{}\n", aside.evidence));
+    }
+    diff::lines(&text)
+}
+
+/// How the run stands, and what to do where it does not go on by itself.
+fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
+    let (envoi, run) = (called::envoi(), &row.run);
+    let mut text = match row.doing {
+        Some(Doing { activity: Activity::Stopped, since }) if row.status() == RunStatus::Running => {
+            let ago = span(envoi_engine::now(), since);
+            format!("status     stopped {ago} ago: nothing works on it; {envoi} resume {run} goes on\n")
+        }
+        _ => format!("status     {status}{reason}\n"),
+    };
+    if let Some(Aside { since, code, reason, .. }) = &row.aside {
+        text.push_str(&format!("set aside  since {since} ({code}): {reason}\n"));
+        text.push_str(&format!(
+            "           {envoi} repair {run} looks closer; {envoi} resume {run} tries again\n"
+        ));
+    }
+    text
+}
+
+/// Attempts that run, and those that were started and that nothing works on.
+fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<AttemptId>, Vec<AttemptId>) {
+    run.wants().attempts.into_iter().partition(is_running)
+}
+
+fn overview(
+    reader: &Reader,
+    row: &RunRow,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+) -> Result<String, Failure> {
+    let id = &row.run;
+    let run = match (load_run(reader, id), &row.aside) {
+        (Err(_), Some(aside)) => return Ok(unread(row, aside)),
+        (run, _) => run?,
+    };
     let mut text = String::new();
     let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
     let started = run
@@ -131,7 +187,8 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
     say(format_args!("run        {id}"))?;
     say(format_args!("flow       {}{title}", run.flow().id))?;
-    say(format_args!("status     {}{}", run.status().word(), reason(&run)))?;
+    let status = status_lines(row, run.status().word(), &reason(&run));
+    say(format_args!("{}", status.trim_end()))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
     if let Some(forked) = run.forked() {
         say(format_args!("forked from {} at step {} by {}", forked.from, forked.step, forked.by.actor))?;
@@ -141,17 +198,18 @@ fn overview(reader: &Reader, id: &RunId) -> Result<String, Failure> {
     }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
-    for (name, attempt) in
-        ["running  "].into_iter().chain(core::iter::repeat("         ")).zip(run.wants().attempts)
-    {
-        say(format_args!("{name}  {attempt}"))?;
+    let (running, left) = open_attempts(&run, is_running);
+    for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {
+        for (name, attempt) in [word].into_iter().chain(core::iter::repeat("         ")).zip(attempts) {
+            say(format_args!("{name}  {attempt}"))?;
+        }
     }
     text.push('\n');
     text.push_str(&accounts::tables(&run));
     text.push_str(&accounts::of_family(&run));
     text.push('\n');
     let records = records(reader, id)?;
-    text.push_str(&visits::table(&run, &records));
+    text.push_str(&visits::table(&run, &records, &running));
     for record in &records {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         for warning in &settled.warnings {
@@ -201,10 +259,19 @@ pub(crate) fn used(run: &Run) -> String {
     )
 }
 
-fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
-    let run = load_run(reader, id)?;
+fn overview_json(
+    reader: &Reader,
+    row: &RunRow,
+    is_running: &dyn Fn(&AttemptId) -> bool,
+) -> Result<String, Failure> {
+    let id = &row.run;
+    let run = match (load_run(reader, id), &row.aside) {
+        (Err(_), Some(_)) => return Ok(format!("{}\n", runs::as_json(row))),
+        (run, _) => run?,
+    };
     let all = records(reader, id)?;
-    let row = reader.run(id).map_err(Failure::store)?;
+    let (running, left) = open_attempts(&run, is_running);
+    let ids = |attempts: &[AttemptId]| attempts.iter().map(ToString::to_string).collect::<Vec<_>>();
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
     let deliveries = reader.deliveries(id).map_err(Failure::store)?;
@@ -230,7 +297,11 @@ fn overview_json(reader: &Reader, id: &RunId) -> Result<String, Failure> {
             "status": row.status, "at": row.at.to_string(),
             "summary": row.summary,
         })).collect::<Vec<_>>(),
-        "running": run.wants().attempts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "activity": row.doing.map(|doing| doing.activity.word()),
+        "activity_since": row.doing.map(|doing| doing.since.to_string()),
+        "set_aside": runs::set_aside(row),
+        "running": ids(&running),
+        "left_at": ids(&left),
         "notices": notices::as_json(&deliveries),
         "questions": open(&run).into_iter().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),

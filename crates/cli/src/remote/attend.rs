@@ -21,6 +21,10 @@ use crate::{
 use envoi_engine::protocol::{Request, Standing};
 use envoi_journal::{Reader, RunStatus};
 use envoi_kernel::{Record, Run, ids::RunId};
+use std::time::Duration;
+
+/// After so long without a word, a look at the run says whether it was set aside.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// A run that is attended to.
 pub(crate) struct Attended<'r> {
@@ -128,8 +132,16 @@ impl<'r> Attended<'r> {
                 self.goes_on()?;
                 self.listen()?;
             }
-            let Some(heard) = self.tail.as_ref().map(Tail::next) else { continue };
-            self.hear(heard, narrator)?;
+            let Some(tail) = &self.tail else { continue };
+            match tail.next_within(QUIET) {
+                Some(heard) => self.hear(heard, narrator)?,
+                // That a run is set aside is no event.
+                None => {
+                    if let Some(why) = self.remote.row(&self.id)?.aside {
+                        return Ok(End::Rest(Standing::set_aside(&why)));
+                    }
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     },
     failure::Failure,
 };
-use envoi_journal::Found;
+use envoi_journal::{Activity, Found};
 
 pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8, Failure> {
     let run = match (view, run) {
@@ -23,7 +23,10 @@ pub(crate) fn show(remote: &Remote, run: Option<&str>, view: &View) -> Result<u8
         },
         (_, text) => remote.run_or_newest(text)?,
     };
-    show::print(&remote.pull(&run)?, &run, view, remote.json)
+    let reader = remote.pull(&run)?;
+    let row = remote.row(&run)?;
+    let works = row.doing.is_some_and(|doing| doing.activity == Activity::Working);
+    show::print(&reader, &row, &|_| works, view, remote.json)
 }
 
 pub(crate) fn why(remote: &Remote, run: Option<&str>, step: Option<&str>) -> Result<u8, Failure> {

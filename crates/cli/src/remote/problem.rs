@@ -44,7 +44,7 @@ fn exit_code(status: u16, code: &str) -> u8 {
         (_, "WRONG_ANSWER") => REFUSED,
         (_, "WORKSPACE_MISSING" | "SECRET_MISSING") => BAD_INPUT,
         (400 | 404 | 405 | 413 | 416 | 421 | 422, _) => BAD_INPUT,
-        (500.., _) => MACHINE,
+        (_, "RUN_SET_ASIDE") | (500.., _) => MACHINE,
         _ => REFUSED,
     }
 }
@@ -78,6 +78,7 @@ mod tests {
             (403, "SCOPE_TOO_SMALL", 6),
             (403, "NOT_YOURS_TO_ANSWER", 6),
             (404, "RUN_NOT_FOUND", 2),
+            (409, "RUN_SET_ASIDE", 8),
             (409, "QUESTION_CLOSED", 6),
             (409, "WORKSPACE_BUSY", 6),
             (409, "SECRET_MISSING", 2),

@@ -3,7 +3,7 @@
 use super::{call::read, problem::not_understood};
 use crate::failure::Failure;
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
-use envoi_journal::{Closed, Ended, InboxRow, InterruptState, RunRow};
+use envoi_journal::{Activity, Aside, Closed, Doing, Ended, InboxRow, InterruptState, RunRow};
 use envoi_kernel::{
     event::{About, EndStatus},
     ids::{FlowId, InterruptId, Principal, RunId, StepId, VisitId},
@@ -37,6 +37,20 @@ struct Run {
     reason: Option<String>,
     forked_from: Option<RunId>,
     root: Option<RunId>,
+    #[serde(default)]
+    activity: Option<String>,
+    #[serde(default)]
+    activity_since: Option<String>,
+    #[serde(default)]
+    set_aside: Option<SetAside>,
+}
+
+#[derive(Deserialize)]
+struct SetAside {
+    since: String,
+    code: String,
+    reason: String,
+    evidence: String,
 }
 
 /// A page of questions.
@@ -110,6 +124,16 @@ fn time(text: &str) -> Result<Timestamp, Failure> {
     Timestamp::parse(text).ok_or_else(|| not_understood(format_args!("`{text}` is not a time")))
 }
 
+fn doing(activity: Option<&str>, since: Option<&str>) -> Result<Option<Doing>, Failure> {
+    let (Some(activity), Some(since)) = (activity, since) else { return Ok(None) };
+    let unknown = || not_understood(format_args!("`{activity}` is no activity"));
+    Ok(Some(Doing { activity: Activity::parse(activity).ok_or_else(unknown)?, since: time(since)? }))
+}
+
+fn aside(SetAside { since, code, reason, evidence }: SetAside) -> Result<Aside, Failure> {
+    Ok(Aside { since: time(&since)?, code, reason, evidence })
+}
+
 fn run_row(run: Run) -> Result<RunRow, Failure> {
     let ended = match run.status.as_str() {
         "running" | "waiting" => None,
@@ -143,6 +167,9 @@ fn run_row(run: Run) -> Result<RunRow, Failure> {
         }),
         forked_from: run.forked_from,
         root: run.root,
+        doing: doing(run.activity.as_deref(), run.activity_since.as_deref())?,
+        aside: run.set_aside.map(aside).transpose()?,
+        held_by: None,
     })
 }
 

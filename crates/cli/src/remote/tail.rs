@@ -11,8 +11,12 @@ use envoi_kernel::{
     ids::{RunId, Seq},
 };
 use std::{
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
+    time::Duration,
 };
 
 /// See the module.
@@ -54,10 +58,15 @@ impl Tail {
         Ok(Self { heard })
     }
 
-    /// Waits for what is heard next.
-    pub(crate) fn next(&self) -> Heard {
-        let gone = || Heard::Lost(Failure::machine("a thread", "it ended"));
-        self.heard.recv().unwrap_or_else(|_| gone())
+    /// What is heard next; `None` if nothing is heard for so long.
+    pub(crate) fn next_within(&self, longest: Duration) -> Option<Heard> {
+        match self.heard.recv_timeout(longest) {
+            Ok(heard) => Some(heard),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                Some(Heard::Lost(Failure::machine("a thread", "it ended")))
+            }
+        }
     }
 
     /// What has been heard and not been asked for.

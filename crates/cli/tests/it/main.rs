@@ -12,6 +12,7 @@
 
 mod a2a;
 mod agents;
+mod aside;
 mod asking;
 mod bad_files;
 mod cancel;

@@ -55,7 +55,7 @@ impl Desk {
         let ask = Ask::Answer(Box::new(answer.clone()));
         let wanted = |_: &Run| Ok(vec![ask.clone()]);
         let purpose = if follow { Purpose::GoOn } else { Purpose::Decide };
-        match self.adopt(&id, &caller, purpose, wanted) {
+        match self.adopt(&id, &caller, purpose.into(), wanted) {
             Ok(_) => {}
             // The same request was under way, and is done by now.
             Err(_) if self.was_done(&id, answer.request.as_deref())? => {
@@ -160,7 +160,7 @@ impl Desk {
     ) -> Refused {
         let paths: Vec<String> = found.iter().map(|file| format!("`{}`", file.path)).collect();
         let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
-        if let Err(refused) = self.adopt(id, caller, Purpose::Decide, |_| Ok(vec![ask.clone()])) {
+        if let Err(refused) = self.adopt(id, caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])) {
             return refused;
         }
         let message = format!(

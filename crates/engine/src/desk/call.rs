@@ -72,7 +72,7 @@ impl Desk {
             Err(EngineError::NotHeld { .. }) => {
                 let missing = || Refused::failure(format!("run `{run}` cannot be read"));
                 let caller = caller().ok_or_else(missing)?;
-                self.adopt(run, &caller, Purpose::Decide, |_| Ok(vec![ask.clone()])).map(drop)
+                self.adopt(run, &caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])).map(drop)
             }
             decided => decided.map_err(refused),
         }

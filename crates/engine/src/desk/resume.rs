@@ -4,8 +4,9 @@ use super::{Desk, answer::says_yes, caller_of, check_secrets, read_failed, refus
 use crate::{
     message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
+    trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{PinnedFlow, Reader, files};
+use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, ReadError, Reader, files};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -24,6 +25,13 @@ impl Desk {
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
         }
+        let aside = self.aside(&request.run)?;
+        if let Some(why) = aside.as_ref().filter(|_| !request.again) {
+            return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
+        }
+        let again = aside.is_some();
+        // That it is tried again is all that is meant then: nothing is wrong with how it ended.
+        request.reopen = request.reopen && !again;
         if let Some(choice) = request.choice {
             self.check_shown(&request.run, choice, &request.caller)?;
         }
@@ -39,7 +47,8 @@ impl Desk {
             false => asks(run, &request, || self.elsewhere(run)),
         };
         let asked = !wanted(&run)?.is_empty();
-        if let (false, Status::Ended(_), Some(standing)) = (asked, run.status(), Standing::of(&run.status()))
+        if let (false, false, Status::Ended(_), Some(standing)) =
+            (asked, again, run.status(), Standing::of(&run.status()))
         {
             // An engine that was killed after its last commit has not shown what that says.
             self.make_good(&request.run)?;
@@ -53,7 +62,8 @@ impl Desk {
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
             self.check_free(&started.workspace, &request.run, |other| other)?;
         }
-        let run = match self.adopt(&request.run, &request.caller, Purpose::GoOn, wanted) {
+        let adoption = Adoption { purpose: Purpose::GoOn, again };
+        let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {
             // What was decided first made the rest needless.
             Err(refused)
                 if matches!(refused.code.as_str(), "QUESTION_CLOSED" | "RUN_OVER")
@@ -86,16 +96,47 @@ impl Desk {
         Ok(())
     }
 
+    /// The run as the journal has it. One that cannot be read is set aside.
     pub(super) fn load(&self, id: &RunId) -> Result<Run, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        load_run(&reader, id)
+        self.load_with_weight(&reader, id).map(|(run, _)| run)
     }
 
-    /// Writes the files of a run that are missing or are not what the journal says.
+    fn load_with_weight(&self, reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
+        load_with_weight(reader, id).map_err(|error| match error.trouble() {
+            Some(trouble) => self.unloadable(id, trouble),
+            None => error.refused(id),
+        })
+    }
+
+    /// Has the run set aside, durably, and says so. One that the loop holds goes on: what is there in memory is whole.
+    fn unloadable(&self, id: &RunId, trouble: Trouble) -> Refused {
+        let message = trouble.reason.clone();
+        let unloadable = |reply| Message::Unloadable { run: id.clone(), trouble, reply };
+        match self.exchange(unloadable) {
+            Ok(()) => Refused::failure(message),
+            Err(error) => refused(error),
+        }
+    }
+
+    /// Why a run is set aside, if it is.
+    pub(super) fn aside(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        Ok(reader.run(id).map_err(|error| read_failed(&error))?.aside)
+    }
+
+    /// Writes the files of a run that are missing or are not what the journal says. A run for which that fails is set aside,
+    /// unless it is the store that cannot be read now.
     fn make_good(&self, id: &RunId) -> Result<(), Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        files::restore_run(&self.layout, &reader, id).map_err(|error| Refused::failure(error.to_string()))?;
-        Ok(())
+        let Err(error) = files::restore_run(&self.layout, &reader, id) else { return Ok(()) };
+        match &error {
+            FileError::Read(read @ (ReadError::Busy | ReadError::Io { .. } | ReadError::Missing { .. })) => {
+                Err(read_failed(read))
+            }
+            FileError::Blob(BlobError::Store { .. }) => Err(Refused::failure(chain(&error))),
+            error => Err(self.unloadable(id, Trouble::new(TroubleKind::Files, chain(error)))),
+        }
     }
 
     /// Has the loop go on with a run, and returns it as it was loaded. Its files are made good first. What is `wanted` of it
@@ -105,16 +146,23 @@ impl Desk {
         &self,
         id: &RunId,
         caller: &CallerWire,
-        purpose: Purpose,
+        adoption: Adoption,
         wanted: impl Fn(&Run) -> Result<Vec<Ask>, Refused>,
     ) -> Result<Run, Refused> {
-        self.make_good(id)?;
+        let Adoption { purpose, again } = adoption;
+        if let Some(why) = self.aside(id)?.filter(|_| !again) {
+            return Err(Refused::set_aside(id, &why.code, &why.reason));
+        }
+        // A run is ended also where its files cannot be written.
+        if purpose != Purpose::End {
+            self.make_good(id)?;
+        }
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         loop {
-            let (run, tail_bytes) = load_with_weight(&reader, id)?;
+            let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
             self.callers.learn(id, run.flow(), caller);
             let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
-            let adopt = |reply| Adopt { run: run.clone(), asks, purpose, tail_bytes, caller, reply };
+            let adopt = |reply| Adopt { run: run.clone(), asks, purpose, again, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
                 Err(EngineError::Stale { .. }) => {}
@@ -124,35 +172,86 @@ impl Desk {
     }
 }
 
+/// How a run is adopted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Adoption {
+    pub(super) purpose: Purpose,
+    /// Whether it is tried again if it is set aside.
+    pub(super) again: bool,
+}
+
+impl From<Purpose> for Adoption {
+    fn from(purpose: Purpose) -> Self {
+        Self { purpose, again: false }
+    }
+}
+
+/// Why a run cannot be had from the journal.
+#[derive(Debug)]
+enum LoadError {
+    Read(ReadError),
+    Flow(String),
+    Replay(String),
+}
+
+impl LoadError {
+    /// What is wrong with the run, unless it is the store that cannot be read now, or there is no such run.
+    fn trouble(&self) -> Option<Trouble> {
+        let unreadable = |reason| Some(Trouble::new(TroubleKind::Unreadable, reason));
+        match self {
+            Self::Read(ReadError::Missing { .. } | ReadError::Busy | ReadError::Io { .. }) => None,
+            Self::Read(error) => unreadable(chain(error)),
+            Self::Replay(error) => unreadable(error.clone()),
+            Self::Flow(report) => {
+                let reason = "the flow that it is pinned to cannot be read by this version".to_owned();
+                Some(Trouble::new(TroubleKind::Unreadable, reason).with_evidence(report.clone()))
+            }
+        }
+    }
+
+    fn refused(&self, id: &RunId) -> Refused {
+        match self {
+            Self::Read(error) => read_failed(error),
+            Self::Flow(report) => Refused::failure(format!(
+                "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
+            )),
+            Self::Replay(error) => Refused::failure(format!("run `{id}`: {error}")),
+        }
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn core::error::Error) -> String {
+    let causes = core::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// A run from the journal: its pinned flow, the newest snapshot, and the events after it.
 ///
 /// # Errors
 /// A refusal that says what is missing or damaged.
 pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
-    load_with_weight(reader, id).map(|(run, _)| run)
+    load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
 /// The run, and the bytes of its events since its last snapshot.
-fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), Refused> {
-    let loaded = reader.load(id).map_err(|error| read_failed(&error))?;
+fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+    let loaded = reader.load(id).map_err(LoadError::Read)?;
     let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
-    let flow = envoi_flow::load_with(name, text, parts).map_err(|report| {
-        Refused::failure(format!(
-            "the flow that run `{id}` is pinned to cannot be read by this version:\n{report}"
-        ))
-    })?;
+    let flow =
+        envoi_flow::load_with(name, text, parts).map_err(|report| LoadError::Flow(report.to_string()))?;
     let flow = Arc::new(flow.flow);
     let had_one = loaded.snapshot.is_some();
     let restored = loaded.snapshot.and_then(|snapshot| Run::restore(Arc::clone(&flow), &snapshot.state).ok());
-    let failed = |error: &dyn core::fmt::Display| Refused::failure(format!("run `{id}`: {error}"));
     let Some(mut run) = restored else {
         // No snapshot, or one of another version: the events are the truth.
-        let records = reader.records(id, 0, None).map_err(|error| read_failed(&error))?;
-        let run = Run::replay(flow, records).map_err(|error| failed(&error))?;
+        let records = reader.records(id, 0, None).map_err(LoadError::Read)?;
+        let run = Run::replay(flow, records).map_err(|error| LoadError::Replay(error.to_string()))?;
         // One that cannot be read is replaced with the next commit.
         return Ok((run, if had_one { u64::MAX } else { loaded.tail_bytes }));
     };
-    loaded.records.iter().try_for_each(|record| run.apply(record)).map_err(|error| failed(&error))?;
+    let applied = loaded.records.iter().try_for_each(|record| run.apply(record));
+    applied.map_err(|error| LoadError::Replay(error.to_string()))?;
     Ok((run, loaded.tail_bytes))
 }
 

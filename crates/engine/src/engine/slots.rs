@@ -77,6 +77,11 @@ impl Slots {
         }
     }
 
+    /// The run waits no more.
+    pub(super) fn forget(&mut self, run: &RunId) {
+        self.tenants.values_mut().for_each(|share| share.waiting.retain(|waiting| waiting != run));
+    }
+
     /// Whose turn it is; it does not wait any more.
     pub(super) fn next(&mut self) -> Option<RunId> {
         let waiting = self.tenants.values_mut().filter(|share| !share.waiting.is_empty());

@@ -1,17 +1,20 @@
 //! The loop alone, fed by hand.
 
+mod aside;
+mod halted;
+
 use super::*;
 use crate::runner::{Caller, Clock, Job, Log, Observer, Runner};
 use envoi_contract::json::Object;
-use envoi_journal::{Commit, PinnedFlow};
+use envoi_journal::{Aside, Commit, Note, PinnedFlow};
 use envoi_kernel::{
     event::Outcome,
-    ids::Principal,
+    ids::{Principal, Seq},
     input::{AttemptResult, ReportPlace, Start},
     requester::Requester,
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     rc::Rc,
     sync::{Arc, Mutex},
@@ -21,21 +24,28 @@ const FLOW: &str = "flow: one\nsteps:\n  - id: only\n    run: [work]\n";
 
 /// Everything the loop does to the world, in order.
 #[derive(Clone, Default)]
-struct Doings(Rc<RefCell<Vec<String>>>);
+struct Doings {
+    list: Rc<RefCell<Vec<String>>>,
+    /// How far each run is in the journal.
+    next: Rc<RefCell<BTreeMap<RunId, Seq>>>,
+    /// Runs that cannot be shown.
+    unshown: Rc<RefCell<Vec<RunId>>>,
+    now_ms: Rc<Cell<i64>>,
+}
 
 impl Doings {
     fn add(&self, what: String) {
-        self.0.borrow_mut().push(what);
+        self.list.borrow_mut().push(what);
     }
 
     fn take(&self) -> Vec<String> {
-        self.0.take()
+        self.list.take()
     }
 }
 
 impl Clock for Doings {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(1_000)
+        Timestamp::from_millis(self.now_ms.get().max(1_000))
     }
 
     fn boot_id(&self) -> String {
@@ -47,6 +57,21 @@ impl Log for Doings {
     fn submit(&mut self, commit: Commit) {
         let names: Vec<&str> = commit.records.iter().map(|record| record.event.name()).collect();
         self.add(format!("{} commits {}", commit.run, names.join(" ")));
+        let next = commit.expected + u64::try_from(commit.records.len()).unwrap();
+        self.next.borrow_mut().insert(commit.run, next);
+    }
+
+    fn note(&mut self, note: Note) {
+        let what = match &note {
+            Note::SetAside { aside, .. } => format!("is set aside: {}", aside.code),
+            Note::TakeUp { .. } => "is taken up".to_owned(),
+            Note::Hold { .. } => "is held".to_owned(),
+        };
+        self.add(format!("{} {what}", note.run()));
+    }
+
+    fn next_seq(&mut self, run: &RunId) -> Result<Seq, String> {
+        Ok(self.next.borrow().get(run).copied().unwrap_or(0))
     }
 }
 
@@ -61,8 +86,16 @@ impl Runner for Doings {
 }
 
 impl Observer for Doings {
-    fn committed(&mut self, _: &Run, _: &[Record]) -> Result<(), String> {
-        Ok(())
+    fn committed(&mut self, run: &Run, _: &[Record]) -> Result<(), String> {
+        let id = &run.started().unwrap().run;
+        match self.unshown.borrow().contains(id) {
+            true => Err("the disk is full".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn set_aside(&mut self, run: &RunId, why: &Aside) {
+        self.add(format!("{run} is shown as set aside: {}: {}", why.code, why.reason));
     }
 }
 
@@ -186,6 +219,7 @@ fn a_run_that_was_read_before_its_end_is_not_brought_back() {
         run: read,
         asks: Vec::new(),
         purpose: crate::message::Purpose::GoOn,
+        again: false,
         tail_bytes: 0,
         caller: Arc::new(Caller::default()),
         reply,

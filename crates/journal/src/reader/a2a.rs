@@ -6,6 +6,7 @@ use super::{Reader, decode};
 use crate::{
     a2a::{MessageRow, PushRow, TaskPage, TaskRow, message_row, push_row, task_row},
     error::ReadError,
+    notes::{JOIN_NOTES, NOTES},
     projection,
     rows::RunRow,
     sql::{signed, unsigned},
@@ -55,7 +56,7 @@ impl Reader {
     /// [`ReadError::Damaged`] or the machine's.
     pub fn waiting_in_context(&self, token: &str, context: &str) -> Result<Vec<RunRow>, ReadError> {
         let sql = format!(
-            "SELECT runs.* FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run \
+            "SELECT runs.*, {NOTES} FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run {JOIN_NOTES} \
              WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run"
         );
         self.rows(&sql, [token, context], decode::run, "a run")
@@ -140,7 +141,7 @@ impl Reader {
     /// [`ReadError::Damaged`] or the machine's.
     pub fn task_page(&self, page: &TaskPage) -> Result<(Vec<RunRow>, u64), ReadError> {
         let wanted = format!(
-            "FROM runs LEFT JOIN a2a_tasks ON a2a_tasks.run = runs.id WHERE runs.tenant = ?1 \
+            "FROM runs {JOIN_NOTES} LEFT JOIN a2a_tasks ON a2a_tasks.run = runs.id WHERE runs.tenant = ?1 \
              AND (?2 IS NULL OR coalesce(a2a_tasks.context, runs.id) = ?2) \
              AND (?5 IS NULL OR runs.flow = ?5 OR runs.flow_digest = ?5) \
              AND (?3 = '' OR instr(?3, ' ' || {STATUS} || ' ') > 0) AND (?4 IS NULL OR updated_at_ms > ?4)"
@@ -155,7 +156,7 @@ impl Reader {
             .as_ref()
             .map_or((None, None), |(at, run)| (Some(at.as_millis()), Some(run.as_str().to_owned())));
         let sql = format!(
-            "SELECT runs.* {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
+            "SELECT runs.*, {NOTES} {wanted} AND (?6 IS NULL OR (updated_at_ms, runs.id) < (?6, ?7)) \
              ORDER BY updated_at_ms DESC, runs.id DESC LIMIT ?8"
         );
         let (flow, limit) = (&page.flow, page.limit);

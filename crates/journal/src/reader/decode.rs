@@ -1,6 +1,7 @@
 //! Rows as values: one function a table.
 
 use crate::{
+    notes,
     rows::{Closed, Ended, Found, HandoffRow, InboxRow, InterruptState, Place, RunRow},
     sql::{damaged, read, read_optional, unsigned},
     writer::{PinnedFlow, Snapshot},
@@ -29,6 +30,9 @@ pub(super) fn run(row: &Row<'_>) -> Result<RunRow> {
         ended: ended(row)?,
         forked_from: read_optional(row, "forked_from")?,
         root: read_optional(row, "root")?,
+        aside: notes::aside(row)?,
+        held_by: notes::held_by(row)?,
+        doing: None,
     })
 }
 

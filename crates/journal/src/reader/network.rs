@@ -7,6 +7,7 @@ use super::{Reader, decode};
 use crate::{
     error::ReadError,
     network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, TokenRow, Upload},
+    notes::select_runs,
     projection,
     rows::{InboxRow, RunRow},
     sql::{read, signed, unsigned},
@@ -65,11 +66,13 @@ impl Reader {
     /// [`ReadError::Missing`] when the run before which it is to begin is none of the tenant's.
     pub fn run_page(&self, page: &RunPage) -> Result<Vec<RunRow>, ReadError> {
         let before = page.before.as_ref().map(|run| self.key_of(&page.tenant, run)).transpose()?;
-        let sql = "SELECT * FROM runs WHERE tenant = ?1 AND (?2 IS NULL OR run < ?2) AND (?3 IS NULL OR flow = ?3) \
-                   AND (?4 IS NULL OR ?4 = coalesce(ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 \
-                   AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) ORDER BY run DESC LIMIT ?5";
+        let sql = select_runs(
+            "WHERE tenant = ?1 AND (?2 IS NULL OR runs.run < ?2) AND (?3 IS NULL OR flow = ?3) \
+             AND (?4 IS NULL OR ?4 = coalesce(ended, CASE WHEN open_interrupts > 0 AND live_attempts = 0 \
+             AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) ORDER BY runs.run DESC LIMIT ?5",
+        );
         let values = params![page.tenant, before, page.flow, page.status, page.limit];
-        self.rows(sql, values, decode::run, "a run")
+        self.rows(&sql, values, decode::run, "a run")
     }
 
     fn key_of(&self, tenant: &str, run: &RunId) -> Result<i64, ReadError> {

@@ -90,6 +90,22 @@ impl Reader {
         self.rows(sql, params![self.key(run)?, signed(from), limit], read, "an event")
     }
 
+    /// Attempts of a run that were started and are not settled, in no order.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn open_attempts(&self, run: &RunId) -> Result<Vec<AttemptId>, ReadError> {
+        // Events are written with their kind first: comparing the beginning is little beside reading all of it as JSON.
+        let of = |kind: &str| {
+            format!(
+                "SELECT body ->> '$.attempt' AS attempt FROM events WHERE run = ?1 \
+                 AND body >= '{{\"type\":\"{kind}\"' AND body < '{{\"type\":\"{kind}#'"
+            )
+        };
+        let sql = format!("{} EXCEPT {}", of("attempt_started"), of("attempt_settled"));
+        self.rows(&sql, [self.key(run)?], attempt, "an event")
+    }
+
     /// Whether a run has started an attempt.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
     Ok(digests)
 }
 
-fn of_record(record: &Record) -> Vec<Digest> {
+pub(super) fn of_record(record: &Record) -> Vec<Digest> {
     let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
     let files = settled.files.iter().flat_map(|file| file.blob.iter().chain(&file.before));
     files.chain(&settled.text).chain(&settled.report).map(|blob| blob.digest).collect()

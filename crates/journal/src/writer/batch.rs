@@ -2,11 +2,12 @@
 //!
 //! Owns what is all-or-nothing. An outcome that it returns is final: success only after COMMIT has returned.
 
-use super::{Commit, PinnedFlow, Receipt, Snapshot};
+use super::{Commit, Patience, PinnedFlow, Receipt, Snapshot};
 use crate::{
     blobs::INLINE_MAX_BYTES,
     deliveries::{self, Mark},
     error::CommitError,
+    notes::{self, Note},
     projection,
     schema::cause,
     sql::{RunKey, signed, unsigned},
@@ -44,13 +45,14 @@ pub(super) trait Part {
     fn check(&self) -> Result<(), CommitError>;
 
     /// Writes it, within a transaction.
-    fn insert(&self, conn: &Connection) -> Outcome;
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome;
 }
 
 /// What the writer is given.
 pub(super) enum Work {
     Commit(Box<Commit>),
     Mark(Mark),
+    Note(Note),
 }
 
 impl Part for Commit {
@@ -58,8 +60,8 @@ impl Part for Commit {
         well_formed(self)
     }
 
-    fn insert(&self, conn: &Connection) -> Outcome {
-        insert(conn, self)
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
+        insert(conn, epoch, self)
     }
 }
 
@@ -67,13 +69,17 @@ impl Part for Work {
     fn check(&self) -> Result<(), CommitError> {
         match self {
             Self::Commit(commit) => commit.check(),
-            Self::Mark(_) => Ok(()),
+            Self::Mark(_) | Self::Note(_) => Ok(()),
         }
     }
 
-    fn insert(&self, conn: &Connection) -> Outcome {
+    fn insert(&self, conn: &Connection, epoch: Epoch) -> Outcome {
         match self {
-            Self::Commit(commit) => commit.insert(conn),
+            Self::Commit(commit) => commit.insert(conn, epoch),
+            Self::Note(note) => {
+                notes::insert(conn, epoch, note).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
             Self::Mark(mark) => {
                 deliveries::mark(conn, mark).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
@@ -86,6 +92,8 @@ impl Part for Work {
 pub(super) struct Transactions {
     conn: Connection,
     epoch: Epoch,
+    /// Without it, a database that another process keeps locked is an error after [`BUSY`](crate::schema::BUSY).
+    patience: Option<Patience>,
 }
 
 /// SQLite ended the whole transaction because of one commit.
@@ -95,8 +103,8 @@ struct Ended {
 }
 
 impl Transactions {
-    pub(super) fn new(conn: Connection, epoch: Epoch) -> Self {
-        Self { conn, epoch }
+    pub(super) fn new(conn: Connection, epoch: Epoch, patience: Option<Patience>) -> Self {
+        Self { conn, epoch, patience }
     }
 
     /// Writes all that can be written, and says of each whether it was.
@@ -145,7 +153,18 @@ impl Transactions {
     }
 
     fn begin(&self) -> Result<(), CommitError> {
-        self.run("BEGIN IMMEDIATE").map_err(commit_error)?;
+        let mut tries = 0_u32;
+        while let Err(error) = self.run("BEGIN IMMEDIATE").map_err(commit_error) {
+            tries = tries.saturating_add(1);
+            let waits = |patience: &Patience| (patience.waits)(tries);
+            if !matches!(error, CommitError::Busy) || !self.patience.as_ref().is_some_and(waits) {
+                return Err(error);
+            }
+            // Whoever has taken over had to write for it; reading is possible all the time.
+            if let Err(error @ CommitError::Fenced { .. }) = check_epoch(&self.conn, self.epoch) {
+                return Err(error);
+            }
+        }
         let fence = check_epoch(&self.conn, self.epoch);
         if fence.is_err() {
             self.roll_back();
@@ -178,7 +197,7 @@ impl Transactions {
             return Ok(Err(error));
         }
         self.run("SAVEPOINT one").map_err(commit_error)?;
-        let outcome = commit.insert(&self.conn);
+        let outcome = commit.insert(&self.conn, self.epoch);
         if let (Err(error), true) = (&outcome, self.conn.is_autocommit()) {
             return Err(error.clone());
         }
@@ -238,14 +257,17 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
     Ok(())
 }
 
-fn insert(conn: &Connection, commit: &Commit) -> Outcome {
+fn insert(conn: &Connection, epoch: Epoch, commit: &Commit) -> Outcome {
     let run = key(conn, &commit.run).map_err(commit_error)?;
     let next = next_seq(conn, run).map_err(commit_error)?;
     if next != commit.expected {
         return Err(CommitError::Conflict { expected: commit.expected, found: next });
     }
     let bodies = bodies(&commit.records)?;
-    insert_rows(conn, run, commit, &bodies).map_err(commit_error)?;
+    let run = insert_rows(conn, run, commit, &bodies).map_err(commit_error)?;
+    if let Some(first) = commit.records.first().filter(|first| first.seq == 0) {
+        notes::begin(conn, epoch, run, first.at).map_err(commit_error)?;
+    }
     Ok(Receipt { events_bytes: bodies.iter().map(|body| signed_len(body)).fold(0, u64::saturating_add) })
 }
 
@@ -281,7 +303,7 @@ fn insert_rows(
     run: Option<RunKey>,
     commit: &Commit,
     bodies: &[String],
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<RunKey> {
     let run = pin(conn, run, commit)?;
     insert_blobs(conn, &commit.blobs)?;
     insert_events(conn, run, &commit.records, bodies)?;
@@ -289,7 +311,8 @@ fn insert_rows(
     if let Some(snapshot) = &commit.snapshot {
         insert_snapshot(conn, run, snapshot)?;
     }
-    projection::fold(conn, run, &commit.records)
+    projection::fold(conn, run, &commit.records)?;
+    Ok(run)
 }
 
 /// The run's key; made with its first commit. A flow that comes with a later commit replaces the pinned one.
@@ -353,6 +376,8 @@ pub(crate) fn commit_error(error: rusqlite::Error) -> CommitError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => CommitError::Full { source: cause(error) },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CommitError::Busy,
+        // The database is well: a row of this run that was there before cannot be understood.
+        None => CommitError::Malformed { reason: error.to_string() },
         _ => CommitError::Io { source: Arc::new(error), unknown: false },
     }
 }

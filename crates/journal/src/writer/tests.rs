@@ -66,3 +66,55 @@ fn a_writer_whose_thread_is_gone_says_so() {
     let closed = (1..).map(|seq| writer.commit(commit(&run, seq, [timer_set("x")]))).find_map(Result::err);
     assert!(matches!(closed, Some(CommitError::Closed)));
 }
+
+/// A second process that writes and does not come to its end, as far as SQLite can tell.
+fn locked(place: &crate::testing::Place) -> Connection {
+    let other = Connection::open(place.store.layout().db()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    other
+}
+
+#[test]
+fn a_commit_waits_as_long_as_another_process_keeps_the_database_locked() {
+    let place = place();
+    let (tell, told) = mpsc::channel();
+    let waits = Arc::new(move |tries| tell.send(tries).is_ok());
+    let patience = Patience { each: Duration::from_millis(1), waits };
+    let writer = place.store.patient_writer(place.store.take_epoch().unwrap(), patience).unwrap();
+    let other = locked(&place);
+    let (tell, outcome) = mpsc::channel();
+    writer.submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| tell.send(done).unwrap()));
+    // It has said three times that it waits, and goes on waiting.
+    assert_eq!(told.iter().take(3).collect::<Vec<u32>>(), [1, 2, 3]);
+    assert!(outcome.try_recv().is_err());
+    other.execute_batch("ROLLBACK").unwrap();
+    outcome.recv().unwrap().unwrap();
+    assert_eq!(place.reader.run(&run("a")).unwrap().next_seq, 1);
+}
+
+#[test]
+fn a_writer_that_is_to_wait_no_longer_says_that_the_store_is_busy() {
+    let place = place();
+    let patience = Patience { each: Duration::from_millis(1), waits: Arc::new(|tries| tries < 3) };
+    let writer = place.store.patient_writer(place.store.take_epoch().unwrap(), patience).unwrap();
+    let _other = locked(&place);
+    let outcome = writer.commit(commit(&run("a"), 0, [started(&run("a"))]));
+    assert!(matches!(outcome, Err(CommitError::Busy)), "{outcome:?}");
+}
+
+#[test]
+fn a_writer_that_was_replaced_while_it_waited_hears_of_it() {
+    let place = place();
+    let (tell, told) = mpsc::channel();
+    let waits = Arc::new(move |tries| tell.send(tries).is_ok());
+    let patience = Patience { each: Duration::from_millis(1), waits };
+    let writer = place.store.patient_writer(place.store.take_epoch().unwrap(), patience).unwrap();
+    let other = locked(&place);
+    let (tell, outcome) = mpsc::channel();
+    writer.submit(commit(&run("a"), 0, [started(&run("a"))]), Box::new(move |done| tell.send(done).unwrap()));
+    told.recv().unwrap();
+    // The one that holds the lock is the next engine, and takes its epoch.
+    other.execute_batch("UPDATE engine SET epoch = epoch + 1; COMMIT; BEGIN IMMEDIATE").unwrap();
+    let outcome = outcome.recv().unwrap();
+    assert!(matches!(outcome, Err(CommitError::Fenced { .. })), "{outcome:?}");
+}

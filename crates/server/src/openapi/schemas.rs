@@ -198,7 +198,25 @@ fn run() -> Value {
         "in_doubt": {"type": "boolean"}, "step": maybe_text(), "workspace": text(), "tenant": text(), "actor": text(), "started_at": time(), "updated_at": time(),
         "events": count(), "live_attempts": count(), "open_questions": count(), "terminal_reason": maybe_text(),
         "reason": maybe_text(), "forked_from": maybe_text(), "root": maybe_text(),
+        "activity": {
+            "type": ["string", "null"], "enum": ["working", "stopped", "set_aside", null],
+            "description": "Whether anything works on the run now; null for one that is over",
+        },
+        "activity_since": maybe_time(),
+        "set_aside": set_aside(),
     })
+}
+
+/// Why a run is set aside; null if it is not.
+fn set_aside() -> Value {
+    let mut members = whole(json!({
+        "since": time(), "code": {"type": "string", "description": "`envoi explain CODE` says more"}, "reason": text(),
+        "evidence": text(),
+    }));
+    if let Some(members) = members.as_object_mut() {
+        members.insert("type".to_owned(), json!(["object", "null"]));
+    }
+    members
 }
 
 fn forked() -> Value {

@@ -48,6 +48,7 @@ impl Driver<'_> {
             run: loaded,
             asks: vec![ask],
             purpose: Purpose::Decide,
+            again: false,
             tail_bytes: 0,
             caller: Arc::new(Caller::default()),
             reply,

@@ -101,6 +101,8 @@ impl Driver<'_> {
     }
 
     fn at_rest(&self, id: &RunId, books: &Books) -> Result<(), Violation> {
+        let aside = self.store.is_aside(id);
+        holds(!aside, "a run that is tried again when all is well does not stay aside", || id.to_string())?;
         let over = matches!(books.replayed.status(), Status::Ended(_));
         let (left, known) = (books.uses.under_way(), books.replayed.calls().count());
         holds(left == known, "calls under way are known", || format!("{id}: {left}, not {known}"))?;

@@ -21,7 +21,7 @@ impl Driver<'_> {
         if self.mishaps < self.faults.most { permille } else { 0 }
     }
 
-    fn strikes(&mut self, permille: u64) -> bool {
+    pub(super) fn strikes(&mut self, permille: u64) -> bool {
         let strikes = self.dice.permille(self.permitted(permille));
         if strikes {
             self.mishaps = self.mishaps.saturating_add(1);
@@ -199,9 +199,9 @@ impl Driver<'_> {
     }
 
     fn late_commit(&mut self, instance: &mut Instance, run: &RunId) -> Result<(), Violation> {
-        let Some((run, result)) = instance.hear(run) else { return Ok(()) };
-        let fenced = matches!(result, Err(CommitError::Fenced { .. }));
-        instance.engine.handle(Message::Committed { run: run.clone(), result });
+        let Some(outcome) = instance.hear(run) else { return Ok(()) };
+        let fenced = matches!(outcome.result, Err(CommitError::Fenced { .. }));
+        instance.engine.handle(outcome.message());
         let stopped = instance.engine.stopped().is_some();
         holds(!fenced || stopped, "an engine that was replaced stops", || run.to_string())?;
         self.late_effects(instance)

@@ -48,6 +48,9 @@ fn begun(run: &RunId, started: &RunStarted, first: &Record) -> RunRow {
         ended: None,
         forked_from: None,
         root: None,
+        aside: None,
+        held_by: None,
+        doing: None,
     }
 }
 

@@ -16,7 +16,7 @@ use envoi_contract::{handoff::Status as HandoffStatus, time::Timestamp};
 use envoi_kernel::{
     Event, Progress, Record, Run,
     event::{About, HandoffWritten},
-    ids::VisitId,
+    ids::{AttemptId, VisitId},
 };
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Seen<'_> {
 }
 
 /// See the module.
-pub(super) fn table(run: &Run, records: &[Record]) -> String {
+pub(super) fn table(run: &Run, records: &[Record], running: &[AttemptId]) -> String {
     let seen = seen(records);
     let mut rows =
         vec![["VISIT", "STATUS", "ATTEMPTS", "TIME", "LEADS TO", "SUMMARY"].map(str::to_owned).to_vec()];
@@ -57,7 +57,7 @@ pub(super) fn table(run: &Run, records: &[Record]) -> String {
     order.sort();
     for (path, visit) in order {
         if let Some(found) = seen.get(visit) {
-            rows.push(row(run, (visit, path.len().saturating_sub(1)), found));
+            rows.push(row((run, running), (visit, path.len().saturating_sub(1)), found));
         }
     }
     laid_out(rows, terminal::columns_of_stdout())
@@ -113,7 +113,11 @@ fn path(seen: &BTreeMap<VisitId, Seen<'_>>, visit: &VisitId) -> Vec<usize> {
     wholes(visit).iter().rev().map(own).collect()
 }
 
-fn row(run: &Run, (visit, depth): (&VisitId, usize), found: &Seen<'_>) -> Vec<String> {
+fn row(
+    (run, running): (&Run, &[AttemptId]),
+    (visit, depth): (&VisitId, usize),
+    found: &Seen<'_>,
+) -> Vec<String> {
     let name = format!("{}{visit}", "  ".repeat(depth));
     let attempts = if found.attempts == 0 { "-".to_owned() } else { found.attempts.to_string() };
     match found.handoff.map(|written| &written.handoff) {
@@ -129,27 +133,28 @@ fn row(run: &Run, (visit, depth): (&VisitId, usize), found: &Seen<'_>) -> Vec<St
             }),
         ],
         None => {
-            let summary = progress(run, visit).unwrap_or_default();
-            vec![name, now(run, visit).to_owned(), attempts, "-".to_owned(), "-".to_owned(), summary]
+            let summary = progress(run, visit, running).unwrap_or_default();
+            vec![name, now(run, visit, running).to_owned(), attempts, "-".to_owned(), "-".to_owned(), summary]
         }
     }
 }
 
-fn progress(run: &Run, visit: &VisitId) -> Option<String> {
+fn progress(run: &Run, visit: &VisitId, running: &[AttemptId]) -> Option<String> {
     let Progress { items, over, failed } = run.progress(visit)?;
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let running = run.wants().attempts.iter().filter(|attempt| attempt.visit.is_part_of(visit)).count();
+    let running = running.iter().filter(|attempt| attempt.visit.is_part_of(visit)).count();
     Some(format!("{over} of {items} items{failed}, {running} running"))
 }
 
 /// What an open visit is at.
-fn now(run: &Run, visit: &VisitId) -> &'static str {
+fn now(run: &Run, visit: &VisitId, running: &[AttemptId]) -> &'static str {
     let wants = run.wants();
     let asked = run.interrupts().find(|raised| raised.visit == *visit).map(|raised| raised.about);
     match asked {
         Some(About::InDoubt) => "in doubt",
         Some(_) => "asks",
-        None if wants.attempts.iter().any(|attempt| attempt.visit == *visit) => "running",
+        None if running.iter().any(|attempt| attempt.visit == *visit) => "running",
+        None if wants.attempts.iter().any(|attempt| attempt.visit == *visit) => "left",
         None if wants.ready.contains(visit) => "ready",
         None => "open",
     }

@@ -6,7 +6,7 @@ use crate::testing::{self, Place, attempt, commit, place, run, settled, started,
 use envoi_contract::time::Timestamp;
 
 fn transactions(place: &Place, epoch: Epoch) -> Transactions {
-    Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), epoch)
+    Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), epoch, None)
 }
 
 fn fresh() -> (Place, Transactions) {

@@ -1,0 +1,166 @@
+//! One run's trouble stays with that run, and what is said of a run is true, with real commands, kills and locks.
+
+use crate::{
+    serve::client::Served,
+    stage::{Stage, text, wait_until},
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Command, Stdio},
+};
+
+/// Its first step puts a file where its hand-offs belong; then each step leaves a line.
+const NASTY: &str = "flow: nasty\nsteps:\n  - id: first\n    \
+                     run: 'echo first >> did; rm -rf \"$ENVOI_RUN_BASE/nasty\"; touch \"$ENVOI_RUN_BASE/nasty\"'\n  \
+                     - id: second\n    run: echo second >> did\n";
+
+const PLAIN: &str = "flow: plain\nsteps:\n  - id: only\n    run: echo plain >> did\n";
+
+fn row(stage: &Stage, run: &str) -> Value {
+    stage.runs().into_iter().find(|row| row["run"] == run).unwrap()
+}
+
+/// A script with the store's database, which says `ready` and ends when its input does.
+fn database(stage: &Stage, script: &str) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
+    let mut child = Command::new("python3")
+        .args([
+            "-c",
+            &format!(
+                "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1], isolation_level=None)\n{script}"
+            ),
+        ])
+        .arg(stage.store().join("envoi.db"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    (child, out)
+}
+
+#[test]
+fn a_run_whose_files_cannot_be_written_is_set_aside_and_goes_on_when_they_can() {
+    let stage = Stage::with_flow(NASTY);
+    stage.write("plain.yaml", PLAIN);
+    let done = stage.expect(8, &["run", "flow.yaml"]);
+    assert!(done.out.contains("set_aside") && done.err.contains("RUN_FILES_FAILED"), "{done:?}");
+    let run = stage.run_id();
+    let seen = row(&stage, &run);
+    assert_eq!([&seen["status"], &seen["activity"]], ["running", "set_aside"], "it has not ended");
+    assert_eq!(seen["set_aside"]["code"], "RUN_FILES_FAILED");
+    // An engine that comes up leaves it where it is; another run, and another one's questions, are served.
+    let served = Served::start(&stage);
+    let admin = served.client(served.first.as_deref().unwrap());
+    assert_eq!(admin.json(&format!("/v1/runs/{run}"))["activity"], "set_aside");
+    stage.expect(0, &["run", "--share-workspace", "plain.yaml"]);
+    let again = admin.post(&format!("/v1/runs/{run}/resume"), "");
+    assert_eq!(
+        (again.status, again.json()["code"].as_str()),
+        (409, Some("RUN_SET_ASIDE")),
+        "{}",
+        again.text()
+    );
+    let resumed = stage.expect(8, &["resume", &run]);
+    assert!(resumed.err.contains("RUN_SET_ASIDE"), "{resumed:?}");
+    assert!(served.process.said().contains(&format!("run {run} stays aside")), "{}", served.process.said());
+    served.process.signal(Signal::TERM);
+    assert_eq!(served.process.done().code, Some(0));
+    // What looks at it says so.
+    let doctor = stage.expect(8, &["doctor"]);
+    assert!(doctor.out.contains(&format!("envoi resume {run}")), "{doctor:?}");
+    let repair = stage.expect(8, &["repair", &run]);
+    assert!(repair.out.contains("RUN_FILES_FAILED") && repair.out.contains("first.1.json"), "{repair:?}");
+    assert!(stage.expect(0, &["show", &run]).out.contains("RUN_FILES_FAILED"));
+    std::fs::remove_file(stage.store().join("runs").join(&run).join("nasty")).unwrap();
+    stage.expect(0, &["resume", &run]);
+    assert_eq!(stage.lines("did"), ["first", "plain", "second"], "nothing ran twice");
+    assert_eq!(row(&stage, &run)["activity"], Value::Null);
+    stage.expect(0, &["repair", &run]);
+    stage.expect(0, &["doctor"]);
+}
+
+#[test]
+fn a_run_whose_events_cannot_be_read_is_set_aside_and_the_others_come_up() {
+    let flow = "flow: asks\nsteps:\n  - id: a\n    ask: { message: Go on?, expires_in: 100d }\n  \
+                - id: b\n    run: echo b >> did\n";
+    let stage = Stage::with_flow(flow);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let damaged = stage.run_id();
+    stage.expect(3, &["run", "flow.yaml"]);
+    let whole = text(&stage.runs()[0]["run"]);
+    let change = |from: &str, to: &str| {
+        let script = format!(
+            "db.execute('''UPDATE events SET body = replace(body, '{from}', '{to}') WHERE run = \
+             (SELECT run FROM journals WHERE id = '{damaged}') AND seq = 1'''); print('ready', flush=True)"
+        );
+        let (mut child, _) = database(&stage, &script);
+        assert!(child.wait().unwrap().success());
+    };
+    change("{\"type\":", "{\"kind\":");
+    let served = Served::start(&stage);
+    wait_until("the run to be aside", || row(&stage, &damaged)["activity"] == "set_aside");
+    assert_eq!(row(&stage, &damaged)["set_aside"]["code"], "RUN_UNREADABLE");
+    stage.expect(0, &["approve", &whole]);
+    let resumed = stage.expect(8, &["resume", &damaged]);
+    assert!(resumed.err.contains("RUN_SET_ASIDE") && resumed.err.contains("RUN_UNREADABLE"), "{resumed:?}");
+    assert!(stage.expect(0, &["show", &damaged]).out.contains("RUN_UNREADABLE"));
+    let looked = stage.expect(8, &["repair", &damaged]);
+    assert!(looked.out.contains("event that cannot be read: 1:"), "{looked:?}");
+    assert_eq!(stage.envoi(&["cancel", &damaged]).code, Some(8));
+    change("{\"kind\":", "{\"type\":");
+    stage.expect(3, &["resume", &damaged]);
+    assert_eq!(row(&stage, &damaged)["set_aside"], Value::Null);
+    stage.expect(0, &["approve", &damaged]);
+    assert_eq!(stage.lines("did"), ["b", "b"]);
+    drop(served);
+}
+
+#[test]
+fn what_is_said_of_a_run_is_true_after_a_kill() {
+    let stage = Stage::with_flow(
+        "flow: long\nsteps:\n  - id: a\n    run: 'while [ ! -e go ]; do sleep 0.05; done'\n",
+    );
+    let engine = stage.start(&["run", "flow.yaml"]);
+    wait_until("the step", || stage.supervisor("a.1.1").is_some());
+    let run = stage.run_id();
+    let activity = || text(&row(&stage, &run)["activity"]);
+    let shown = || stage.json(&["--json", "show", &run]);
+    assert_eq!((activity(), shown()["running"][0].as_str()), ("working".to_owned(), Some("a.1.1")));
+    engine.kill();
+    assert_eq!(activity(), "working", "its supervisor lives");
+    assert!(stage.expect(0, &["runs"]).out.contains("running"));
+    stage.supervisors().into_iter().chain(stage.step_processes()).for_each(|pid| {
+        crate::stage::signal(pid, Signal::KILL);
+    });
+    wait_until("the run to be stopped", || activity() == "stopped");
+    let (runs, show) = (stage.expect(0, &["runs"]).out, stage.expect(0, &["show", &run]).out);
+    assert!(runs.contains("stopped") && !runs.contains("running"), "{runs}");
+    assert!(show.contains("stopped") && show.contains(&format!("envoi resume {run}")), "{show}");
+    assert!(!show.contains("running"), "{show}");
+    assert_eq!(
+        (&shown()["running"], shown()["left_at"][0].as_str()),
+        (&serde_json::json!([]), Some("a.1.1"))
+    );
+    let since = text(&row(&stage, &run)["activity_since"]);
+    assert!(since >= text(&row(&stage, &run)["updated_at"]), "{since}");
+}
+
+#[test]
+fn an_engine_waits_for_whoever_locks_the_store_and_loses_nothing() {
+    let stage = Stage::with_flow(PLAIN);
+    let served = Served::start(&stage);
+    let (mut locking, _out) =
+        database(&stage, "db.execute('BEGIN IMMEDIATE'); print('ready', flush=True); sys.stdin.read()");
+    let run = stage.start(&["run", "flow.yaml"]);
+    wait_until("the engine to say so", || served.process.said().contains("keeps the store locked"));
+    locking.stdin.take().unwrap().flush().unwrap();
+    locking.wait().unwrap();
+    assert_eq!(run.done().code, Some(0));
+    assert_eq!(stage.lines("did"), ["plain"]);
+    assert_eq!(served.process.said().matches("failed").count(), 0, "{}", served.process.said());
+}

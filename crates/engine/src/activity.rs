@@ -1,0 +1,99 @@
+//! Whether anything works on a run now: the one place that says so, for commands and the server alike.
+//!
+//! A run's status is what its steps say; this is what is true beside it. Reads the journal, the engine's lock and the locks
+//! of attempts, and changes nothing.
+
+use envoi_contract::time::Timestamp;
+use envoi_journal::{Activity, Doing, Epoch, HeldBy, Layout, Lease, ReadError, Reader, RunRow, Seen};
+use envoi_kernel::ids::{AttemptId, RunId};
+use envoi_step::AttemptDir;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What is known of the store's engine at one moment; asked for once for many runs.
+#[derive(Debug, Clone, Copy)]
+struct Present {
+    /// Whether an engine is there, and since when the lock stands so.
+    seen: Seen,
+    /// Of the newest engine.
+    epoch: Epoch,
+}
+
+impl Present {
+    /// A lock that cannot be read counts as free.
+    fn look(layout: &Layout, reader: &Reader) -> Result<Self, ReadError> {
+        let seen = Lease::look(layout).unwrap_or(Seen { held: false, changed: None });
+        Ok(Self { seen, epoch: reader.epoch()? })
+    }
+
+    /// What is done for a run; `None` for one that is over, and not aside.
+    fn doing(&self, layout: &Layout, reader: &Reader, row: &RunRow) -> Option<Doing> {
+        if let Some(aside) = &row.aside {
+            return Some(Doing { activity: Activity::SetAside, since: aside.since });
+        }
+        if row.ended.is_some() {
+            return None;
+        }
+        let held_by = self.newest(row);
+        if let Some(held) = held_by.filter(|_| self.seen.held) {
+            return Some(Doing { activity: Activity::Working, since: held.since });
+        }
+        if row.live_attempts > 0 && has_live(layout, reader, &row.run) {
+            return Some(Doing { activity: Activity::Working, since: row.updated_at });
+        }
+        // The last engine that went on with it may have ended long after the last event.
+        let ended = held_by.and(self.seen.changed).and_then(timestamp);
+        let since = ended.map_or(row.updated_at, |ended| ended.max(row.updated_at));
+        Some(Doing { activity: Activity::Stopped, since })
+    }
+
+    /// The engine that goes on with it, if no other one has come since.
+    fn newest(&self, row: &RunRow) -> Option<HeldBy> {
+        row.held_by.filter(|held| held.epoch == self.epoch)
+    }
+}
+
+/// A run at a glance, with what is done for it now.
+///
+/// # Errors
+/// As [`Reader::run`].
+pub fn run_row(layout: &Layout, reader: &Reader, run: &RunId) -> Result<RunRow, ReadError> {
+    let mut row = reader.run(run)?;
+    row.doing = Present::look(layout, reader)?.doing(layout, reader, &row);
+    Ok(row)
+}
+
+/// Says of each of these runs what is done for it now.
+///
+/// # Errors
+/// The machine's.
+pub fn look_at(layout: &Layout, reader: &Reader, rows: &mut [RunRow]) -> Result<(), ReadError> {
+    let present = Present::look(layout, reader)?;
+    rows.iter_mut().for_each(|row| row.doing = present.doing(layout, reader, row));
+    Ok(())
+}
+
+/// Whether an engine goes on with a run now.
+///
+/// # Errors
+/// The machine's.
+pub fn is_held(layout: &Layout, reader: &Reader, row: &RunRow) -> Result<bool, ReadError> {
+    let present = Present::look(layout, reader)?;
+    Ok(row.aside.is_none() && present.seen.held && present.newest(row).is_some())
+}
+
+/// Whether the supervisor of an attempt lives: it keeps the attempt's lock.
+#[must_use]
+pub fn is_alive(layout: &Layout, run: &RunId, attempt: &AttemptId) -> bool {
+    AttemptDir::new(layout.attempt(run, attempt)).is_locked()
+}
+
+/// A run whose events cannot be read has none that is known of.
+fn has_live(layout: &Layout, reader: &Reader, run: &RunId) -> bool {
+    let open = reader.open_attempts(run).unwrap_or_default();
+    open.iter().any(|attempt| is_alive(layout, run, attempt))
+}
+
+fn timestamp(at: SystemTime) -> Option<Timestamp> {
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp::from_millis)
+}

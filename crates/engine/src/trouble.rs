@@ -1,0 +1,70 @@
+//! Why a run cannot go on although the engine can: what is found wrong with one run alone.
+//!
+//! Owns the codes. What follows from it, that the run is set aside, is the loop's.
+
+use envoi_contract::time::Timestamp;
+use envoi_journal::Aside;
+
+/// Something is wrong with one run. It is set aside, and the others go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What kind.
+    pub kind: TroubleKind,
+    /// In a sentence.
+    pub reason: String,
+    /// What is known besides; may be empty. Of both only the beginning is kept.
+    pub evidence: String,
+}
+
+/// See [`Trouble::kind`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// Its events, its snapshot or its flow cannot be read.
+    Unreadable,
+    /// Its state contradicts itself, or what follows from it cannot be written.
+    Inconsistent,
+    /// Its hand-offs, artifacts or answers cannot be put in their places.
+    Files,
+    /// The machine could not say what has become of an attempt.
+    Attempt,
+}
+
+impl TroubleKind {
+    /// Each has a page in `spec/errors/`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Unreadable => "RUN_UNREADABLE",
+            Self::Inconsistent => "RUN_INCONSISTENT",
+            Self::Files => "RUN_FILES_FAILED",
+            Self::Attempt => "ATTEMPT_UNKNOWN",
+        }
+    }
+}
+
+impl Trouble {
+    /// Without evidence.
+    #[must_use]
+    pub fn new(kind: TroubleKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), evidence: String::new() }
+    }
+
+    /// With what is known besides.
+    #[must_use]
+    pub fn with_evidence(self, evidence: impl Into<String>) -> Self {
+        Self { evidence: evidence.into(), ..self }
+    }
+
+    pub(crate) fn aside(&self, since: Timestamp) -> Aside {
+        Aside::new(since, self.kind.code(), &self.reason, &self.evidence)
+    }
+}
+
+/// Does `work`, and makes a panic in it the trouble of the run that it is done for. The hook has written the message of the
+/// panic to standard error; it is not repeated, because it may quote what a command has said.
+pub(crate) fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Result<T, Trouble> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|_| {
+        let reason = format!("{what} panicked: a defect of this program, whose message is on standard error");
+        Trouble::new(TroubleKind::Inconsistent, reason)
+    })
+}
