@@ -122,6 +122,9 @@ export interface Fork {
 }
 
 export interface Forked {
+  /** Whether anything works on the run now; null for one that is over. */
+  activity: "working" | "stopped" | "set_aside";
+  activity_since: string | null;
   actor: string;
   events: number;
   flow: string;
@@ -135,6 +138,7 @@ export interface Forked {
   reason: string | null;
   root: string | null;
   run: string;
+  set_aside: JsonObject | null;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
@@ -243,6 +247,9 @@ export interface Resume {
 }
 
 export interface Run {
+  /** Whether anything works on the run now; null for one that is over. */
+  activity: "working" | "stopped" | "set_aside";
+  activity_since: string | null;
   actor: string;
   events: number;
   flow: string;
@@ -254,6 +261,7 @@ export interface Run {
   reason: string | null;
   root: string | null;
   run: string;
+  set_aside: JsonObject | null;
   started_at: string;
   status: "running" | "waiting" | "succeeded" | "failed" | "exhausted" | "cancelled";
   step: string | null;
@@ -295,4 +303,4 @@ export interface Token {
 }
 
 /** The members above that stay as they were read. */
-export const FREE: ReadonlySet<string> = new Set(["error", "event", "evidence", "parts", "schema", "usage"]);
+export const FREE: ReadonlySet<string> = new Set(["error", "event", "evidence", "parts", "schema", "set_aside", "usage"]);

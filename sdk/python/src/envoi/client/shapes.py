@@ -65,6 +65,9 @@ class Forbidden(TypedDict):
 
 
 class Forked(TypedDict):
+    activity: Literal["working", "stopped", "set_aside"]
+    """Whether anything works on the run now; null for one that is over."""
+    activity_since: Optional[str]
     actor: str
     events: int
     flow: str
@@ -78,6 +81,7 @@ class Forked(TypedDict):
     reason: Optional[str]
     root: Optional[str]
     run: str
+    set_aside: Optional[Dict[str, Any]]
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
@@ -171,6 +175,9 @@ class Refused(TypedDict):
 
 
 class Run(TypedDict):
+    activity: Literal["working", "stopped", "set_aside"]
+    """Whether anything works on the run now; null for one that is over."""
+    activity_since: Optional[str]
     actor: str
     events: int
     flow: str
@@ -182,6 +189,7 @@ class Run(TypedDict):
     reason: Optional[str]
     root: Optional[str]
     run: str
+    set_aside: Optional[Dict[str, Any]]
     started_at: str
     status: Literal["running", "waiting", "succeeded", "failed", "exhausted", "cancelled"]
     step: Optional[str]
