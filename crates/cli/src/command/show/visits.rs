@@ -179,7 +179,6 @@ fn laid_out(mut rows: Vec<Vec<String>>, columns: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use envoi_kernel::ids::AttemptId;
 
     fn visit(text: &str) -> VisitId {
         AttemptId::parse(&format!("{text}.1")).unwrap().visit
