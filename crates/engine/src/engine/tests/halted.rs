@@ -22,6 +22,7 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
         by: by(),
         yes_to: Vec::new(),
         trace: None,
+        requester: Default::default(),
         slot: None,
     };
     let now = Timestamp::from_millis(1_000);
