@@ -4,6 +4,7 @@
 //! becomes a [`Finding`] with its place. The mapping stands in `docs/import.md`. Reads and writes no file; what it writes
 //! is checked as any flow file is before anybody gets it.
 
+mod beside;
 mod command;
 mod finding;
 mod ids;
@@ -70,6 +71,7 @@ pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, Imp
     let Some(made) = made.filter(|_| problems.is_empty()) else {
         return Err(ImportError::Source(refused(problems, name, text)));
     };
+    let made = best(name, made, command, &mut notes);
     let findings = notes.into_findings(text);
     let written = write::write(name, &made, &findings, command);
     match crate::load(name, &written) {
@@ -83,18 +85,51 @@ pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, Imp
     }
 }
 
+/// The flow as a graph, if it forks and a graph of it can run, else with the branches of its forks in a row.
+fn best(name: &str, made: Made, command: &Command, notes: &mut Notes) -> Made {
+    if made.forks.is_empty() {
+        return made;
+    }
+    let forks: Vec<beside::Fork> = made.forks.iter().map(|(_, fork)| fork.clone()).collect();
+    let graph = beside::graph(&made, &forks);
+    let graph = graph.filter(|graph| crate::load(name, &write::write(name, graph, &[], command)).is_ok());
+    let (as_what, why) = match &graph {
+        Some(_) => {
+            ("steps that need the same step", "they run side by side, and what follows needs all of them")
+        }
+        None => (
+            "a row of steps, in the order in which they are listed",
+            "the flow also branches, or loops in a way that steps side by side cannot",
+        ),
+    };
+    for (span, _) in &made.forks {
+        notes.carried(*span, "a fork", as_what, why);
+    }
+    graph.unwrap_or(made)
+}
+
 /// A flow that is ready to be written.
+#[derive(Clone)]
 struct Made {
     id: String,
     title: Option<String>,
     /// Paragraphs for the top of the file.
     told: Vec<Vec<String>>,
     steps: Vec<MadeStep>,
+    /// Its forks, with their places in the source.
+    forks: Vec<(Span, beside::Fork)>,
+    /// Whether the steps say what they need, rather than what follows them.
+    graph: bool,
 }
 
 /// A step that is ready to be written.
+#[derive(Clone)]
 struct MadeStep {
     id: String,
+    /// Of a graph: the steps that it waits for.
+    needs: Vec<String>,
+    /// When it fails, what follows goes on all the same.
+    continue_on_error: bool,
     /// Arguments of its command, as templates.
     run: Vec<String>,
     routing: Option<routing::Routing>,
@@ -124,9 +159,36 @@ fn make(
     let source = source::read(&root, notes, problems)?;
     let ways = ways::find(&source.steps, notes, problems)?;
     let names = ids::Names::of(&source, &ways, notes);
-    let steps = routing::steps(&source, &ways, &names, command, notes, problems);
+    let mut steps = routing::steps(&source, &ways, &names, command, notes, problems);
+    let forks = forks(&ways, &names);
+    if source.continue_all {
+        let of_a_branch: Vec<&str> = ways
+            .forks
+            .iter()
+            .flat_map(|fork| &fork.targets)
+            .flat_map(|place| names.all(*place))
+            .map(String::as_str)
+            .collect();
+        for step in &mut steps {
+            step.continue_on_error = of_a_branch.contains(&step.id.as_str());
+        }
+    }
     let told = source.told.iter().map(|(key, node)| outline::member(&key.text, node)).collect();
-    Some(Made { id: names.flow, title: source.title, told, steps })
+    Some(Made { id: names.flow, title: source.title, told, steps, forks, graph: false })
+}
+
+/// The forks that are reached, by the ids of their steps.
+fn forks(ways: &ways::Ways, names: &ids::Names) -> Vec<(Span, beside::Fork)> {
+    let ends = |place: usize| {
+        let ids = names.all(place);
+        Some((ids.first()?.clone(), ids.last()?.clone()))
+    };
+    let reached = ways.forks.iter().filter_map(|fork| {
+        let (_, from) = ends(fork.place)?;
+        let branches = fork.targets.iter().map(|target| ends(*target)).collect::<Option<Vec<_>>>()?;
+        Some((fork.span, beside::Fork { from, branches }))
+    });
+    reached.collect()
 }
 
 /// The readers that the importer shares with the flow file speak of a flow; here it is a source.

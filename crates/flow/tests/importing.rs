@@ -254,6 +254,72 @@ fn mistakes_that_nobody_can_repair_are_told_together_at_their_places() {
     assert_eq!(found.len(), 6, "{found:#?}");
 }
 
+/// Two branches, one of two agents, that meet in a critic, which goes back to where they fork.
+const GATE: &str = "key: gate
+steps:
+  - {id: begin, agents: a}
+  - {id: split, agents: a, routing: {kind: fork, fork_targets: [lint, test]STRATEGY}}
+  - {id: lint, agents: a, routing: {next: merge}}
+  - {id: test, agents: [b, c], routing: {next: merge}}
+  - {id: merge, agents: a, routing: {kind: microloop, loop_target: split, loop_success_values: [VERIFIED], next: ship}}
+  - {id: ship, agents: a}
+";
+
+fn needs(imported: &Imported) -> Vec<(String, Vec<String>, bool)> {
+    let flow = envoi_flow::load("made.yaml", &imported.text).unwrap().flow;
+    assert!(flow.graph);
+    let step = |step: &envoi_kernel::flow::Step| {
+        let needs = step.needs.iter().map(ToString::to_string).collect();
+        (step.id.to_string(), needs, step.continue_on_error)
+    };
+    flow.steps.iter().map(step).collect()
+}
+
+#[test]
+fn the_branches_of_a_fork_run_side_by_side_and_what_follows_needs_all_of_them() {
+    for (strategy, goes_on) in [("", false), (", join_strategy: continue_all", true)] {
+        let imported = made(&GATE.replace("STRATEGY", strategy));
+        let row = |id: &str, needs: &[&str], goes_on: bool| {
+            (id.to_owned(), needs.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>(), goes_on)
+        };
+        let expected = [
+            row("begin", &[], false),
+            row("split", &["begin"], false),
+            row("lint", &["split"], goes_on),
+            row("test-b", &["split"], goes_on),
+            row("test-c", &["test-b"], goes_on),
+            row("merge", &["lint", "test-c"], false),
+            row("ship", &["merge"], false),
+        ];
+        assert_eq!(needs(&imported), expected, "{}", imported.text);
+        let told: Vec<String> = imported.findings.iter().map(envoi_flow::import::Finding::line).collect();
+        assert!(
+            told.iter().any(|line| line.contains("a fork: carried as steps that need the same step")),
+            "{told:?}"
+        );
+        assert!(!told.iter().any(|line| line.contains("not carried")), "{told:?}");
+        let said = told
+            .iter()
+            .any(|line| line.contains("`join_strategy` with `continue_all`: carried as `continue_on_error`"));
+        assert_eq!(said, goes_on, "{told:?}");
+    }
+}
+
+#[test]
+fn a_fork_beside_a_branch_stays_a_row_and_the_report_says_why() {
+    let text = GATE.replace("STRATEGY", "").replace(
+        "kind: microloop, loop_target: split, loop_success_values: [VERIFIED], next: ship",
+        "kind: branch, branches: {again: split, done: ship}, next: ship",
+    );
+    let imported = made(&text);
+    assert!(!envoi_flow::load("made.yaml", &imported.text).unwrap().flow.graph);
+    let told: Vec<String> = imported.findings.iter().map(envoi_flow::import::Finding::line).collect();
+    assert!(
+        told.iter().any(|line| line.contains("a row of steps") && line.contains("the flow also branches")),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn what_is_no_flow_of_the_dialect_is_refused() {
     let circle = "key: a\nsteps:\n  - id: a\n    routing: {next: b}\n  - id: b\n    routing: {next: a}\n";
@@ -275,7 +341,7 @@ fn what_is_no_flow_of_the_dialect_is_refused() {
         ("key: a\nsteps: [{id: a, routing: {kind: random}}]\n", 2, "`kind`: expected `linear`"),
         (circle, 6, "`b` leads back, and nothing ends that"),
         (forward, 4, "`loop_target: b` leads forward"),
-        (fork, 4, "cannot be put in a row"),
+        (fork, 4, "cannot be imported"),
         ("key: a\nsteps: [{id: a, role: \"x\\0y\"}]\n", 2, "NUL"),
     ] {
         let found = refused(text);

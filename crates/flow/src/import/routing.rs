@@ -26,7 +26,7 @@ const DEFAULT_ITERATIONS: u64 = 5;
 const NOT_DONE: [&str; 3] = ["UNVERIFIED", "INCOMPLETE", "UNFINISHED"];
 
 /// `routing` of a step of ours.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Routing {
     pub(super) kind: Option<&'static str>,
     pub(super) loop_to: Option<String>,
@@ -64,6 +64,8 @@ pub(super) fn steps(
             check(step, &run, problems);
             group.push(MadeStep {
                 id: id.clone(),
+                needs: Vec::new(),
+                continue_on_error: false,
                 run: run.iter().map(|word| literal(word)).collect(),
                 routing,
             });

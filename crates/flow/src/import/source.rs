@@ -26,6 +26,8 @@ pub(super) struct Source<'n> {
     pub(super) told: Vec<(&'n Key, &'n Node)>,
     /// At least one.
     pub(super) steps: Vec<Step<'n>>,
+    /// Whether the branches of forks go on when one of them fails.
+    pub(super) continue_all: bool,
 }
 
 /// A step of the dialect.
@@ -91,15 +93,27 @@ const OF_A_ROUTING: &[&str] = &[
 /// Keys that are known and have no counterpart, and why.
 const KNOWN_LOSSES: &[(&str, &str)] = &[
     ("teaching_highlight", "it marks the step on a page and changes no run"),
-    ("parallel", "a flow runs one step after another; the steps of a fork are put in order"),
-    ("parallel_branch", "a flow runs one step after another"),
-    ("join_point", "a flow runs one step after another"),
-    ("join_from", "a flow runs one step after another"),
-    ("join_strategy", "a flow runs one step after another"),
+    ("parallel", "what runs side by side follows from `fork_targets`"),
+    ("parallel_branch", "what runs side by side follows from `fork_targets`"),
+    ("join_point", "where branches meet follows from their `next`"),
+    ("join_from", "where branches meet follows from their `next`"),
+    ("join_strategy", "what follows a fork waits for all of its branches"),
 ];
 
+/// The value that says that branches go on when one of them fails, whatever the key is called.
+const CONTINUE_ALL: &str = "continue_all";
+
+/// Whether a value is that word, or a mapping in which it stands.
+fn says_continue_all(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Scalar(scalar) => scalar.text == CONTINUE_ALL,
+        NodeKind::Mapping(members) => members.iter().any(|(_, node)| says_continue_all(node)),
+        NodeKind::Sequence(_) => false,
+    }
+}
+
 pub(super) fn read<'n>(root: &'n Node, notes: &mut Notes, problems: &mut Problems) -> Option<Source<'n>> {
-    let mut reader = Reader { notes, problems };
+    let mut reader = Reader { notes, problems, continue_all: false };
     let members = read::mapping(root, "the file", reader.problems)?;
     let known = |name: &str| members.iter().find(|(key, _)| key.text == name).map(|(_, node)| node);
     if known("key").is_none() || known("steps").is_none() {
@@ -112,6 +126,7 @@ pub(super) fn read<'n>(root: &'n Node, notes: &mut Notes, problems: &mut Problem
 }
 
 struct Reader<'r> {
+    continue_all: bool,
     notes: &'r mut Notes,
     problems: &'r mut Problems,
 }
@@ -131,10 +146,12 @@ impl Reader<'_> {
                 }
                 "steps" => steps = self.steps(node),
                 "cross_cutting" => self.cross_cutting(key, node),
-                _ => self.unknown(key, OF_A_FLOW),
+                _ => self.unknown((key, node), OF_A_FLOW),
             }
         }
-        Some(Source { key: name?, title, told, steps }).filter(|source| !source.steps.is_empty())
+        let continue_all = self.continue_all;
+        Some(Source { key: name?, title, told, steps, continue_all })
+            .filter(|source| !source.steps.is_empty())
     }
 
     fn cross_cutting(&mut self, key: &Key, node: &Node) {
@@ -147,8 +164,14 @@ impl Reader<'_> {
         self.notes.lost(key.span, what, "a flow runs its steps and nobody beside them");
     }
 
-    fn unknown(&mut self, key: &Key, known: &[&str]) {
+    fn unknown(&mut self, (key, node): (&Key, &Node), known: &[&str]) {
         let what = format!("`{}`", key.text);
+        if says_continue_all(node) {
+            self.continue_all = true;
+            let why = "a branch that fails stops neither the others nor what follows";
+            let what = format!("{what} with `{CONTINUE_ALL}`");
+            return self.notes.carried(key.span, what, "`continue_on_error` of the branches", why);
+        }
         if let Some((_, why)) = KNOWN_LOSSES.iter().find(|(name, _)| *name == key.text) {
             return self.notes.lost(key.span, what, *why);
         }
@@ -182,7 +205,7 @@ impl Reader<'_> {
                 "agents" => agents = self.names(node, "`agents`"),
                 "role" | "teaching_note" | "teaching_notes" => told.push((key, node)),
                 "routing" => routing = self.routing(node),
-                _ => self.unknown(key, OF_A_STEP),
+                _ => self.unknown((key, node), OF_A_STEP),
             }
         }
         Some(Step { id: id?, agents, told, routing })
@@ -217,7 +240,7 @@ impl Reader<'_> {
                 "max_iterations" => routing.max_iterations = self.count(node),
                 "branches" => routing.branches = self.branches(node),
                 "fork_targets" => routing.fork_targets = self.names(node, "`fork_targets`"),
-                _ => self.unknown(key, OF_A_ROUTING),
+                _ => self.unknown((key, node), OF_A_ROUTING),
             }
         }
         self.idle_keys(routing.kind, members);

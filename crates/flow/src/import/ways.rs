@@ -1,7 +1,7 @@
 //! Where the steps of the source lead.
 //!
-//! Owns targets: that they exist, what a step without one leads to, forks laid in a row, and which steps are reached at
-//! all. A target that does not exist is a mistake; nobody can guess where the run should go.
+//! Owns targets: that they exist, what a step without one leads to, forks laid in a row (a graph is made of that later), and
+//! which steps are reached at all. A target that does not exist is a mistake; nobody can guess where the run should go.
 
 use super::{
     finding::Notes,
@@ -9,6 +9,7 @@ use super::{
     source::{Kind, Routing, Step},
 };
 use crate::{
+    Span,
     diagnostic::{Diagnostic, Problems},
     read::{Spanned, refuse},
     suggestion::did_you_mean,
@@ -39,6 +40,17 @@ pub(super) struct Ways {
     pub(super) order: Vec<usize>,
     /// By place; `None`: not reached.
     ranks: Vec<Option<usize>>,
+    /// The forks that were laid in a row.
+    pub(super) forks: Vec<ForkPlaces>,
+}
+
+/// A fork of the source.
+pub(super) struct ForkPlaces {
+    pub(super) span: Span,
+    /// The step that forks.
+    pub(super) place: usize,
+    /// The steps that it leads to.
+    pub(super) targets: Vec<usize>,
 }
 
 impl Ways {
@@ -58,9 +70,10 @@ pub(super) fn find(steps: &[Step<'_>], notes: &mut Notes, problems: &mut Problem
     let finder = Finder { steps, places };
     let mut ways: Vec<Way> =
         steps.iter().enumerate().map(|(place, step)| finder.way(place, step, problems)).collect();
+    let mut forks = Vec::new();
     for (place, step) in steps.iter().enumerate() {
         if let Some(routing) = step.routing.as_ref().filter(|routing| routing.kind == Kind::Fork) {
-            finder.lay_in_a_row(place, routing, &mut ways, notes, problems);
+            forks.extend(finder.lay_in_a_row(place, routing, &mut ways, problems));
         }
     }
     if problems.count() != before {
@@ -78,7 +91,7 @@ pub(super) fn find(steps: &[Step<'_>], notes: &mut Notes, problems: &mut Problem
             *slot = Some(rank);
         }
     }
-    let ways = Ways { ways, order, ranks };
+    let ways = Ways { ways, order, ranks, forks };
     check_backs(steps, &ways, problems);
     Some(ways)
 }
@@ -156,9 +169,8 @@ impl Finder<'_, '_> {
         place: usize,
         routing: &Routing,
         ways: &mut [Way],
-        notes: &mut Notes,
         problems: &mut Problems,
-    ) {
+    ) -> Option<ForkPlaces> {
         let targets: Vec<usize> =
             routing.fork_targets.iter().filter_map(|target| self.place(target, problems)).collect();
         let ends: Vec<Option<Way>> = targets.iter().map(|target| ways.get(*target).cloned()).collect();
@@ -171,11 +183,10 @@ impl Finder<'_, '_> {
             .all(|(at, target)| !targets.iter().take(at).any(|other| other == target));
         let alike = ends.iter().all(|way| *way == join && simple(way));
         if targets.is_empty() || !alike || !distinct || targets.contains(&place) {
-            let message = "a fork whose branches are more than one step each cannot be put in a row";
+            let message = "a fork whose branches are more than one step each cannot be imported";
             let help =
                 "list single steps that all lead to one step, or make the order yourself with `linear`";
-            problems.add(Diagnostic::invalid(routing.span, message).help(help));
-            return;
+            return refuse(problems, Diagnostic::invalid(routing.span, message).help(help));
         }
         let mut from = place;
         for target in &targets {
@@ -184,8 +195,7 @@ impl Finder<'_, '_> {
             }
             from = *target;
         }
-        let why = "steps do not run side by side yet";
-        notes.carried(routing.span, "a fork", "a row of steps, in the order in which they are listed", why);
+        Some(ForkPlaces { span: routing.span, place, targets })
     }
 }
 

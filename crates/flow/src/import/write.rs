@@ -27,7 +27,7 @@ pub(super) fn write(name: &str, made: &Made, findings: &[Finding], command: &Com
     lines.extend(made.title.iter().map(|title| format!("title: {}", inline(title))));
     lines.push("steps:".to_owned());
     for step in &made.steps {
-        write_step(step, &mut lines);
+        write_step(step, made.graph, &mut lines);
     }
     lines.join("\n") + "\n"
 }
@@ -41,22 +41,29 @@ fn head(name: &str, command: &Command) -> Vec<String> {
     ]
 }
 
-fn write_step(step: &MadeStep, lines: &mut Vec<String>) {
+fn write_step(step: &MadeStep, graph: bool, lines: &mut Vec<String>) {
     lines.push(format!("  - id: {}", inline(&step.id)));
+    if !step.needs.is_empty() {
+        lines.push(format!("    needs: {}", list(&step.needs)));
+    }
     if step.run.iter().any(|word| word.contains('\n')) {
         lines.push("    run:".to_owned());
         lines.extend(step.run.iter().map(|word| format!("      - {}", block(word, 6))));
     } else {
         lines.push(format!("    run: {}", list(&step.run)));
     }
+    if step.continue_on_error {
+        lines.push("    continue_on_error: true".to_owned());
+    }
+    // In a graph the step that follows says so itself.
     if let Some(routing) = &step.routing {
-        write_routing(routing, lines);
+        write_routing(routing, (!graph).then_some(routing.next.as_str()), lines);
     }
 }
 
-fn write_routing(routing: &Routing, lines: &mut Vec<String>) {
+fn write_routing(routing: &Routing, next: Option<&str>, lines: &mut Vec<String>) {
     let Some(kind) = routing.kind else {
-        lines.push(format!("    routing: {{ next: {} }}", inline(&routing.next)));
+        lines.extend(next.map(|next| format!("    routing: {{ next: {} }}", inline(next))));
         return;
     };
     lines.push("    routing:".to_owned());
@@ -75,7 +82,9 @@ fn write_routing(routing: &Routing, lines: &mut Vec<String>) {
         member("max_iterations", max.to_string());
         member("on_exhausted", "ask".to_owned());
     }
-    member("next", inline(&routing.next));
+    if let Some(next) = next {
+        member("next", inline(next));
+    }
 }
 
 fn list(texts: &[String]) -> String {
