@@ -67,7 +67,7 @@ pub(crate) fn ask(
                 let next = talk.after(store, &end, narrator).map_err(Handing::Failed)?;
                 match next {
                     Some(next) => {
-                        (request, asked_before, until) = (next, false, Instant::now() + PATIENCE);
+                        (request, asked_before, until) = (identified(next), false, Instant::now() + PATIENCE);
                         Err(Handing::Again)
                     }
                     None => end.told(narrator).map_err(Handing::Failed),
@@ -148,8 +148,12 @@ fn go_on_with(request: Request) -> Request {
     Request::Resume(Box::new(ResumeRequest::follow(run, by, caller)))
 }
 
-/// A decision that has an id is taken once, however often it is asked for because no reply came.
+/// A decision that has an id is taken once, however often it is asked for because no reply came. A step that has called this
+/// command waits for the run, and is named.
 pub(crate) fn identified(mut request: Request) -> Request {
+    if let Some(caller) = request.caller_mut() {
+        caller.within = home::within();
+    }
     let id = match &mut request {
         Request::Answer(asked) => &mut asked.answer.request,
         Request::Resume(asked) if asked.choice.is_some() || asked.raise.is_some() => &mut asked.request,

@@ -1,7 +1,7 @@
 //! Where the store is, who asks, and what commands may see: all that comes from the environment.
 
 use crate::failure::Failure;
-use envoi_engine::{is_allowed, protocol::CallerWire};
+use envoi_engine::{CallingAttempt, is_allowed, protocol::CallerWire};
 use envoi_journal::{Layout, OpenError, Reader, Store};
 use envoi_kernel::{
     Flow,
@@ -122,7 +122,18 @@ pub(crate) fn caller(flow: &Flow, flow_dir: &Path) -> CallerWire {
         SecretSource::Env(name) => Some((name.clone(), variable(name)?)),
         SecretSource::File(_) => None,
     });
-    CallerWire { env: allowed(), secrets: named.collect(), flow_dir: flow_dir.to_owned() }
+    let within = Vec::new();
+    CallerWire { env: allowed(), secrets: named.collect(), flow_dir: flow_dir.to_owned(), within }
+}
+
+/// The attempts that wait for this process, if it is part of a step: that of the step, and those that wait for its run.
+pub(crate) fn within() -> Vec<CallingAttempt> {
+    let (run, attempt) = (variable("ENVOI_RUN_ID"), variable("ENVOI_ATTEMPT"));
+    let own = run.zip(attempt).and_then(|(run, attempt)| CallingAttempt::parse(&format!("{run}:{attempt}")));
+    let Some(own) = own else { return Vec::new() };
+    let above = variable("ENVOI_CALLERS").unwrap_or_default();
+    let above = above.split(' ').filter_map(CallingAttempt::parse);
+    std::iter::once(own).chain(above).collect()
 }
 
 /// What commands may see of this environment.

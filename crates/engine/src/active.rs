@@ -2,7 +2,7 @@
 
 use crate::{
     message::Reply,
-    runner::{Caller, Job},
+    runner::{Caller, CallingAttempt, Job},
     trace::{Of, Trace},
     trouble::Trouble,
 };
@@ -26,6 +26,8 @@ const MIN_SNAPSHOT_BYTES: u64 = 64 * 1024;
 pub(crate) struct Active {
     pub(crate) run: Run,
     pub(crate) caller: Arc<Caller>,
+    /// The attempts that wait for this run, the nearest first.
+    pub(crate) within: Vec<CallingAttempt>,
     /// Whose run it is: tenants take turns.
     pub(crate) tenant: Arc<str>,
     /// Stored with the first commit.
@@ -73,9 +75,11 @@ pub(crate) struct InFlight {
 
 impl Active {
     pub(crate) fn new(run: Run, caller: Arc<Caller>, tenant: &str) -> Self {
+        let within = caller.within.clone();
         Self {
             run,
             caller,
+            within,
             tenant: Arc::from(tenant),
             pinned: None,
             requests: VecDeque::new(),
@@ -180,6 +184,7 @@ impl Active {
             workspace: PathBuf::from(&begun.workspace),
             run_base: PathBuf::from(&begun.run_base),
             caller: Arc::clone(&self.caller),
+            within: self.within.clone(),
             trace: Trace::of(begun).traceparent(Of::Attempt(attempt)),
             envelope: wants_envelope.then(|| self.run.envelope().to_state_dict().pretty()),
             is_new: false,

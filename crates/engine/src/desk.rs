@@ -139,7 +139,12 @@ pub(crate) fn caller_of(flow: &Flow, wire: &CallerWire) -> Arc<Caller> {
         SecretSource::Env(variable) => Some((secret.name.clone(), value(variable)?)),
         SecretSource::File(_) => None,
     });
-    Arc::new(Caller { env: wire.env.clone(), secrets: secrets.collect(), flow_dir: wire.flow_dir.clone() })
+    Arc::new(Caller {
+        env: wire.env.clone(),
+        secrets: secrets.collect(),
+        flow_dir: wire.flow_dir.clone(),
+        within: wire.within.clone(),
+    })
 }
 
 /// A missing secret refuses the start before its commit.
@@ -191,7 +196,7 @@ pub(crate) fn refused(error: EngineError) -> Refused {
             };
             Refused::new(code, message, None)
         }
-        EngineError::WorkspaceBusy { run, workspace } => begin::workspace_busy(&run, &workspace),
+        EngineError::WorkspaceBusy { .. } => begin::workspace_busy(message),
         EngineError::Stopping { .. } | EngineError::TakenOver => Refused::new(STOPPING, message, None),
         EngineError::SetAside { run, code, reason } => Refused::set_aside(&run, &code, &reason),
         EngineError::Store(_)

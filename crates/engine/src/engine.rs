@@ -10,10 +10,11 @@ mod slots;
 
 use crate::{
     active::{Active, InFlight, Request},
+    claim::Claim,
     message::{self, Adopt, Ask, Begin, Branch, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
     outputs,
-    runner::{Clock, Log, Observer, Runner, Settlement},
+    runner::{CallingAttempt, Clock, Log, Observer, Runner, Settlement},
     trouble::{Trouble, TroubleKind, guarded},
 };
 use aside::{Left, SetAside, was_left};
@@ -165,24 +166,26 @@ impl Engine {
 
     fn begin(&mut self, begin: Begin) {
         let Begin { run, mut start, pinned, caller, reply } = begin;
-        let (id, workspace, shared) = (start.run.clone(), start.workspace.clone(), start.shared);
         start.slot = None;
         let active = Active::new(run, caller, &start.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(Claim::of_start(&start), &active.within, |_| start.shared);
+        let id = start.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Start(Box::new(start))) };
-        self.open(id, (&workspace, shared), active, request);
+        self.open(id, free, active, request);
     }
 
     fn fork(&mut self, branch: Branch) {
         let Branch { run, mut fork, pinned, caller, reply } = branch;
-        let (id, workspace, shared) = (fork.run.clone(), fork.workspace.clone(), fork.shared);
         fork.slot = None;
         let active = Active::new(run, caller, &fork.by.tenant).pinned_to(pinned);
+        let free = self.check_workspace(Claim::of_fork(&fork), &active.within, |_| fork.shared);
+        let id = fork.run.clone();
         let request = Request { reply: Some(reply), ..Request::of(Input::Fork(Box::new(fork))) };
-        self.open(id, (&workspace, shared), active, request);
+        self.open(id, free, active, request);
     }
 
-    /// A new run, by the request that begins it.
-    fn open(&mut self, id: RunId, place: (&str, bool), active: Active, request: Request) {
+    /// A new run, by the request that begins it, if its workspace is `free`.
+    fn open(&mut self, id: RunId, free: Result<(), EngineError>, active: Active, request: Request) {
         let refused = |request: Request, error: EngineError| {
             if let Some(reply) = request.reply {
                 reply(Err(error));
@@ -191,11 +194,11 @@ impl Engine {
         if self.runs.contains_key(&id) {
             return refused(request, Refusal::AlreadyStarted.into());
         }
-        if self.draining {
+        if self.draining && !self.is_called(&active.within) {
             let reason = "it was asked to start nothing new".to_owned();
             return refused(request, EngineError::Stopping { reason });
         }
-        if let Err(busy) = self.check_workspace(&id, place.0, |_| place.1) {
+        if let Err(busy) = free {
             return refused(request, busy);
         }
         self.runs.insert(id.clone(), active);
@@ -228,9 +231,10 @@ impl Engine {
         }
         // One that has a live attempt there is there, whatever anybody says.
         let may_stay = purpose != Purpose::GoOn || !run.wants().attempts.is_empty();
-        let place =
-            run.started().map(|started| (started.workspace.clone(), started.shared)).unwrap_or_default();
-        if let Err(busy) = self.check_workspace(&id, &place.0, |other| place.1 || other || may_stay) {
+        let free = run.started().map(Claim::of).map_or(Ok(()), |claim| {
+            self.check_workspace(claim, &caller.within, |other| claim.shared || other || may_stay)
+        });
+        if let Err(busy) = free {
             return reply(Err(busy));
         }
         let decides = !asks.is_empty() && purpose == Purpose::GoOn;
@@ -241,6 +245,9 @@ impl Engine {
             .or_insert_with(|| Active::new(run, Arc::clone(&caller), &tenant).weighing(tail_bytes));
         let goes_on = purpose != Purpose::Decide && (is_new || active.halted);
         active.halted = purpose == Purpose::Decide && (is_new || active.halted);
+        if !caller.within.is_empty() {
+            active.within.clone_from(&caller.within);
+        }
         // Who only looks on does not change what the commands of a run that goes on may see.
         if decides {
             active.caller = caller;
@@ -272,23 +279,26 @@ impl Engine {
         renew(&mut self.expiries, id, core::mem::replace(&mut active.lapses, expiry), expiry);
     }
 
-    /// A run that goes on in `workspace` is refused beside another, unless it is `agreed`, given whether that other one
-    /// shares. Who begins has to share knowingly; for runs that go on it is enough that either once did.
+    /// A run that goes on where another one works is refused, unless it is `agreed`, given whether that other one shares.
+    /// Who begins has to share knowingly; for runs that go on it is enough that either once did. A run that was called by
+    /// a step of the other one works for it.
     fn check_workspace(
         &self,
-        id: &RunId,
-        workspace: &str,
+        claim: Claim<'_>,
+        within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), EngineError> {
-        let there = |(other, active): (&RunId, &Active)| {
-            let started = active.run.started()?;
-            let collides = other != id && started.workspace == workspace && !agreed(started.shared);
-            (collides && active.run.status() == Status::Running).then(|| other.clone())
+        let there = |active: &Active| {
+            let other = Claim::of(active.run.started()?);
+            let works = active.run.status() == Status::Running && !Claim::is_called_by(within, other.run);
+            let busy = works && claim.collides(&other) && !agreed(other.shared);
+            busy.then(|| EngineError::WorkspaceBusy {
+                run: other.run.clone(),
+                workspace: other.workspace.to_owned(),
+                wanted: claim.workspace.to_owned(),
+            })
         };
-        match self.runs.iter().find_map(there) {
-            Some(run) => Err(EngineError::WorkspaceBusy { run, workspace: workspace.to_owned() }),
-            None => Ok(()),
-        }
+        self.runs.values().find_map(there).map_or(Ok(()), Err)
     }
 
     fn ask(&mut self, id: RunId, ask: Ask, reply: Reply) {
@@ -308,6 +318,7 @@ impl Engine {
             return;
         }
         self.slots.give_back(&active.tenant);
+        self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
         let (input, blobs) = match settlement {
             Settlement::Finished { mut result, blobs } => {
                 result.misfit =
@@ -375,7 +386,7 @@ impl Engine {
         let Request { input, blobs, reply } = request;
         let Some(active) = self.runs.get(id) else { return };
         let tenant = Arc::clone(&active.tenant);
-        let slot = if active.halted { None } else { self.take_slot(&tenant, &input) };
+        let slot = if active.halted { None } else { self.take_slot(id, &tenant, &input) };
         let taken = slot.is_some();
         let begins = matches!(input, Input::Start(_) | Input::Fork(_));
         let begun = match &input {
@@ -418,6 +429,7 @@ impl Engine {
                 self.forget_if_over(id);
                 if taken {
                     self.slots.give_back(&tenant);
+                    self.slots.settle_loan(id, None);
                 }
                 match reply {
                     Some(reply) => reply(Err(refusal.into())),
@@ -457,6 +469,7 @@ impl Engine {
         };
         if slot {
             self.slots.give_back(&tenant);
+            self.slots.settle_loan(id, started_by(&records).first());
         }
         let shown = self.show(id, &records, receipt);
         if let Some(reply) = reply {
@@ -558,7 +571,7 @@ impl Engine {
         // After a crash, how an attempt ends that was given up has to be found out first.
         self.start(id, &wants.ending, false);
         self.cancel(id, |attempt| wants.cancelling || wants.ending.contains(attempt));
-        if self.draining {
+        if self.draining && !self.runs.get(id).is_some_and(|active| self.is_called(&active.within)) {
             return None;
         }
         if let Some((timer, _)) = wants.timers.iter().find(|(_, due)| *due <= now) {
@@ -570,15 +583,36 @@ impl Engine {
         if wants.ready.is_empty() {
             return None;
         }
-        if self.slots.is_free() {
+        let is_free = self.slots.is_free() && !self.draining;
+        if is_free || self.lender(id).is_some() {
             return Some(Request::of(Input::SlotFree(Slot { boot_id: self.world.clock.boot_id() })));
         }
         self.slots.wait(&tenant, id);
         None
     }
 
-    /// A slot for what may follow from a decision. A run that goes on leaves it to those that have been waiting.
-    fn take_slot(&mut self, tenant: &Arc<str>, input: &Input) -> Option<Slot> {
+    /// Whether a live attempt of this engine waits for a run that was called `within` it. Such a run goes on although nothing
+    /// new is to be started: the attempt could not end otherwise.
+    fn is_called(&self, within: &[CallingAttempt]) -> bool {
+        let live = |caller: &CallingAttempt| self.runs.get(&caller.run)?.live.get(&caller.attempt);
+        within.first().and_then(live).is_some()
+    }
+
+    /// The attempt that waits for this run and has its slot to lend.
+    fn lender(&self, id: &RunId) -> Option<CallingAttempt> {
+        let within = &self.runs.get(id)?.within;
+        let lender = within.first().filter(|_| self.is_called(within))?;
+        self.slots.may_lend(lender).then(|| lender.clone())
+    }
+
+    /// A slot for what may follow from a decision: that of the attempt which waits for the run, or a free one. A run that
+    /// goes on leaves a free one to those that have been waiting.
+    fn take_slot(&mut self, id: &RunId, tenant: &Arc<str>, input: &Input) -> Option<Slot> {
+        if let Some(lender) = self.lender(id) {
+            self.slots.lend(lender, id.clone());
+            self.slots.take(tenant);
+            return Some(Slot { boot_id: self.world.clock.boot_id() });
+        }
         let asked = matches!(input, Input::SlotFree(_));
         if self.draining || !self.slots.is_free() || (!asked && self.slots.is_awaited()) {
             return None;
@@ -589,7 +623,17 @@ impl Engine {
 
     fn serve_waiting(&mut self) {
         while self.stopped.is_none() && !self.draining && self.slots.is_free() {
-            let Some(id) = self.slots.next() else { return };
+            let Some(id) = self.slots.next() else { break };
+            self.turn(&id);
+        }
+        self.serve_borrowers();
+    }
+
+    /// A run that waits although its caller has a slot to lend has its turn, whoever waits before it.
+    fn serve_borrowers(&mut self) {
+        while self.stopped.is_none() {
+            let Some(id) = self.slots.waiting().find(|id| self.lender(id).is_some()).cloned() else { return };
+            self.slots.forget(&id);
             self.turn(&id);
         }
     }

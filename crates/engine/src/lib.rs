@@ -7,6 +7,7 @@
 mod active;
 mod activity;
 mod chronicle;
+mod claim;
 mod courier;
 mod desk;
 mod engine;
@@ -31,5 +32,5 @@ pub use followers::{Followers, Shower, Watcher};
 pub use host::{Client, ClientError, Host, HostError, Settings, now};
 pub use message::{Adopt, Ask, Begin, EngineError, Message, Purpose, Reply};
 pub use processes::{PerAttempt, Point, Processes, Variable, is_allowed};
-pub use runner::{Caller, Clock, Job, Log, Observer, Runner, Settlement};
+pub use runner::{Caller, CallingAttempt, Clock, Job, Log, Observer, Runner, Settlement};
 pub use trouble::{Trouble, TroubleKind};

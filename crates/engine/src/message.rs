@@ -227,12 +227,14 @@ pub enum EngineError {
     #[error("the store failed: {0}")]
     Store(#[from] CommitError),
     /// Another run of this engine is at work in the workspace, and it was not agreed to share it.
-    #[error("run `{run}` is at work in the workspace `{workspace}`")]
+    #[error("{}", crate::claim::busy(run, workspace, wanted))]
     WorkspaceBusy {
         /// The other run.
         run: RunId,
-        /// The workspace.
+        /// The workspace of that run.
         workspace: String,
+        /// The workspace that was asked for: the same one, one inside it, or one around it.
+        wanted: String,
     },
     /// The run has gone on since it was loaded; load it again.
     #[error("run `{run}` has gone on since it was loaded")]

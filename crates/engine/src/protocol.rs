@@ -1,5 +1,6 @@
 //! What a command asks of the engine, and what it hears: JSON, one line each, the same in one process and over the socket.
 
+use crate::runner::CallingAttempt;
 use envoi_contract::json::Object;
 use envoi_journal::Aside;
 use envoi_kernel::{
@@ -64,6 +65,18 @@ impl Request {
             Self::Resume(resume) => Some(&resume.run),
             Self::Answer(answer) => Some(&answer.run),
             Self::Cancel { run, .. } => Some(run),
+            Self::Ping => None,
+        }
+    }
+
+    /// What commands of the run may see, and which attempts wait for it.
+    pub fn caller_mut(&mut self) -> Option<&mut CallerWire> {
+        match self {
+            Self::Start(start) => Some(&mut start.caller),
+            Self::Fork(fork) => Some(&mut fork.caller),
+            Self::Resume(resume) => Some(&mut resume.caller),
+            Self::Answer(answer) => Some(&mut answer.caller),
+            Self::Cancel { caller, .. } => Some(caller),
             Self::Ping => None,
         }
     }
@@ -199,6 +212,9 @@ pub struct CallerWire {
     pub secrets: Vec<(String, String)>,
     /// Folder of the flow file.
     pub flow_dir: PathBuf,
+    /// The attempts that wait for what is asked, the nearest first.
+    #[serde(default)]
+    pub within: Vec<CallingAttempt>,
 }
 
 impl core::fmt::Debug for CallerWire {

@@ -9,6 +9,7 @@ use envoi_kernel::{
     ids::{AttemptId, RunId},
     input::AttemptResult,
 };
+use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
 /// One attempt that is to be running, or to be found settled.
@@ -28,6 +29,8 @@ pub struct Job {
     pub run_base: PathBuf,
     /// Variables and secrets of whoever started or resumed the run.
     pub caller: Arc<Caller>,
+    /// The attempts that wait for the run, the nearest first.
+    pub within: Vec<CallingAttempt>,
     /// What the command is told of the trace that it is part of.
     pub trace: Traceparent,
     /// The pipeline envelope as JSON, for a step that asked for it.
@@ -45,6 +48,32 @@ pub struct Caller {
     pub secrets: Vec<(String, String)>,
     /// Folder of the flow file, to which secret files are relative.
     pub flow_dir: PathBuf,
+    /// The attempts that wait for this run, because their commands follow it or one that does: the nearest first.
+    pub within: Vec<CallingAttempt>,
+}
+
+/// An attempt whose command has started or resumed another run and waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallingAttempt {
+    /// Its run.
+    pub run: RunId,
+    /// The attempt.
+    pub attempt: AttemptId,
+}
+
+impl CallingAttempt {
+    /// From `RUN:ATTEMPT`; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (run, attempt) = text.split_once(':')?;
+        Some(Self { run: RunId::new(run).ok()?, attempt: AttemptId::parse(attempt).ok()? })
+    }
+}
+
+impl core::fmt::Display for CallingAttempt {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.run, self.attempt)
+    }
 }
 
 /// What became of an attempt.

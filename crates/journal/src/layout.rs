@@ -109,6 +109,27 @@ impl Layout {
         self.run(run).join("answers").join(interrupt.as_str())
     }
 
+    /// The copy of the workspace in which a run's commands work, if it has one.
+    ///
+    /// Ids of flows begin with a letter. A folder of ours beside those of the flows begins with `_`, so that no flow can
+    /// have its name; `attempts` and `answers` are older than this rule, and no flow may be called that.
+    #[must_use]
+    pub fn workspace_copy(&self, run: &RunId) -> PathBuf {
+        self.run(run).join("_workspace")
+    }
+
+    /// What an attempt that talks to an agent remembers of the agent's task: `[scope.]step.visit.task.json`.
+    #[must_use]
+    pub fn agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
+        self.run(run).join("_a2a").join(format!("{visit}.{task}.json"))
+    }
+
+    /// Where older builds kept [`Layout::agent_record`]: in a folder that a flow called `a2a` has too.
+    #[must_use]
+    pub fn old_agent_record(&self, run: &RunId, visit: &VisitId, task: u32) -> PathBuf {
+        self.run(run).join("a2a").join(format!("{visit}.{task}.json"))
+    }
+
     /// Where the newest version of an artifact is placed. `path` is relative and plain; see [`crate::files`].
     #[must_use]
     pub fn artifact_place(&self, run: &RunId, flow: &FlowId, path: &str) -> PathBuf {
@@ -157,6 +178,8 @@ mod tests {
             (layout.handoff_latest(&run, &flow, "sub", &step), "runs/run_1/fix/handoff/sub.critic.json"),
             (layout.attempt(&run, &visit("").attempt(2)), "runs/run_1/attempts/critic.3.2"),
             (layout.artifact_place(&run, &flow, "shop/a.py"), "runs/run_1/fix/shop/a.py"),
+            (layout.workspace_copy(&run), "runs/run_1/_workspace"),
+            (layout.agent_record(&run, &visit("sub"), 0), "runs/run_1/_a2a/sub.critic.3.0.json"),
             (
                 layout.blob(&digest),
                 "artifacts/sha256/e3/b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
@@ -164,6 +187,15 @@ mod tests {
         ];
         for (path, expected) in rows {
             assert_eq!(path, Path::new("/w/.envoi").join(expected));
+        }
+    }
+
+    #[test]
+    fn no_flow_has_the_name_of_a_folder_of_ours() {
+        let (layout, run) = (Layout::new("/w/.envoi"), RunId::new("run_1").unwrap());
+        for folder in [layout.workspace_copy(&run), layout.agent_record(&run, &visit(""), 0)] {
+            let name = folder.strip_prefix(layout.run(&run)).unwrap().iter().next().unwrap();
+            assert!(FlowId::new(name.to_str().unwrap()).is_err(), "{name:?}");
         }
     }
 

@@ -93,7 +93,7 @@ fn a_token_is_shown_to_the_agent_and_to_no_command_and_stands_nowhere() {
     let run = stage.run_id();
     let events = stage.expect(0, &["show", &run, "--events"]).out;
     assert!(!events.contains(TOKEN) && events.contains("***"), "{events}");
-    let record = stage.read(&format!(".envoi/runs/{run}/a2a/ask.1.0.json"));
+    let record = stage.read(&format!(".envoi/runs/{run}/_a2a/ask.1.0.json"));
     assert!(record.contains("task-1") && !record.contains(TOKEN), "{record}");
 }
 

@@ -24,8 +24,10 @@ mod envelope;
 mod fork;
 mod forms;
 mod importing;
+mod kept;
 mod ledger;
 mod nasty;
+mod nested;
 mod notify;
 mod observed;
 #[cfg(feature = "otel")]

@@ -8,6 +8,7 @@
 
 use super::{Desk, caller_of, check_secrets, read_failed, tell};
 use crate::{
+    claim::Claim,
     message::{Ask, Purpose},
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
@@ -39,7 +40,7 @@ impl Desk {
         };
         let answer = with_form(&run, raised, answer)?;
         if follow {
-            self.check_start(&run, &id, &caller)?;
+            self.check_start(&run, &caller)?;
         }
         if says_yes(answer.choice, raised)
             && let Some(refused) = self.put_again_if_changed(&run, raised, &caller)
@@ -76,14 +77,16 @@ impl Desk {
     }
 
     /// Whether the run may go on in its workspace with what there is; a recorded answer does not need that.
-    fn check_start(&self, run: &Run, id: &RunId, caller: &CallerWire) -> Result<(), Refused> {
+    fn check_start(&self, run: &Run, caller: &CallerWire) -> Result<(), Refused> {
         let only_record = |refused: Refused| {
             let hint = refused.hint.map(|hint| format!("{hint}; --no-resume only records the answer"));
             Refused { hint, ..refused }
         };
         check_secrets(run.flow(), &caller_of(run.flow(), caller)).map_err(only_record)?;
         match run.started().filter(|started| !started.shared) {
-            Some(started) => self.check_free(&started.workspace, id, |other| other).map_err(only_record),
+            Some(started) => {
+                self.check_free(Claim::of(started), &caller.within, |other| other).map_err(only_record)
+            }
             None => Ok(()),
         }
     }

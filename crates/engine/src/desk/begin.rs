@@ -2,8 +2,10 @@
 
 use super::{Desk, caller_of, check_secrets, load_run, read_failed, refused, tell};
 use crate::{
+    claim::{self, Claim},
     message::{Begin, EngineError, Message},
     protocol::{Refused, Response, ResumeRequest, StartRequest, WorkspaceUse},
+    runner::CallingAttempt,
     trace::Traceparent,
 };
 use envoi_contract::envelope::InterruptKind;
@@ -42,7 +44,7 @@ impl Desk {
         let caller = caller_of(&flow, &request.caller);
         check_secrets(&flow, &caller)?;
         let named = request.caller.flow_dir.join(&flow.workspace);
-        let workspace = self.workspace(&named, request.workspace, &request.run)?;
+        let workspace = self.workspace(&named, request.workspace, &request.run, &request.caller.within)?;
         check_yes_to(&flow, &request.yes_to)?;
         self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
@@ -119,6 +121,7 @@ impl Desk {
         named: &Path,
         used: WorkspaceUse,
         run: &RunId,
+        within: &[CallingAttempt],
     ) -> Result<PathBuf, Refused> {
         let missing = |error: io::Error| {
             let message = format!("the workspace `{}` cannot be used: {error}", named.display());
@@ -139,11 +142,18 @@ impl Desk {
         match used {
             WorkspaceUse::Shared => Ok(found),
             WorkspaceUse::Alone => {
-                self.check_free(&found.to_string_lossy(), run, |_| false)?;
+                let run_base = self.layout.run(run);
+                let claim = Claim {
+                    run,
+                    workspace: &found.to_string_lossy(),
+                    run_base: &run_base.to_string_lossy(),
+                    shared: false,
+                };
+                self.check_free(claim, within, |_| false)?;
                 Ok(found)
             }
             WorkspaceUse::Copy => {
-                let copy = self.layout.run(run).join("workspace");
+                let copy = self.layout.workspace_copy(run);
                 let store = fs::canonicalize(self.layout.root()).map_err(missing)?;
                 copy_tree(&found, &copy, &store).map_err(|error| {
                     // Half a copy is of no use; what cannot be removed is only in the way of nobody.
@@ -155,21 +165,28 @@ impl Desk {
         }
     }
 
-    /// Refuses while a run other than `own` has a live attempt in `workspace`, unless it is `agreed`, given whether that one
-    /// shares. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
+    /// Refuses while another run has a live attempt where this one claims to work, unless it is `agreed`, given whether that
+    /// one shares, or that one is `within` which this one was called. Runs of this engine are checked once more in its loop; this finds those that an earlier engine left.
     pub(super) fn check_free(
         &self,
-        workspace: &str,
-        own: &RunId,
+        claim: Claim<'_>,
+        within: &[CallingAttempt],
         agreed: impl Fn(bool) -> bool,
     ) -> Result<(), Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         let unfinished = RunFilter { unfinished: true, ..RunFilter::default() };
         let rows = reader.runs(unfinished).map_err(|error| read_failed(&error))?;
         for row in rows {
-            let there = row.live_attempts > 0 && row.workspace == workspace && row.run != *own;
-            if there && !agreed(shares(&reader, &row.run)) {
-                return Err(workspace_busy(&row.run, workspace));
+            let run_base = self.layout.run(&row.run);
+            let other = Claim {
+                run: &row.run,
+                workspace: &row.workspace,
+                run_base: &run_base.to_string_lossy(),
+                shared: false,
+            };
+            let there = row.live_attempts > 0 && claim.collides(&other);
+            if there && !Claim::is_called_by(within, &row.run) && !agreed(shares(&reader, &row.run)) {
+                return Err(workspace_busy(claim::busy(&row.run, &row.workspace, claim.workspace)));
             }
         }
         Ok(())
@@ -206,9 +223,8 @@ fn shares(reader: &Reader, run: &RunId) -> bool {
     load_run(reader, run).is_ok_and(|run| run.started().is_some_and(|started| started.shared))
 }
 
-/// The refusal that names who is there.
-pub(super) fn workspace_busy(run: &RunId, workspace: &str) -> Refused {
-    let message = format!("run `{run}` is at work in the workspace `{workspace}`");
+/// The refusal, whose message names the run that is there.
+pub(super) fn workspace_busy(message: String) -> Refused {
     Refused::new(
         "WORKSPACE_BUSY",
         message,

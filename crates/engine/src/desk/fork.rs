@@ -39,7 +39,8 @@ impl Desk {
         check_secrets(flow, &caller)?;
         check_yes_to(flow, &request.yes_to)?;
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
-        let workspace = self.workspace(Path::new(&named), request.workspace, &request.run)?;
+        let workspace =
+            self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
         note_differences(&source, &lived, &cut, &workspace, client);
         let pinned = pinned(&reader, &request)?;
         self.begin_starts(&request.run)?;

@@ -2,6 +2,7 @@
 
 use super::{Desk, answer::says_yes, caller_of, check_secrets, read_failed, refused, tell};
 use crate::{
+    claim::Claim,
     message::{Adopt, Ask, EngineError, Message, Purpose},
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
     trouble::{Trouble, TroubleKind},
@@ -60,7 +61,7 @@ impl Desk {
         // One that has a live attempt there is there, whatever anybody says.
         let enters = run.wants().attempts.is_empty();
         if let Some(started) = run.started().filter(|started| enters && !started.shared) {
-            self.check_free(&started.workspace, &request.run, |other| other)?;
+            self.check_free(Claim::of(started), &request.caller.within, |other| other)?;
         }
         let adoption = Adoption { purpose: Purpose::GoOn, again };
         let run = match self.adopt(&request.run, &request.caller, adoption, wanted) {

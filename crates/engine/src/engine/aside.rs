@@ -7,6 +7,7 @@
 use super::{Engine, renew};
 use crate::{
     message::{Adopt, EngineError, Reply},
+    runner::CallingAttempt,
     trouble::Trouble,
 };
 use envoi_journal::{Aside, CommitError, Note, Receipt};
@@ -48,7 +49,11 @@ impl Engine {
         renew(&mut self.timers, id, active.armed, None);
         renew(&mut self.expiries, id, active.lapses, None);
         self.slots.forget(id);
-        active.live.iter().for_each(|_| self.slots.give_back(&active.tenant));
+        self.slots.settle_loan(id, None);
+        for attempt in &active.live {
+            self.slots.give_back(&active.tenant);
+            self.slots.end_loans(&CallingAttempt { run: id.clone(), attempt: attempt.clone() });
+        }
         // How they ended is not heard any more; whoever takes the run up counts them as lost.
         for (call, _) in active.run.calls() {
             self.calls.remove(call);

@@ -4,8 +4,16 @@
 //! those to whoever was given one longest ago; within a tenant to the run that has waited longest. So a tenant with a
 //! thousand runs takes turns with one that has a single run, and with one tenant it is a plain queue. Nothing is taken away:
 //! an attempt keeps its place until it ends. Does not know what a run is.
+//!
+//! An attempt whose command waits for another run lends its place to that run, for one attempt at a time: the command does
+//! nothing meanwhile, and without the loan the run could wait for the very place that its caller holds.
 
-use envoi_kernel::{Input, ids::RunId, input::Slot};
+use crate::runner::CallingAttempt;
+use envoi_kernel::{
+    Input,
+    ids::{AttemptId, RunId},
+    input::Slot,
+};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -21,6 +29,8 @@ pub(super) struct Slots {
     turns: u64,
     /// Those that have a place or wait for one, and those that had one.
     tenants: BTreeMap<Arc<str>, Share>,
+    /// Places that are lent: by whom, and to which run. The attempt is known once its start is committed.
+    loans: BTreeMap<CallingAttempt, (RunId, Option<AttemptId>)>,
 }
 
 /// What a tenant has of the places.
@@ -36,7 +46,7 @@ struct Share {
 impl Slots {
     /// At least one.
     pub(super) fn new(jobs: usize) -> Self {
-        Self { jobs: jobs.max(1), used: 0, turns: 0, tenants: BTreeMap::new() }
+        Self { jobs: jobs.max(1), used: 0, turns: 0, tenants: BTreeMap::new(), loans: BTreeMap::new() }
     }
 
     pub(super) fn used(&self) -> usize {
@@ -44,7 +54,37 @@ impl Slots {
     }
 
     pub(super) fn is_free(&self) -> bool {
-        self.used < self.jobs
+        self.used.saturating_sub(self.loans.len()) < self.jobs
+    }
+
+    /// Whether an attempt that waits for another run has its place to lend.
+    pub(super) fn may_lend(&self, lender: &CallingAttempt) -> bool {
+        !self.loans.contains_key(lender)
+    }
+
+    /// `run` is given the place of `lender`, which is live.
+    pub(super) fn lend(&mut self, lender: CallingAttempt, run: RunId) {
+        self.loans.insert(lender, (run, None));
+    }
+
+    /// The place that was lent to `run` for a start that is being committed, and is now the place of that attempt; without
+    /// one, it goes back.
+    pub(super) fn settle_loan(&mut self, run: &RunId, attempt: Option<&AttemptId>) {
+        let loan = self.loans.iter_mut().find(|(_, (to, of))| to == run && of.is_none());
+        match (loan, attempt) {
+            (Some((_, (_, of))), Some(attempt)) => *of = Some(attempt.clone()),
+            (Some((lender, _)), None) => {
+                let lender = lender.clone();
+                self.loans.remove(&lender);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// An attempt is over. A place that it was lent goes back; one that it had lent is the borrower's own from now on.
+    pub(super) fn end_loans(&mut self, over: &CallingAttempt) {
+        self.loans.remove(over);
+        self.loans.retain(|_, (run, of)| *run != over.run || of.as_ref() != Some(&over.attempt));
     }
 
     /// Whether a run waits for a place.
@@ -75,6 +115,11 @@ impl Slots {
         if !share.waiting.contains(run) {
             share.waiting.push_back(run.clone());
         }
+    }
+
+    /// The runs that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &RunId> {
+        self.tenants.values().flat_map(|share| &share.waiting)
     }
 
     /// The run waits no more.
@@ -135,5 +180,37 @@ mod tests {
         assert!(slots.is_awaited());
         assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "a place is not kept for anybody");
         assert!(slots.is_free() && !slots.is_awaited());
+    }
+
+    #[test]
+    fn a_place_is_lent_to_one_attempt_at_a_time_and_comes_back() {
+        let (tenant, inner) = (Arc::from("local"), RunId::new("run_inner").unwrap());
+        let called = AttemptId::parse("work.1.1").unwrap();
+        let lender = CallingAttempt::parse("run_outer:call.1.1").unwrap();
+        let borrower = CallingAttempt { run: inner.clone(), attempt: called.clone() };
+        let mut slots = Slots::new(1);
+        slots.take(&tenant);
+        assert!(!slots.is_free() && slots.may_lend(&lender));
+        slots.lend(lender.clone(), inner.clone());
+        slots.take(&tenant);
+        slots.settle_loan(&inner, Some(&called));
+        assert!(!slots.is_free() && !slots.may_lend(&lender), "the loan is no second place for others");
+        slots.give_back(&tenant);
+        slots.end_loans(&borrower);
+        assert!(!slots.is_free() && slots.may_lend(&lender));
+        // A start that came to nothing.
+        slots.lend(lender.clone(), inner.clone());
+        slots.settle_loan(&inner, None);
+        assert!(slots.may_lend(&lender));
+        // The lender ends first: its place is the borrower's.
+        slots.lend(lender.clone(), inner.clone());
+        slots.take(&tenant);
+        slots.settle_loan(&inner, Some(&called));
+        slots.give_back(&tenant);
+        slots.end_loans(&lender);
+        assert!(!slots.is_free());
+        slots.give_back(&tenant);
+        slots.end_loans(&borrower);
+        assert!(slots.is_free());
     }
 }

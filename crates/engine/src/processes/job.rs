@@ -136,6 +136,10 @@ fn own_variables(shared: &Shared, job: &Job, dir: &AttemptDir) -> std::io::Resul
         ("ENVOI_OUTPUT", text(dir.output())),
         ("TRACEPARENT", job.trace.to_string()),
     ];
+    if !job.within.is_empty() {
+        let callers: Vec<_> = job.within.iter().map(ToString::to_string).collect();
+        variables.push(("ENVOI_CALLERS", callers.join(" ")));
+    }
     let budget = started.reserved.unwrap_or_default();
     variables.extend(budget.llm_calls.map(|calls| ("ENVOI_BUDGET_LLM_CALLS", calls.to_string())));
     variables.extend(budget.cost.map(|cost| ("ENVOI_BUDGET_COST_USD", cost.to_string())));

@@ -60,12 +60,21 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
         cancel: Some(dir.cancel()),
         ends_at_ms: job.started.timeout_ms.map(ends_at_ms),
         resends: matches!(job.flow.step(&visit.step).map(|step| &step.kind), Some(StepKind::A2a(plan)) if plan.resends),
-        record: job.run_base.join("a2a").join(format!("{visit}.{}.json", call.task)),
+        record: record(shared, job, call.task),
         report: dir.report(),
         output: dir.output(),
         files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
         waits: Waits::within(job.started.timeout_ms),
     }
+}
+
+/// Where the visit's talk with its agent is remembered. A talk that an older build has begun goes on where it is.
+fn record(shared: &Shared, job: &Job, task: u32) -> PathBuf {
+    let visit = &job.started.attempt.visit;
+    let old = shared.layout.old_agent_record(&job.run, visit, task);
+    // What lies there in a run of a flow of that name may be an artifact of the flow.
+    let is_a_flow = [&job.flow, &job.pinned].iter().any(|flow| flow.id.as_str() == "a2a");
+    if !is_a_flow && old.is_file() { old } else { shared.layout.agent_record(&job.run, visit, task) }
 }
 
 /// When an attempt that is started now is over at the latest, but for the time that its start takes.
