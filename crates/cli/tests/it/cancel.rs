@@ -177,7 +177,7 @@ fn a_workspace_is_used_by_one_run_unless_told() {
     let copy = stage.expect(0, &["run", "quick.yaml", "--copy"]);
     assert_eq!(stage.lines("ledger"), ["work.1.1"], "the copy has its own: {copy:?}");
     let row = stage.runs().into_iter().find(|row| row["flow"] == "quick").unwrap();
-    assert!(text(&row["workspace"]).ends_with("/workspace"), "{row}");
+    assert!(text(&row["workspace"]).ends_with("/_workspace"), "{row}");
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
 }
