@@ -463,6 +463,7 @@ impl Engine {
                 }
                 if slot {
                     self.slots.give_back(&tenant);
+                    self.slots.settle_loan(id, None);
                 }
                 return self.commit_refused(id, &error);
             }
