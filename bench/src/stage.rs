@@ -323,8 +323,10 @@ fn settle(job: &Job, blobs: &Blobs, text: String) -> Outcome<Settlement> {
         report_blob: None,
         report_place: ReportPlace::default(),
         files: Vec::new(),
+        manifest: None,
         warnings: Vec::new(),
         misfit: None,
+        excess: None,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried })

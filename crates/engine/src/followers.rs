@@ -2,12 +2,16 @@
 
 use crate::{
     chronicle,
+    placing::Placing,
     processes::Point,
     protocol::{Response, Standing},
     runner::Observer,
 };
 use envoi_journal::{Aside, Layout, Reader, files};
-use envoi_kernel::{Event, Record, Run, ids::RunId};
+use envoi_kernel::{
+    Event, Record, Run, Status,
+    ids::{FlowId, RunId},
+};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -159,13 +163,22 @@ pub struct Shower {
     reader: Reader,
     followers: Followers,
     reached: fn(Point),
+    /// Where large sets are placed; without it, here.
+    placing: Option<Placing>,
 }
 
 impl Shower {
     /// Files go below `layout`; contents come from `reader`.
     #[must_use]
     pub fn new(layout: Layout, reader: Reader, followers: Followers) -> Self {
-        Self { layout, reader, followers, reached: |_| {} }
+        Self { layout, reader, followers, reached: |_| {}, placing: None }
+    }
+
+    /// Has large sets of files placed beside the loop.
+    #[must_use]
+    pub(crate) fn with_placing(mut self, placing: Placing) -> Self {
+        self.placing = Some(placing);
+        self
     }
 
     /// Calls `reached` at [`Point::BeforeShow`].
@@ -194,19 +207,49 @@ impl Observer for Shower {
             (self.reached)(Point::BeforeShow);
         }
         self.check_newest(&started.run, records)?;
-        let flow = &run.flow().id;
-        for record in records {
-            files::project(&self.layout, &self.reader, &started.run, flow, record)
-                .map_err(|error| error.to_string())?;
+        let shown = Shown {
+            layout: self.layout.clone(),
+            followers: self.followers.clone(),
+            run: started.run.clone(),
+            flow: run.flow().id.clone(),
+            status: run.status(),
+        };
+        let id = &started.run;
+        match &self.placing {
+            // What comes later is shown later: followers hear of it in the order of the journal.
+            Some(placing) if placing.is_busy(id) || records.iter().any(files::are_many) => {
+                let records = records.to_vec();
+                placing.push(id, Box::new(move |reader| shown.show(reader, &records)))
+            }
+            _ => shown.show(&self.reader, records),
         }
-        chronicle::tell(&started.run, records);
-        self.followers.tell(&started.run, records);
-        self.followers.rest(&started.run, &run.status());
-        Ok(())
     }
 
     fn set_aside(&mut self, run: &RunId, why: &Aside) {
         chronicle::set_aside(run, why);
         self.followers.set_aside(run, why);
+    }
+}
+
+/// A run as it stands after a commit that is to be shown.
+struct Shown {
+    layout: Layout,
+    followers: Followers,
+    run: RunId,
+    flow: FlowId,
+    status: Status,
+}
+
+impl Shown {
+    /// The files first, then whoever follows.
+    fn show(&self, reader: &Reader, records: &[Record]) -> Result<(), String> {
+        for record in records {
+            files::project(&self.layout, reader, &self.run, &self.flow, record)
+                .map_err(|error| error.to_string())?;
+        }
+        chronicle::tell(&self.run, records);
+        self.followers.tell(&self.run, records);
+        self.followers.rest(&self.run, &self.status);
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     followers::{Followers, Shower},
     message::{EngineError, Message},
     outbox::Outbox,
+    placing::Placing,
     processes::{PerAttempt, Point, Processes},
     runner::{Clock, Log},
 };
@@ -115,8 +116,9 @@ impl Host {
         let writer = Arc::new(store.patient_writer(epoch, patience(settings.said, &stopping))?);
         let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+        let placing = Placing::new(Arc::clone(store), epoch);
         let log = WriterLog { writer, reader, mailbox: mailbox.clone(), courier: courier.nudge() };
-        let thread = start_loop(store, log, settings, boot_id, channels, followers)?;
+        let thread = start_loop(store, log, settings, boot_id, channels, (followers, placing))?;
         Ok(Parts { desk, mailbox, closing, thread, courier, socket, stopping })
     }
 
@@ -225,19 +227,22 @@ fn start_loop(
     settings: &Settings,
     boot_id: String,
     channels: Channels,
-    followers: Followers,
+    (followers, placing): (Followers, Placing),
 ) -> Result<JoinHandle<Ending>, HostError> {
     let Channels { mailbox, inbox, closed } = channels;
     let layout = store.layout().clone();
     let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
         .with_points(settings.reached)
-        .with_variables(settings.per_attempt.clone());
+        .with_variables(settings.per_attempt.clone())
+        .with_large_sets(Arc::clone(&log.writer), placing.clone());
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let outbox = Outbox {
         targets: settings.notices.targets.clone(),
         folder: layout.root().to_string_lossy().into_owned(),
     };
-    let shower = Shower::new(layout, reader, followers.clone()).with_points(settings.reached);
+    let shower = Shower::new(layout, reader, followers.clone())
+        .with_points(settings.reached)
+        .with_placing(placing.clone());
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let world = World {
@@ -246,7 +251,7 @@ fn start_loop(
             runner: Box::new(processes),
             observer: Box::new(shower),
         };
-        run_loop(Engine::new(world, jobs).with_outbox(outbox), &inbox, &closed, &followers)
+        run_loop(Engine::new(world, jobs).with_outbox(outbox), &inbox, &closed, (&followers, &placing))
     })?;
     Ok(thread)
 }
@@ -258,7 +263,7 @@ fn run_loop(
     mut engine: Engine,
     inbox: &Receiver<Message>,
     closed: &Receiver<()>,
-    followers: &Followers,
+    (followers, placing): (&Followers, &Placing),
 ) -> Ending {
     let mut closing = false;
     while engine.stopped().is_none() {
@@ -272,6 +277,8 @@ fn run_loop(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    // Whoever follows a run that is over hears so when its files are in their places.
+    placing.wait_for_all();
     let stopped = engine.stopped().cloned();
     let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);
     followers.stopped(&reason);

@@ -16,6 +16,7 @@ mod host;
 mod message;
 mod outbox;
 mod outputs;
+mod placing;
 mod processes;
 mod runner;
 

@@ -17,10 +17,11 @@ use settlement::Unsettled;
 
 use crate::{
     message::Message,
+    placing::Placing,
     runner::{Job, Runner, Settlement},
     trouble::{self, TroubleKind, guarded},
 };
-use envoi_journal::{Blobs, Layout, Store};
+use envoi_journal::{Blobs, Layout, Store, Writer};
 use envoi_kernel::ids::{AttemptId, RunId};
 use envoi_step::{AttemptDir, Cancelled, Doubt, Given, Launcher, Probe, SpawnError, Starts, end_leftovers};
 use std::{
@@ -45,6 +46,15 @@ struct Shared {
     mailbox: Sender<Message>,
     reached: fn(Point),
     per_attempt: PerAttempt,
+    large: Option<LargeSets>,
+}
+
+/// What many files of one attempt need.
+struct LargeSets {
+    /// Small contents are stored before the commit that names them.
+    writer: Arc<Writer>,
+    /// Files of an earlier step may still be on their way to their places.
+    placing: Placing,
 }
 
 /// A place where a test may stop an engine: something is durable, and what follows from it has not been done.
@@ -64,8 +74,19 @@ impl Processes {
     pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
         let (layout, blobs) = (store.layout().clone(), store.blobs());
         let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
-        let shared = Shared { store, layout, blobs, launcher, boot_id, mailbox, reached, per_attempt };
+        let large = None;
+        let shared = Shared { store, layout, blobs, launcher, boot_id, mailbox, reached, per_attempt, large };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Stores the contents of large sets through `writer` before their commit, and begins no attempt while `placing` has
+    /// files of its run to place.
+    #[must_use]
+    pub(crate) fn with_large_sets(mut self, writer: Arc<Writer>, placing: Placing) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.large = Some(LargeSets { writer, placing });
+        }
+        self
     }
 
     /// Gives these variables to the commands of each attempt as well.
@@ -182,7 +203,7 @@ impl Shared {
             };
             match found {
                 Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
-                Probe::Settled(exit) => match settlement::finished(&self.blobs, &dir, job, *exit) {
+                Probe::Settled(exit) => match settlement::finished(self, &dir, job, *exit) {
                     Ok(settlement) => return Ok(settlement),
                     Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
                     Err(Unsettled::Machine(reason)) => return Err(reason),
@@ -194,6 +215,8 @@ impl Shared {
                 }
                 Probe::NotStarted(lock) => {
                     spawned += 1;
+                    // Hand-offs and artifacts are in their places before a step that may read them begins.
+                    self.large.as_ref().map_or(Ok(()), |large| large.placing.wait(&job.run))?;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
                         Err(Trouble::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),

@@ -11,6 +11,9 @@ use core::fmt;
 use envoi_contract::json::{Object, Value};
 use envoi_kernel::flow::{Flow, InputDecl};
 
+/// The most bytes that the inputs of a run have together, as compact JSON.
+pub const MAX_INPUT_BYTES: usize = 1024 * 1024;
+
 /// What is wrong with one input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
@@ -37,6 +40,14 @@ pub enum InputError {
         path: Vec<String>,
         /// In words.
         reason: String,
+    },
+    /// All of them together have too many bytes: they stand in the run's first event and in its envelope.
+    #[error(
+        "the inputs have {bytes} bytes together, and at most {MAX_INPUT_BYTES} can be given; give the path of a file"
+    )]
+    TooLarge {
+        /// As compact JSON.
+        bytes: usize,
     },
     /// A text that should have been JSON.
     #[error("input `{name}` is not JSON: {reason}")]
@@ -89,6 +100,10 @@ pub fn resolve(flow: &Flow, given: &Object) -> Result<Object, InputErrors> {
             }
             None => errors.push(InputError::Missing { name: decl.name.clone() }),
         }
+    }
+    let bytes = resolved.values().fold(0_usize, |sum, value| sum.saturating_add(value.compact().len()));
+    if bytes > MAX_INPUT_BYTES {
+        errors.push(InputError::TooLarge { bytes });
     }
     if errors.is_empty() { Ok(resolved) } else { Err(InputErrors(errors)) }
 }

@@ -14,3 +14,18 @@ CREATE TABLE holders (
     epoch    INTEGER NOT NULL,
     since_ms INTEGER NOT NULL
 ) STRICT;
+
+-- Lists of artifacts that are too long for an event: content of the store, by digest. `nth` counts those of a run from 1.
+CREATE TABLE manifests (
+    run    INTEGER NOT NULL,
+    nth    INTEGER NOT NULL,
+    flow   TEXT    NOT NULL,
+    digest BLOB    NOT NULL,
+    scope  TEXT    NOT NULL,
+    step   TEXT    NOT NULL,
+    visit  INTEGER NOT NULL,
+    PRIMARY KEY (run, nth)
+) STRICT, WITHOUT ROWID;
+
+-- How many manifests of its run stood before a place was written: it is newer than those, and older than the others.
+ALTER TABLE places ADD COLUMN after INTEGER NOT NULL DEFAULT 0;

@@ -34,6 +34,11 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Makes all that was written to the file system of `folder` durable: one call for many files.
+pub(crate) fn sync_file_system(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+}
+
 /// The folder that `path` lies in.
 pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {

@@ -12,15 +12,18 @@ use crate::{
     durable::{self, Temporary},
     error::FileError,
     layout::Layout,
+    manifest,
     reader::{self, Reader},
     rows::{HandoffRow, InboxFilter, InboxRow, InterruptState, Place},
 };
-use envoi_contract::digest::Digest;
+use envoi_contract::{digest::Digest, handoff::Handoff, json::Value};
 use envoi_kernel::{
     event::{AttemptSettled, Event, HandoffWritten, Record},
+    files::{MANIFEST, is_manifest},
     ids::{FlowId, InterruptId, RunId, VisitId},
 };
 use std::{
+    collections::BTreeMap,
     fs::{self, File, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt as _,
@@ -54,6 +57,20 @@ pub fn project(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the files of a record are many: to be projected where nobody else waits.
+#[must_use]
+pub fn are_many(record: &Record) -> bool {
+    match &record.event {
+        Event::AttemptSettled(settled) => settled.manifest.is_some() && !settled.late,
+        Event::HandoffWritten(written) => has_manifest(&written.handoff),
+        _ => false,
+    }
+}
+
+fn has_manifest(handoff: &Handoff) -> bool {
+    is_manifest(handoff.artifacts.iter().map(|(name, path)| (name, path.as_str())))
 }
 
 /// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
@@ -128,6 +145,9 @@ pub fn restore_visit(
     Ok(restored.written)
 }
 
+/// Where an attempt's folder has the copies of what it hands over.
+const COPIES: &str = "files";
+
 /// What the files of one run are made from, and where they go.
 struct Files<'a> {
     layout: &'a Layout,
@@ -143,8 +163,49 @@ impl Files<'_> {
         // An engine that was taken over may come to this long after another one has written later visits.
         if self.reader.is_newest(self.run, &written.visit)? {
             self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
+            if let Some((target, list)) = self.manifest_file(flow, written)? {
+                self.replace(&target, |file| Ok(file.write_all(&list)?))?;
+            }
         }
         Ok(())
+    }
+
+    /// The list of the files of a hand-off, and where it lies, if the hand-off names one.
+    fn manifest_file(
+        &self,
+        flow: &FlowId,
+        written: &HandoffWritten,
+    ) -> Result<Option<(PathBuf, Vec<u8>)>, FileError> {
+        if !has_manifest(&written.handoff) {
+            return Ok(None);
+        }
+        let own = written.handoff.file_changes.get(MANIFEST).and_then(Value::as_str).and_then(Digest::parse);
+        let list = match own {
+            Some(digest) => self.reader.blob(&digest)?,
+            None => self.gathered(&written.visit)?,
+        };
+        let target = self.layout.flow(self.run, flow).join(format!("{}.files.json", written.visit.step));
+        Ok(Some((target, list)))
+    }
+
+    /// The list of what the items of a visit have handed over: the step itself has no attempt of its own.
+    fn gathered(&self, visit: &VisitId) -> Result<Vec<u8>, FileError> {
+        let mut newest = BTreeMap::new();
+        for record in self.reader.records(self.run, 0, None)? {
+            let Event::AttemptSettled(settled) = &record.event else { continue };
+            if settled.late || settled.attempt.visit.whole() != *visit {
+                continue;
+            }
+            for file in self.reader.files_of(settled)?.iter() {
+                newest.insert(file.path.clone(), file.clone());
+            }
+        }
+        let files: Vec<_> = newest.into_values().collect();
+        let list = manifest::write(&files).map_err(|error| FileError::Io {
+            path: self.layout.run(self.run),
+            source: io::Error::other(error),
+        })?;
+        Ok(list.1)
     }
 
     fn handoff_paths(&self, flow: &FlowId, visit: &VisitId) -> [PathBuf; 2] {
@@ -155,13 +216,44 @@ impl Files<'_> {
     }
 
     fn place_all(&self, flow: &FlowId, settled: &AttemptSettled) -> Result<(), FileError> {
-        let mut changes: Vec<_> = settled.files.iter().map(|file| (&file.path, file.blob.as_ref())).collect();
+        let files = self.reader.files_of(settled)?;
+        let mut changes: Vec<_> = files.iter().map(|file| (&file.path, file.blob.as_ref())).collect();
         // A file may have become a folder: what is gone makes room first.
         changes.sort_by_key(|(_, blob)| blob.is_some());
+        // The copies of a large set are not needed any more, now that it is committed: they are moved, not copied again.
+        let copies =
+            settled.manifest.as_ref().map(|_| self.layout.attempt(self.run, &settled.attempt).join(COPIES));
         for (path, blob) in changes {
-            self.place(flow, path, blob.map(|blob| &blob.digest))?;
+            let moved = match (&copies, blob) {
+                (Some(copies), Some(blob)) => self.move_into_place(flow, path, &blob.digest, copies),
+                _ => false,
+            };
+            if !moved {
+                self.place(flow, path, blob.map(|blob| &blob.digest))?;
+            }
         }
         Ok(())
+    }
+
+    /// Whether the copy that the attempt made is the content, and lies in its place now.
+    fn move_into_place(&self, flow: &FlowId, path: &str, digest: &Digest, copies: &Path) -> bool {
+        let Some(target) = self.target(flow, path) else { return false };
+        let copy = copies.join(path);
+        if digest_of(&copy) != Some(*digest) {
+            // It was moved before this engine came; or somebody has changed it, and the store has the content.
+            return digest_of(&target) == Some(*digest);
+        }
+        let moved = || {
+            fs::set_permissions(&copy, Permissions::from_mode(0o400))?;
+            match fs::rename(&copy, &target) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(durable::parent(&target))?;
+                    fs::rename(&copy, &target)
+                }
+                renamed => renamed,
+            }
+        };
+        moved().is_ok()
     }
 
     /// False if it has no place.
@@ -183,7 +275,8 @@ impl Files<'_> {
 
     /// The visit's own file; and the newest one, if no later visit of the step has written.
     fn restore_handoff(&self, row: &HandoffRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
-        let bytes = self.reader.handoff_at(self.run, row.seq)?;
+        let handoff = self.reader.written_at(self.run, row.seq)?;
+        let bytes = reader::bytes(&handoff);
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
         let is_newest = self.reader.is_newest(self.run, &row.visit)?;
         for path in std::iter::once(own).chain(is_newest.then_some(newest)) {
@@ -191,6 +284,12 @@ impl Files<'_> {
                 self.replace(&path, |file| Ok(file.write_all(&bytes)?))?;
                 written.push(path);
             }
+        }
+        if let Some((target, list)) = self.manifest_file(&row.flow, &handoff)?.filter(|_| is_newest)
+            && digest_of(&target) != Some(Digest::of(&list))
+        {
+            self.replace(&target, |file| Ok(file.write_all(&list)?))?;
+            written.push(target);
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ pub mod files;
 mod journal;
 mod layout;
 mod lease;
+pub mod manifest;
 mod network;
 mod notes;
 mod projection;
@@ -44,8 +45,8 @@ pub use reader::{
 };
 pub use repair::{Examination, RepairError, RepairOptions, RepairReport, examine, repair};
 pub use rows::{
-    Activity, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, Match, Place,
-    RunFilter, RunRow, RunStatus,
+    Activity, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, ManifestRow,
+    Match, Place, RunFilter, RunRow, RunStatus,
 };
 pub use store::{Epoch, Store};
 pub use writer::{Commit, Done, Patience, PinnedFlow, Receipt, Snapshot, Writer};

@@ -18,9 +18,10 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 const SUMMARY_HEAD: usize = 200;
 
 /// Tables that are projections, each with the columns of its key; what repair empties and fills.
-pub(crate) const TABLES: [(&str, &str); 4] = [
+pub(crate) const TABLES: [(&str, &str); 5] = [
     ("runs", "run"),
     ("handoffs", "run, scope, step, visit"),
+    ("manifests", "run, nth"),
     ("places", "run, flow, path"),
     ("inbox", "run, interrupt"),
 ];
@@ -209,9 +210,17 @@ fn insert_handoff(
 
 fn place_files(conn: &Connection, run: RunKey, flow: &str, settled: &AttemptSettled) -> rusqlite::Result<()> {
     let visit = &settled.attempt.visit;
+    if let Some(manifest) = &settled.manifest {
+        // One row, however many files: a commit must not keep others waiting.
+        let sql = "INSERT INTO manifests (run, nth, flow, digest, scope, step, visit) \
+                   SELECT ?1, 1 + count(*), ?2, ?3, ?4, ?5, ?6 FROM manifests WHERE run = ?1";
+        let digest = manifest.list.digest.as_bytes();
+        let values = params![run, flow, digest, visit.scope, visit.step.as_str(), visit.visit];
+        conn.prepare_cached(sql)?.execute(values)?;
+    }
     let mut statement = conn.prepare_cached(
-        "INSERT OR REPLACE INTO places (run, flow, path, digest, size_bytes, scope, step, visit) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT OR REPLACE INTO places (run, flow, path, digest, size_bytes, scope, step, visit, after) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT count(*) FROM manifests WHERE run = ?1))",
     )?;
     for FileChange { path, blob, .. } in &settled.files {
         let digest = blob.as_ref().map(|blob| *blob.digest.as_bytes());

@@ -11,10 +11,11 @@ pub(crate) mod story;
 
 use crate::{
     blobs::Blobs,
-    error::{BlobError, ReadError},
+    error::{BlobError, Cause, ReadError},
+    manifest,
     notes::select_runs,
     projection,
-    rows::{Found, HandoffRow, InboxFilter, InboxRow, Match, Place, RunFilter, RunRow},
+    rows::{Found, HandoffRow, InboxFilter, InboxRow, ManifestRow, Match, Place, RunFilter, RunRow},
     schema::{self, Access, cause},
     sql::{RunKey, signed, unsigned},
     store::Epoch,
@@ -22,11 +23,11 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
-    event::{Event, HandoffWritten, InterruptAnswered, Record},
+    event::{AttemptSettled, Event, FileChange, HandoffWritten, InterruptAnswered, Record},
     ids::{InterruptId, RunId, Seq, StepId, VisitId},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
-use std::{fmt, path::Path};
+use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 /// A reading connection. One thread at a time; open as many as there are threads that read.
 pub struct Reader {
@@ -223,8 +224,13 @@ impl Reader {
 
     /// The bytes of the hand-off that the event at `seq` holds.
     pub(crate) fn handoff_at(&self, run: &RunId, seq: Seq) -> Result<Vec<u8>, ReadError> {
+        self.written_at(run, seq).map(|written| bytes(&written))
+    }
+
+    /// The hand-off that the event at `seq` holds.
+    pub(crate) fn written_at(&self, run: &RunId, seq: Seq) -> Result<HandoffWritten, ReadError> {
         match self.records(run, seq, Some(1))?.into_iter().next() {
-            Some(Record { event: Event::HandoffWritten(written), .. }) => Ok(bytes(&written)),
+            Some(Record { event: Event::HandoffWritten(written), .. }) => Ok(*written),
             _ => Err(missing("hand-off", &format_args!("{run}#{seq}"))),
         }
     }
@@ -251,13 +257,98 @@ impl Reader {
         self.one(sql, values, |row| row.get(0))?.ok_or_else(|| missing("run", run))
     }
 
-    /// The newest version of every artifact of a run.
+    /// The newest version of every artifact of a run, those of manifests among them, by flow and path.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; [`ReadError::Damaged`] when a manifest cannot be read.
+    pub fn places(&self, run: &RunId) -> Result<Vec<Place>, ReadError> {
+        let (key, manifests) = (self.key(run)?, self.manifests(run)?);
+        let mut rows = self.place_rows(key)?;
+        if manifests.is_empty() {
+            return Ok(rows.into_iter().map(|(_, place)| place).collect());
+        }
+        // In the order in which they were written: a manifest before the rows that came after it.
+        rows.sort_by_key(|(after, _)| *after);
+        let mut rows = rows.into_iter().peekable();
+        let mut newest = BTreeMap::new();
+        let mut keep = |place: Place| newest.insert((place.flow.clone(), place.path.clone()), place);
+        for (nth, manifest) in (0_u32..).zip(manifests) {
+            while let Some((_, place)) = rows.next_if(|(after, _)| *after <= nth) {
+                keep(place);
+            }
+            for file in self.list(&manifest.digest)? {
+                keep(manifest.place(file));
+            }
+        }
+        rows.for_each(|(_, place)| drop(keep(place)));
+        Ok(newest.into_values().collect())
+    }
+
+    /// As [`Reader::places`], without those of manifests.
     ///
     /// # Errors
     /// [`ReadError::Missing`] when there is no such run.
-    pub fn places(&self, run: &RunId) -> Result<Vec<Place>, ReadError> {
+    pub fn listed_places(&self, run: &RunId) -> Result<Vec<Place>, ReadError> {
+        Ok(self.place_rows(self.key(run)?)?.into_iter().map(|(_, place)| place).collect())
+    }
+
+    /// Rows of places, with how many manifests stood before each was written.
+    fn place_rows(&self, key: RunKey) -> Result<Vec<(u32, Place)>, ReadError> {
+        let listed = |row: &Row<'_>| Ok((row.get::<_, u32>("after")?, decode::place(row)?));
         let sql = "SELECT * FROM places WHERE run = ?1 ORDER BY flow, path";
-        self.rows(sql, [self.key(run)?], decode::place, "an artifact")
+        self.rows(sql, [key], listed, "an artifact")
+    }
+
+    /// The newest version of every artifact that these records hand over, by its path in the workspace; `None` when it was
+    /// deleted.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn newest_files<'r>(
+        &self,
+        records: impl IntoIterator<Item = &'r Record>,
+    ) -> Result<BTreeMap<String, Option<Digest>>, ReadError> {
+        let mut newest = BTreeMap::new();
+        for record in records {
+            let Event::AttemptSettled(settled) = &record.event else { continue };
+            if !settled.late {
+                let files = self.files_of(settled)?;
+                newest.extend(
+                    files.iter().map(|file| (file.path.clone(), file.blob.as_ref().map(|blob| blob.digest))),
+                );
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The lists of artifacts of a run that are content of the store, in the order in which they were handed over.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn manifests(&self, run: &RunId) -> Result<Vec<ManifestRow>, ReadError> {
+        let sql = "SELECT * FROM manifests WHERE run = ?1 ORDER BY nth";
+        self.rows(sql, [self.key(run)?], decode::manifest, "a manifest")
+    }
+
+    /// The files of a manifest.
+    ///
+    /// # Errors
+    /// [`ReadError::Damaged`] when it is missing, or is none.
+    pub fn list(&self, digest: &Digest) -> Result<Vec<FileChange>, ReadError> {
+        let unreadable = |source: Cause| ReadError::Damaged { what: format!("manifest `{digest}`"), source };
+        let bytes = self.blob(digest).map_err(|error| unreadable(Arc::new(error)))?;
+        manifest::read(&bytes).map_err(|error| unreadable(Arc::new(error)))
+    }
+
+    /// The files that an attempt handed over, wherever their list is.
+    ///
+    /// # Errors
+    /// As [`Reader::list`].
+    pub fn files_of<'s>(&self, settled: &'s AttemptSettled) -> Result<Cow<'s, [FileChange]>, ReadError> {
+        match &settled.manifest {
+            Some(manifest) => self.list(&manifest.list.digest).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(&settled.files)),
+        }
     }
 
     /// Questions to people, oldest first; those of one moment by run, then by place.

@@ -5,7 +5,7 @@
 use crate::notes::{Aside, HeldBy};
 use envoi_contract::{digest::Digest, envelope::InterruptKind, time::Timestamp};
 use envoi_kernel::{
-    event::{About, EndStatus},
+    event::{About, EndStatus, FileChange},
     ids::{FlowId, InterruptId, RunId, Seq, StepId, VisitId},
 };
 
@@ -173,6 +173,26 @@ pub struct Place {
     pub size_bytes: Option<u64>,
     /// The visit that changed it last.
     pub visit: VisitId,
+}
+
+/// A list of artifacts that is content of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestRow {
+    /// The flow that its files belong to.
+    pub flow: FlowId,
+    /// The list.
+    pub digest: Digest,
+    /// The visit that handed them over.
+    pub visit: VisitId,
+}
+
+impl ManifestRow {
+    /// One of its files as a place.
+    pub(crate) fn place(&self, file: FileChange) -> Place {
+        let FileChange { path, blob, .. } = file;
+        let (digest, size_bytes) = blob.map(|blob| (blob.digest, blob.size)).unzip();
+        Place { flow: self.flow.clone(), path, digest, size_bytes, visit: self.visit.clone() }
+    }
 }
 
 /// A question to a person.

@@ -95,6 +95,18 @@ impl Store {
         write(&conn).map_err(writer::commit_error)
     }
 
+    /// Whether no later holder has taken over since `epoch` was taken.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn is_current(&self, epoch: Epoch) -> Result<bool, CommitError> {
+        match self.check_epoch(epoch) {
+            Ok(()) => Ok(true),
+            Err(CommitError::Fenced { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(crate) fn check_epoch(&self, ours: Epoch) -> Result<(), CommitError> {
         writer::check_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner), ours)
     }

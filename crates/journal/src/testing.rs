@@ -128,6 +128,7 @@ pub(crate) fn settled(name: &str, nth: u32, files: &[(&str, Option<&[u8]>)]) -> 
         data: Value::Null,
         metrics: Object::default(),
         files: files.iter().map(change).collect(),
+        manifest: None,
         started_at: Timestamp::from_millis(0),
         duration_ms: 5,
         warnings: Vec::new(),

@@ -89,6 +89,10 @@ pub struct Patience {
 /// Called once, after COMMIT has returned. Runs on the writer's thread: it must be quick and must not panic.
 pub type Done = Box<dyn FnOnce(Result<Receipt, CommitError>) + Send>;
 
+/// The most contents of [`Writer::put`] in one transaction, and the most bytes: a few milliseconds of work.
+const PORTION: usize = 512;
+const PORTION_BYTES: usize = 1024 * 1024;
+
 struct Request {
     work: Work,
     done: Done,
@@ -140,6 +144,32 @@ impl Writer {
     /// As [`Writer::submit`], for what is noted of a run beside its events.
     pub fn note(&self, note: Note, done: Done) {
         self.hand_over(Request { work: Work::Note(note), done });
+    }
+
+    /// Stores small contents before the commit that names them, a little at a time, and returns when they are durable. For
+    /// sets that are too many for one commit: other runs' commits are written in between. Nothing refers to what is stored if
+    /// that commit never comes.
+    ///
+    /// # Errors
+    /// [`CommitError`]; what was stored before stays.
+    pub fn put(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
+        let (mut portion, mut bytes) = (Vec::new(), 0_usize);
+        for blob in blobs {
+            bytes = bytes.saturating_add(blob.1.len());
+            portion.push(blob);
+            if portion.len() >= PORTION || bytes >= PORTION_BYTES {
+                self.put_portion(std::mem::take(&mut portion))?;
+                bytes = 0;
+            }
+        }
+        if portion.is_empty() { Ok(()) } else { self.put_portion(portion) }
+    }
+
+    fn put_portion(&self, blobs: Vec<(Digest, Vec<u8>)>) -> Result<(), CommitError> {
+        let (tell, told) = mpsc::channel();
+        let done: Done = Box::new(move |outcome| drop(tell.send(outcome)));
+        self.hand_over(Request { work: Work::Contents(blobs), done });
+        told.recv().unwrap_or(Err(CommitError::Closed)).map(drop)
     }
 
     fn hand_over(&self, request: Request) {

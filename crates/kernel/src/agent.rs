@@ -16,15 +16,13 @@ use crate::{
     flow::{InDoubtPolicy, Step},
     ids::{InterruptId, VisitId},
     input::{AttemptResult, Refusal},
+    size::{MAX_DATA_BYTES, MAX_QUESTION_BYTES},
 };
 use envoi_contract::{
     json::Value,
     skill_report::{SkillError, SkillReport},
 };
 use serde::{Deserialize, Serialize};
-
-/// Longest question of an agent; what is longer is cut.
-const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// How far a visit has come with the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -102,6 +100,8 @@ pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSai
         "asks" => {
             let text = told.get("question").and_then(Value::as_str).unwrap_or_default();
             let evidence = told.get("evidence").cloned().unwrap_or_default();
+            let fits = evidence.compact().len() <= MAX_DATA_BYTES;
+            let evidence = if fits { evidence } else { Value::Null };
             Some(AgentSaid::Asks { text: cut(text).to_owned(), evidence })
         }
         "over" => Some(AgentSaid::Over),

@@ -13,21 +13,21 @@ use crate::{
         About, AttemptSettled, Course, Done, EndStatus, Event, FileChange, HandoffWritten, InterruptRaised,
         Routed, RunEnded,
     },
-    give_up,
+    files, give_up,
     ids::VisitId,
     inner,
     input::Refusal,
     rounds,
     route::{self, Decided},
-    subject,
+    size, subject,
 };
 use envoi_contract::{
     handoff::{self, Handoff, Status},
-    json::{Members, Object, Value},
+    json::{Members, Value},
     routing::{Decision, Signal},
     skill_report::SkillError,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// How a visit ended.
 pub(crate) enum Conclusion {
@@ -231,7 +231,8 @@ pub(crate) fn failed_within(at: &At<'_>, error: &SkillError, cause: RunEnded) ->
 
 /// `CODE: message`.
 fn sentence(error: &SkillError) -> String {
-    format!("{}: {}", error.code, error.message)
+    let SkillError { code, message } = size::of_error(error.clone());
+    format!("{code}: {message}")
 }
 
 /// Where the files of an answer stand, relative to the run's folder.
@@ -256,16 +257,17 @@ pub(crate) fn write_handoff(
         VisitState::Settled(settled) => Some(Arc::clone(settled)),
         _ => None,
     });
-    let mut paths = answered_files(draft, visit);
     let files = settled.as_deref().map(|settled| settled.files.as_slice()).unwrap_or_default();
+    let manifest = settled.as_deref().and_then(|settled| settled.manifest.as_ref());
     let flow_key = draft.at(visit)?.flow.id.as_str();
-    for (name, path) in artifacts(flow_key, files).iter() {
-        paths.insert(name, path.clone());
-    }
-    let fan = draft.control.open.get(visit).and_then(|open| open.fan.as_ref());
-    for (name, path) in fan.into_iter().flat_map(|fan| fan.artifacts()) {
-        paths.insert(name, path);
-    }
+    let paths = match manifest {
+        Some(_) => files::manifest_artifacts(flow_key, visit.step.as_str()),
+        None => {
+            let fan = draft.control.open.get(visit).and_then(|open| open.fan.as_ref());
+            let own = answered_files(draft, visit).into_iter().chain(artifacts(flow_key, files));
+            gathered(own.chain(fan.into_iter().flat_map(|fan| fan.artifacts())), flow_key, visit)
+        }
+    };
     let input = handoff::Draft {
         identity: Some(handoff::Identity {
             step_id: visit.step.to_string(),
@@ -279,13 +281,31 @@ pub(crate) fn write_handoff(
         error: told.error,
         duration_ms: settled.as_deref().map_or(0, |settled: &AttemptSettled| settled.duration_ms),
         timestamp: Some(draft.now.to_string()),
-        file_changes: file_changes(files),
+        file_changes: files::file_changes(files, manifest),
         verification_passed: decided.verified(),
         routing_audit: decided.audit.clone(),
         ..handoff::Draft::default()
     };
     handoff::write(input)
         .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
+}
+
+/// All of them by name, a later one for an earlier one of the same name. Where items have left more than a hand-off lists, or one
+/// of them has a manifest, so has their step: it is made when it is placed.
+fn gathered(all: impl Iterator<Item = (String, String)>, flow_key: &str, visit: &VisitId) -> Members<String> {
+    let (mut by_name, mut bytes) = (BTreeMap::new(), 0_usize);
+    let mut order = Vec::new();
+    for (name, path) in all {
+        let is_a_manifest = files::is_manifest([(name.as_str(), path.as_str())]);
+        bytes = bytes.saturating_add(name.len());
+        if is_a_manifest || !files::are_listed(by_name.len().saturating_add(1), bytes) {
+            return files::manifest_artifacts(flow_key, visit.step.as_str());
+        }
+        if by_name.insert(name.clone(), path).is_none() {
+            order.push(name);
+        }
+    }
+    order.into_iter().filter_map(|name| by_name.remove(&name).map(|path| (name, path))).collect()
 }
 
 /// A file whose name no path of the contract can hold is among the changes only.
@@ -297,30 +317,4 @@ fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
 /// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
 fn is_portable(path: &str) -> bool {
     !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
-}
-
-/// Nothing at all where nothing changed: the member is then left out.
-fn file_changes(files: &[FileChange]) -> Value {
-    if files.is_empty() {
-        return Value::Null;
-    }
-    let total = u64::try_from(files.len()).unwrap_or(u64::MAX);
-    let files = Value::Array(files.iter().map(file_change).collect());
-    Value::Object(Object::from([("files", files), ("total", Value::from(total))]))
-}
-
-fn file_change(file: &FileChange) -> Value {
-    let change = match file.change {
-        crate::event::Change::Created => "created",
-        crate::event::Change::Modified => "modified",
-        crate::event::Change::Deleted => "deleted",
-    };
-    let mut members = Object::default();
-    members.insert("path".to_owned(), Value::from(file.path.as_str()));
-    if let Some(blob) = &file.blob {
-        members.insert("digest".to_owned(), Value::from(blob.digest.to_string()));
-        members.insert("size".to_owned(), Value::from(blob.size));
-    }
-    members.insert("change".to_owned(), Value::from(change));
-    Value::Object(members)
 }

@@ -19,6 +19,7 @@ use crate::{
     },
     family::Share,
     fan::Fan,
+    files::HandedOver,
     flow::Flow,
     frame::{Frame, Kept, Standing, StepResult},
     graph,
@@ -82,6 +83,9 @@ pub(crate) struct Control {
     /// The newest version of every artifact, by its path; `None` when it was deleted.
     #[serde(default)]
     pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
+    /// Lists of artifacts that are not among `files`, in the order in which they were handed over.
+    #[serde(default)]
+    pub(crate) manifests: Arc<Vec<HandedOver>>,
     /// What has been added to the bounds.
     #[serde(default)]
     pub(crate) raised: Ledger,
@@ -363,6 +367,10 @@ impl Control {
     }
 
     fn keep_files(&mut self, event: &AttemptSettled) {
+        if let Some(manifest) = &event.manifest {
+            let handed = HandedOver { step: event.attempt.visit.step.clone(), list: manifest.list.clone() };
+            Arc::make_mut(&mut self.manifests).push(handed);
+        }
         if event.files.is_empty() {
             return;
         }
@@ -571,6 +579,7 @@ fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepRe
         },
         artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
         report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
+        report_blob: settled.and_then(|settled| settled.report.clone()),
         attempt,
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::{
     family::Share,
+    files::Manifest,
     flow::Budget,
     ids::{AttemptId, CallId, FlowId, InterruptId, Principal, RunId, Seq, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
@@ -346,8 +347,11 @@ pub struct AttemptSettled {
     pub data: Value,
     /// `metrics` of the report.
     pub metrics: Object,
-    /// Files that match `artifacts` and changed.
+    /// Files that match `artifacts` and are handed over, and those that were deleted. Empty where there is a manifest.
     pub files: Vec<FileChange>,
+    /// The list of these files, where it is too long for an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Manifest>,
     /// When the command was started.
     pub started_at: Timestamp,
     /// How long it ran.
@@ -431,7 +435,7 @@ pub struct Blob {
     pub size: u64,
 }
 
-/// One file that an attempt changed.
+/// One file that an attempt hands over, or has deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the workspace, `/` between segments.
@@ -455,6 +459,21 @@ pub enum Change {
     Modified,
     /// It is gone.
     Deleted,
+    /// It is as it was.
+    Unchanged,
+}
+
+impl Change {
+    /// The word for it, as it is written.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+            Self::Unchanged => "unchanged",
+        }
+    }
 }
 
 /// See [`Event::ModelCallStarted`].

@@ -4,6 +4,7 @@
 //! its own number token. Evaluation is bounded by fuel, reads nothing but the values it is given, and happens once: the
 //! result is stored in an event. Which names exist is checked by crate `flow` with the same [`environment`].
 
+use crate::files;
 use envoi_contract::json::{Number, Object, Value};
 use minijinja::{
     Environment, ErrorKind, UndefinedBehavior,
@@ -26,6 +27,14 @@ pub struct EvaluationError {
     pub expression: String,
     /// What was wrong, in minijinja's words.
     pub reason: String,
+    /// Whether it asked for artifacts that a manifest has: they are too many to be a value.
+    pub too_large: bool,
+}
+
+impl EvaluationError {
+    fn new(expression: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { expression: expression.into(), reason: reason.into(), too_large: false }
+    }
 }
 
 /// The expression language: strict undefined values, fuel, no templates, no loaders.
@@ -106,13 +115,18 @@ fn end_of_expression(text: &str) -> Option<usize> {
 pub struct Scope {
     root: minijinja::Value,
     after_failure: bool,
+    /// Steps whose artifacts a manifest has.
+    large: Vec<String>,
 }
 
 impl Scope {
     /// A scope over these members.
     #[must_use]
     pub fn new(members: &Object) -> Self {
-        Self { root: convert(&Value::Object(members.clone())), after_failure: false }
+        let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
+        let is_large = |step: &Value| step.get("artifacts").is_some_and(files::is_manifest_value);
+        let large = steps.filter(|(_, step)| is_large(step)).map(|(id, _)| id.to_owned()).collect();
+        Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
     }
 
     /// What `success()` and `failure()` tell: whether something before has failed.
@@ -172,7 +186,13 @@ impl Scope {
     fn value(&self, source: &str) -> Result<minijinja::Value, EvaluationError> {
         if source.len() > MAX_EXPRESSION_BYTES {
             let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
-            return Err(EvaluationError { expression: source.chars().take(40).collect(), reason });
+            return Err(EvaluationError::new(source.chars().take(40).collect::<String>(), reason));
+        }
+        if let Some(step) = self.large.iter().find(|step| asks_for_artifacts(source, step)) {
+            let reason = format!(
+                "the artifacts of step `{step}` are too many to be a value; the file `{step}.files.json` in the flow's folder lists them"
+            );
+            return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
         }
         let mut environment = environment();
         let failed_before = self.after_failure;
@@ -184,10 +204,7 @@ impl Scope {
             .and_then(|compiled| compiled.eval(self.root.clone()))
             .map_err(|error| failed(source, &error))?;
         if value.is_undefined() {
-            return Err(EvaluationError {
-                expression: source.trim().to_owned(),
-                reason: "it is not defined".to_owned(),
-            });
+            return Err(EvaluationError::new(source.trim(), "it is not defined"));
         }
         Ok(value)
     }
@@ -202,10 +219,8 @@ impl Scope {
         }
         let mut text = String::new();
         write_json(&self.value(source)?, &mut text).map_err(|error| failed(source, &error))?;
-        Value::parse_str(&text).map_err(|error| EvaluationError {
-            expression: source.trim().to_owned(),
-            reason: format!("its value is no JSON: {error}"),
-        })
+        Value::parse_str(&text)
+            .map_err(|error| EvaluationError::new(source.trim(), format!("its value is no JSON: {error}")))
     }
 
     /// Whether the expression of an `if` holds: false, 0, empty and null are false.
@@ -217,8 +232,28 @@ impl Scope {
     }
 }
 
+/// Whether an expression names `steps.ID.artifacts`, with dots or in brackets.
+fn asks_for_artifacts(source: &str, step: &str) -> bool {
+    let mut dotted = String::with_capacity(source.len());
+    for character in source.chars().filter(|character| !character.is_whitespace()) {
+        match character {
+            '[' => dotted.push('.'),
+            ']' | '"' | '\'' => {}
+            other => dotted.push(other),
+        }
+    }
+    // The whole of all steps has these artifacts too.
+    let name = format!("steps.{step}.artifacts");
+    let whole = format!("steps.{step}");
+    dotted.match_indices(&whole).any(|(place, _)| {
+        let rest = dotted.get(place.saturating_add(whole.len())..).unwrap_or_default();
+        let ends = !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'));
+        ends || dotted.get(place..).is_some_and(|from| from.starts_with(&name))
+    })
+}
+
 fn unclosed(source: &str) -> EvaluationError {
-    EvaluationError { expression: source.to_owned(), reason: "`${{` has no `}}`".to_owned() }
+    EvaluationError::new(source, "`${{` has no `}}`")
 }
 
 fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
@@ -226,7 +261,7 @@ fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
         ErrorKind::OutOfFuel => "it takes too much work".to_owned(),
         _ => error.to_string(),
     };
-    EvaluationError { expression: expression.trim().to_owned(), reason }
+    EvaluationError::new(expression.trim(), reason)
 }
 
 /// A number that a 64-bit value cannot hold exactly; it prints the token it was read from.

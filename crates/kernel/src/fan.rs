@@ -12,6 +12,7 @@ use crate::{
     ids::VisitId,
     input::Refusal,
     render,
+    size::MAX_DATA_BYTES,
 };
 use envoi_contract::{
     handoff::Status,
@@ -23,9 +24,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The most items of one step.
 pub(crate) const MAX_ITEMS: usize = 1000;
-
-/// Largest data of a step that stands in the journal itself (contract 3).
-const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -156,6 +154,7 @@ mod tests {
                 data: Value::Null,
                 artifacts: Value::Null,
                 report: None,
+                report_blob: None,
                 attempt: None,
             })
         };

@@ -3,7 +3,7 @@
 //! Owns what is known of that flow's steps and loops. Visits, questions and the ledger belong to the run as a whole.
 
 use crate::{
-    event::RunEnded,
+    event::{Blob, RunEnded},
     fan::Fan,
     flow::Flow,
     ids::{AttemptId, FlowId, InterruptId, StepId, VisitId},
@@ -102,6 +102,9 @@ pub(crate) struct StepResult {
     pub(crate) artifacts: Value,
     /// The attempt that left a report.
     pub(crate) report: Option<AttemptId>,
+    /// The report in the store. None in states that an earlier version has kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report_blob: Option<Blob>,
     /// The last attempt; `None` when the visit was skipped.
     pub(crate) attempt: Option<AttemptId>,
 }

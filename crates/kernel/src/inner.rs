@@ -13,15 +13,13 @@ use crate::{
     input::Refusal,
     render,
     route::{self, Decided},
+    size::MAX_DATA_BYTES,
 };
 use envoi_contract::{
     json::{Object, Value},
     routing::{Decision, Signal},
     skill_report::SkillError,
 };
-
-/// Largest data of a step that stands in the journal itself (contract 3).
-const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// Enters the flow that the step of `visit` runs.
 pub(crate) fn enter(draft: &mut Draft<'_>, visit: &VisitId, plan: &InnerPlan) -> Result<(), Refusal> {

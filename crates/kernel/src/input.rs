@@ -3,6 +3,7 @@
 use crate::{
     event::{Blob, CallOutcome, Choice, FileChange, FoundFile, Outcome},
     family::Share,
+    files::Manifest,
     fork::Fork,
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
@@ -249,12 +250,17 @@ pub struct AttemptResult {
     pub report_blob: Option<Blob>,
     /// Where the report stood.
     pub report_place: ReportPlace,
-    /// Files that match `artifacts` and changed.
+    /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
+    /// [`crate::files::are_listed`] says.
     pub files: Vec<FileChange>,
+    /// Their list, where it is longer; `files` is empty then.
+    pub manifest: Option<Manifest>,
     /// Things a person should know.
     pub warnings: Vec<String>,
     /// Why the data of the report is not what the step's `outputs` say, if it is not.
     pub misfit: Option<String>,
+    /// Why what it left cannot be handed over: it is past a bound.
+    pub excess: Option<String>,
     /// Digest of the workspace, for kinds of step that have one.
     pub workspace_digest: Option<Digest>,
 }

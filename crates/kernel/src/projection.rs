@@ -5,13 +5,15 @@
 use crate::{
     control::Control,
     event::{
-        AttemptSettled, AttemptStarted, Course, Event, HandoffWritten, InterruptRaised, Record, Routed,
+        AttemptSettled, AttemptStarted, Blob, Course, Event, HandoffWritten, InterruptRaised, Record, Routed,
         RunEnded, RunForked,
     },
+    fit,
     flow::Flow,
     frame::StepResult,
     graph,
     ids::{AttemptId, StepId, VisitId, derived},
+    size::{MAX_MESSAGE_BYTES, shortened},
 };
 use envoi_contract::{
     envelope::{Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord, RecordStatus, TerminalReason},
@@ -68,6 +70,7 @@ pub(crate) fn apply(envelope: &mut Envelope, flow: &Flow, control: &Control, rec
         _ => {}
     }
     follow(envelope, flow, control);
+    fit::history(envelope);
 }
 
 /// What contract 3 calls the step of a visit: its id, after those of the steps that run its flow, as in `build/compile`.
@@ -159,7 +162,7 @@ fn attempt_settled(envelope: &mut Envelope, control: &Control, event: &AttemptSe
         record.completed_at = Some(at.to_string());
         record.duration_ms = event.duration_ms;
         record.status = if event.ok { RecordStatus::Success } else { RecordStatus::Error };
-        record.error = error;
+        record.error = error.map(|error| shortened(error, fit::MAX_RECORD_ERROR_BYTES));
         let told = event.metrics.get("llm_calls").and_then(Value::as_u53).unwrap_or(0);
         // Its report tells of the calls that were metered, too.
         record.llm_calls = record.llm_calls.max(told);
@@ -203,7 +206,7 @@ fn push_error(
         ("step", Some(step.to_owned())),
         ("attempt", attempt),
         ("code", Some(code.to_owned())),
-        ("message", Some(message.to_owned())),
+        ("message", Some(shortened(message.to_owned(), fit::MAX_ERROR_BYTES))),
         ("at", Some(at.to_string())),
     ];
     let known = entry.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
@@ -315,16 +318,29 @@ fn handoff_written(envelope: &mut Envelope, flow: &Flow, control: &Control, even
     output.insert("data".to_owned(), last.map(|last| last.data.clone()).unwrap_or_default());
     output.insert("artifacts".to_owned(), last.map(|last| last.artifacts.clone()).unwrap_or_default());
     envelope.outputs.insert(stage.clone(), Value::Object(output));
+    fit::outputs(envelope, |stage| report_of(control, stage));
     if handoff.routing_signal.decision == Decision::Loop {
         // A critic that wrote nothing to its text still said so much.
         let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
         envelope.loop_feedback.push(said.clone());
     }
     if handoff.status == Status::Failed {
-        envelope.failed_stages.insert(stage, handoff.error.clone().unwrap_or_default());
+        let error = handoff.error.clone().unwrap_or_default();
+        envelope.failed_stages.insert(stage, shortened(error, fit::MAX_ERROR_BYTES));
     } else if !is_to_be_revisited(flow, control, visit) {
         envelope.completed_stage_set.insert(stage, true);
     }
+}
+
+/// The report of the step that contract 3 calls so, where the run still knows it.
+fn report_of(control: &Control, name: &str) -> Option<Blob> {
+    control.frames().find_map(|(scope, frame)| {
+        frame.steps.iter().find_map(|(step, state)| {
+            let visit = VisitId { scope: scope.to_owned(), step: step.clone(), visit: 1 };
+            let blob = state.last.as_deref()?.report_blob.as_ref()?;
+            (stage(control, &visit) == name).then(|| blob.clone())
+        })
+    })
 }
 
 /// Whether a loop has gone back to this step, or to one before it, in the same commit.
@@ -353,7 +369,7 @@ fn forked(envelope: &mut Envelope, event: &RunForked, at: Timestamp) {
 fn ended(envelope: &mut Envelope, event: &RunEnded, at: Timestamp) {
     envelope.terminated = true;
     envelope.terminal_reason = TerminalReason::parse(&event.terminal_reason);
-    envelope.termination_reason = Some(event.reason.clone());
+    envelope.termination_reason = Some(shortened(event.reason.clone(), MAX_MESSAGE_BYTES));
     envelope.completed_at = Some(at.to_string());
 }
 

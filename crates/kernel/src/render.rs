@@ -13,7 +13,9 @@ use crate::{
     },
     frame::StepResult,
     ids::{AttemptId, VisitId},
-    inner, loops, verify,
+    inner, loops,
+    size::{MAX_COMMAND_BYTES, MAX_ITEMS_BYTES, MAX_QUESTION_BYTES},
+    verify,
 };
 use envoi_contract::{
     handoff::Status,
@@ -24,9 +26,6 @@ use std::cell::OnceCell;
 
 /// Longest value handed over as one argument or variable (Linux refuses single ones over 128 KiB).
 const MAX_VALUE_BYTES: usize = 100 * 1024;
-
-/// Longest question: a person reads it, and each list of questions carries it.
-const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// The values that expressions see in the flow of `scope`.
 fn members(control: &Control, scope: &str) -> Object {
@@ -88,7 +87,16 @@ pub(crate) fn evaluate(
 pub(crate) fn items(draft: &Draft<'_>, visit: &VisitId, list: &Expression) -> Result<Vec<Value>, SkillError> {
     let failed = |message: String| SkillError { code: "FOR_EACH_INVALID".to_owned(), message };
     match Values::of(draft, visit).evaluate(list)? {
-        Value::Array(items) if items.len() <= MAX_ITEMS => Ok(items),
+        Value::Array(items) if items.len() <= MAX_ITEMS => {
+            let bytes = items.iter().fold(0_usize, |sum, item| sum.saturating_add(item.compact().len()));
+            if bytes > MAX_ITEMS_BYTES {
+                let message = format!(
+                    "the values of `for_each` have {bytes} bytes together, and at most {MAX_ITEMS_BYTES} can be done; name files instead"
+                );
+                return Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message });
+            }
+            Ok(items)
+        }
         Value::Array(items) => {
             Err(failed(format!("the list has {} items, and at most {MAX_ITEMS} can be done", items.len())))
         }
@@ -209,6 +217,7 @@ fn step_value(result: &StepResult, run_base: &str) -> Value {
     };
     members.insert("status".to_owned(), Value::from(status));
     members.insert("summary".to_owned(), Value::from(result.summary.as_str()));
+    // Where a manifest has them, the scope says so when an expression asks for them.
     members.insert("artifacts".to_owned(), result.artifacts.clone());
     if !is_reference(&result.data) {
         members.insert("data".to_owned(), result.data.clone());
@@ -245,6 +254,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
             return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
         }
     };
+    check_command(&command, &env)?;
     let told = open.and_then(|open| open.talk.answer());
     Ok(AttemptStarted {
         attempt: visit.attempt(open.map_or(0, |open| open.attempts).saturating_add(1)),
@@ -367,7 +377,26 @@ fn value(values: &Values<'_>, template: &Template) -> Result<String, SkillError>
 }
 
 fn expression_failed(error: &EvaluationError) -> SkillError {
-    SkillError { code: "EXPRESSION_FAILED".to_owned(), message: error.to_string() }
+    let code = if error.too_large { "VALUE_TOO_LARGE" } else { "EXPRESSION_FAILED" };
+    SkillError { code: code.to_owned(), message: error.to_string() }
+}
+
+/// Each value is small enough; so are all of them together.
+fn check_command(command: &Command, env: &[(String, String)]) -> Result<(), SkillError> {
+    let arguments = match command {
+        Command::Exec(argv) => argv.iter().map(String::len).fold(0, usize::saturating_add),
+        Command::Shell(script) => script.len(),
+        Command::A2a(_) => 0,
+    };
+    let variables = env.iter().map(|(name, value)| name.len().saturating_add(value.len()));
+    let bytes = variables.fold(arguments, usize::saturating_add);
+    if bytes <= MAX_COMMAND_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "the arguments and variables have {bytes} bytes together, over the {MAX_COMMAND_BYTES} that a command can be given; pass files"
+    );
+    Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message })
 }
 
 fn check_size(text: &str) -> Result<(), SkillError> {

@@ -10,6 +10,7 @@ use crate::{
     },
     expire,
     family::Share,
+    files::HandedOver,
     flow::{Flow, Limits, Step},
     fork,
     ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
@@ -294,10 +295,17 @@ impl Run {
         self.control.votes.get(interrupt).into_iter().flatten().map(AsRef::as_ref)
     }
 
-    /// The newest version of every artifact, by its path in the workspace; `None` when it was deleted.
+    /// The newest version of every artifact that events list, by its path in the workspace; `None` when it was deleted.
+    /// Those of [`Run::manifests`] are not among them.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, Option<Digest>> {
         &self.control.files
+    }
+
+    /// The lists of artifacts that are content of the store, in the order in which they were handed over.
+    #[must_use]
+    pub fn manifests(&self) -> &[HandedOver] {
+        &self.control.manifests
     }
 
     /// The visit whose hand-off is the last one that was not skipped.

@@ -8,11 +8,11 @@ use crate::{
     agent, budget,
     conclude::{self, Conclusion},
     draft::{At, Draft},
-    event::{About, AgentSaid, AttemptSettled, Blob, Command, Event, Outcome, TimerSet},
+    event::{About, AgentSaid, AttemptSettled, Change, Command, Event, FileChange, Outcome, TimerSet},
     flow::{Budget, InDoubtPolicy, Step},
     ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
-    retry,
+    retry, size,
     verify::{self, Said},
 };
 use envoi_contract::{
@@ -23,9 +23,6 @@ use envoi_contract::{
 /// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
 /// without room, would otherwise be run for ever. Then a person is asked.
 pub const MAX_RERUNS: u32 = 3;
-
-/// Largest `data` of a report that stands in the journal itself (contract 3).
-const MAX_DATA_BYTES: usize = 64 * 1024;
 
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
@@ -43,7 +40,8 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     }
     let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
     let (_, metered) = draft.control.accounts.of(&attempt);
-    let verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
+    let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
+    verdict.error = verdict.error.map(size::of_error);
     let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
     let stderr = result.stderr_tail.clone();
     let text = result.text.clone();
@@ -96,6 +94,7 @@ pub(crate) fn in_doubt<'a>(
         data: Value::Null,
         metrics: Object::default(),
         files: Vec::new(),
+        manifest: None,
         started_at: draft.now,
         duration_ms: ran_ms,
         warnings: Vec::new(),
@@ -198,8 +197,12 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
         skill: step.skill.as_deref(),
         fill: Fill { skill_name: step.id.as_str(), generated_at: &ended.to_string() },
     });
-    match &result.misfit {
-        Some(message) if verdict.ok => {
+    match (&result.excess, &result.misfit) {
+        (Some(message), _) if verdict.ok => {
+            let error = SkillError { code: "VALUE_TOO_LARGE".to_owned(), message: message.clone() };
+            Verdict { ok: false, error: Some(error), ..verdict }
+        }
+        (_, Some(message)) if verdict.ok => {
             let error = SkillError { code: "OUTPUT_INVALID".to_owned(), message: message.clone() };
             Verdict { ok: false, error: Some(error), ..verdict }
         }
@@ -210,16 +213,18 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
 fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {
     let report = verdict.report.as_ref();
     let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
+    let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
     AttemptSettled {
         attempt: result.attempt,
         outcome: result.outcome,
         ok: verdict.ok,
         error: verdict.error.clone(),
         text: result.text_blob,
-        data: bounded(data, result.report_blob.as_ref()),
-        metrics: report.and_then(|report| report.metrics.clone()).unwrap_or_default(),
+        data: size::of_data(data, result.report_blob.as_ref()),
+        metrics: size::of_metrics(metrics, result.report_blob.as_ref()),
         report: result.report_blob.filter(|_| report.is_some()),
-        files: result.files,
+        files: handed_over(result.files, verdict.ok),
+        manifest: result.manifest,
         started_at: result.started_at,
         duration_ms: result.duration_ms,
         warnings: result.warnings,
@@ -232,21 +237,13 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
     }
 }
 
-fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
-    (!at.scope.is_empty()).then(|| at.flow.id.clone())
+/// Files that are as they were are handed over by a step that succeeded; one that did not has nothing to say of them.
+fn handed_over(files: Vec<FileChange>, ok: bool) -> Vec<FileChange> {
+    files.into_iter().filter(|file| ok || file.change != Change::Unchanged).collect()
 }
 
-/// Data over the limit is a reference to the report that holds it.
-fn bounded(data: Value, report: Option<&Blob>) -> Value {
-    match report {
-        Some(blob) if data.compact().len() > MAX_DATA_BYTES => {
-            let mut reference = Object::default();
-            reference.insert("$artifact".to_owned(), Value::from(blob.digest.to_string()));
-            reference.insert("size".to_owned(), Value::from(blob.size));
-            Value::Object(reference)
-        }
-        _ => data,
-    }
+fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
+    (!at.scope.is_empty()).then(|| at.flow.id.clone())
 }
 
 /// Sets a timer for another try of a failed attempt, if its step allows one.

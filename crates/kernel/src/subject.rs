@@ -3,7 +3,7 @@
 //! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for what
 //! was shown: if that has changed, the question is put again.
 
-use crate::{draft::Draft, event::FoundFile, input::Refusal};
+use crate::{draft::Draft, event::FoundFile, frame::StepResult, input::Refusal};
 use core::fmt::Write as _;
 use envoi_contract::digest::Digest;
 
@@ -20,7 +20,9 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Result<Digest, R
         Some((visit, step.last.as_deref()?))
     });
     if let Some((visit, result)) = last {
-        let bytes = serde_json::to_vec(result).map_err(|error| Refusal::Inconsistent {
+        // As earlier versions wrote it: a question that they put is still about the same.
+        let result = StepResult { report_blob: None, ..result.clone() };
+        let bytes = serde_json::to_vec(&result).map_err(|error| Refusal::Inconsistent {
             reason: format!("the hand-off of `{visit}` cannot be written: {error}"),
         })?;
         text.push_str(&format!("handoff {visit} {}\n", Digest::of(&bytes)));
@@ -31,6 +33,9 @@ pub(crate) fn digest(draft: &Draft<'_>, found: &[FoundFile]) -> Result<Digest, R
         let digest = digest.map_or_else(|| "deleted".to_owned(), |digest| digest.to_string());
         // Writing to a string cannot fail. The path comes last: it may have anything in it.
         writeln!(text, "file {digest} {} {path}", path.len()).unwrap_or_default();
+    }
+    for handed in control.manifests.iter() {
+        writeln!(text, "manifest {}", handed.list.digest).unwrap_or_default();
     }
     Ok(Digest::of(text.as_bytes()))
 }

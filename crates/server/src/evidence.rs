@@ -54,17 +54,22 @@ fn had(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
         let records = reader.records(run, next, Some(PAGE))?;
         let Some(last) = records.last() else { return Ok(false) };
         next = last.seq.saturating_add(1);
-        if records.iter().any(|record| names(&record.event, digest)) {
-            return Ok(true);
+        for record in &records {
+            if names(reader, &record.event, digest)? {
+                return Ok(true);
+            }
         }
     }
 }
 
-fn names(event: &Event, digest: &Digest) -> bool {
+fn names(reader: &Reader, event: &Event, digest: &Digest) -> Result<bool, Problem> {
     let is = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.digest == *digest);
     match event {
-        Event::AttemptSettled(settled) => settled.files.iter().any(|file| is(&file.before) || is(&file.blob)),
-        Event::InterruptRaised(raised) => raised.found.iter().any(|file| file.digest == Some(*digest)),
-        _ => false,
+        Event::AttemptSettled(settled) => {
+            let list = settled.manifest.as_ref().is_some_and(|manifest| manifest.list.digest == *digest);
+            Ok(list || reader.files_of(settled)?.iter().any(|file| is(&file.before) || is(&file.blob)))
+        }
+        Event::InterruptRaised(raised) => Ok(raised.found.iter().any(|file| file.digest == Some(*digest))),
+        _ => Ok(false),
     }
 }

@@ -59,8 +59,10 @@ impl Work {
             report_blob: self.report.as_ref().map(|report| blob(report.as_bytes())),
             report_place: ReportPlace { assigned: true, unreadable: None },
             files: Vec::new(),
+            manifest: None,
             warnings: Vec::new(),
             misfit: None,
+            excess: None,
             workspace_digest: None,
         }
     }

@@ -150,6 +150,26 @@ impl<'a> Watched<'a> {
         readable(&self.secrets.map_or_else(|| text.clone().into_owned(), |secrets| secrets.mask_str(&text)))
     }
 
+    /// The patterns, as they were given, that none of these paths matches.
+    pub(crate) fn unmatched<'p>(
+        &self,
+        patterns: &'p [String],
+        paths: impl Iterator<Item = &'p str>,
+    ) -> Vec<&'p str> {
+        let mut matched = vec![false; patterns.len()];
+        for index in paths.flat_map(|path| self.globs.matches(path)) {
+            if let Some(matched) = matched.get_mut(index) {
+                *matched = true;
+            }
+        }
+        patterns
+            .iter()
+            .zip(matched)
+            .filter(|(_, matched)| !matched)
+            .map(|(pattern, _)| pattern.as_str())
+            .collect()
+    }
+
     /// Whether the way to `root` is made of folders, not of links, and of none in which nothing matches.
     fn reaches(&self, root: &Path) -> bool {
         root.ancestors().map(|part| self.workspace.join(part)).all(|part| {
@@ -225,22 +245,23 @@ fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
-/// What is not as it was, in the order of the paths. A file that cannot be read now is none of it.
-pub(crate) fn changes(before: &Digests, after: &Digests) -> Vec<(String, Change)> {
+/// What is not as it was, in the order of the paths; with `unchanged`, also what is. A file that cannot be read now is none
+/// of it.
+pub(crate) fn changes(before: &Digests, after: &Digests, unchanged: bool) -> Vec<(String, Change)> {
     let gone =
         before.keys().filter(|path| !after.contains_key(*path)).map(|path| (path.clone(), Change::Deleted));
     let there = after.iter().filter_map(|(path, digest)| match before.get(path) {
         _ if digest.is_none() => None,
         None => Some((path.clone(), Change::Created)),
         Some(old) if old != digest => Some((path.clone(), Change::Modified)),
-        Some(_) => None,
+        Some(_) => unchanged.then(|| (path.clone(), Change::Unchanged)),
     });
     let mut all: Vec<_> = gone.chain(there).collect();
     all.sort();
     all
 }
 
-/// A copy of an artifact in the attempt's folder, on disk.
+/// A copy of an artifact in the attempt's folder; on disk after [`durable::sync_all`].
 pub(crate) struct Copied {
     pub(crate) file: FileRef,
     /// Whether a secret stands in it.
@@ -273,7 +294,6 @@ pub(crate) fn copy(
     let from = plain::open_below(workspace, Path::new(path)).map_err(|error| {
         if is_there(&workspace.join(path)) { NoCopy::LeftOut(unreadable(&error)) } else { NoCopy::Gone }
     })?;
-    let target = dir.files().join(path);
     let mut to = Sparse::new(create(dir, path)?);
     let (mut masker, mut ignored) = (Masker::new(secrets), Vec::new());
     let mut from = Source { file: from, failed: false };
@@ -287,7 +307,7 @@ pub(crate) fn copy(
         false => NoCopy::Machine(error),
     })?;
     masker.finish(&mut ignored);
-    to.finish().and_then(|()| target.parent().map_or(Ok(()), durable::sync_dir)).map_err(NoCopy::Machine)?;
+    to.finish().map_err(NoCopy::Machine)?;
     let file = FileRef { path: format!("files/{path}"), bytes: measure.bytes, sha256: measure.sha256 };
     Ok(Copied { file, has_secret: masker.hits() > 0 })
 }
@@ -317,7 +337,7 @@ impl io::Read for Source {
 #[cfg(test)]
 mod tests {
     use super::{NoCopy, Watched, changes, copy, is_artifact};
-    use crate::{dir::AttemptDir, mask::Secrets};
+    use crate::{dir::AttemptDir, mask::Secrets, record::Change};
     use std::fs;
 
     #[test]
@@ -482,8 +502,16 @@ mod tests {
         let found = changes(
             &digests(&[("a", "1"), ("b", "1"), ("c", "1"), ("e", "-"), ("f", "-"), ("g", "-"), ("h", "1")]),
             &digests(&[("a", "1"), ("b", "2"), ("d", "1"), ("e", "-"), ("f", "1"), ("h", "-"), ("i", "-")]),
+            false,
         );
         let told: Vec<String> = found.iter().map(|(path, change)| format!("{path} {change:?}")).collect();
         assert_eq!(told, ["b Modified", "c Deleted", "d Created", "f Modified", "g Deleted"]);
+        let same = digests(&[("a", "1"), ("b", "-")]);
+        let handed: Vec<_> = changes(&same, &same, true);
+        assert_eq!(
+            handed,
+            [("a".to_owned(), Change::Unchanged)],
+            "one that cannot be read is not handed over"
+        );
     }
 }

@@ -92,7 +92,7 @@ impl Before {
     /// How the workspace differs now.
     pub(crate) fn changes_since(&self) -> io::Result<Vec<FileChange>> {
         let watched = self.watched().map_err(io::Error::other)?;
-        let changes = artifacts::changes(&self.files, &watched.look().digests);
+        let changes = artifacts::changes(&self.files, &watched.look().digests, false);
         Ok(changes
             .into_iter()
             .map(|(path, change)| FileChange { path, change, file: None, before: None })

@@ -35,6 +35,24 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// The most files that are synced one by one. More are synced with their whole file system: that costs as much as whatever
+/// else was written there lately, and two calls a file would cost more.
+const FEW: usize = 32;
+
+/// Makes these files of `root` durable, with their names.
+pub(crate) fn sync_all<'a>(root: &Path, files: impl Iterator<Item = &'a Path> + Clone) -> io::Result<()> {
+    if files.clone().nth(FEW).is_some() {
+        return Ok(rustix::fs::syncfs(File::open(root)?)?);
+    }
+    let mut folders = std::collections::BTreeSet::new();
+    for file in files {
+        File::open(root.join(file))?.sync_all()?;
+        // Also the folders that were made for it.
+        folders.extend(file.ancestors().skip(1).map(|folder| root.join(folder)));
+    }
+    folders.iter().try_for_each(|folder| sync_dir(folder))
+}
+
 /// Replaces `path` by `bytes`: the old file or the new one is there at any moment. Durable when it returns.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     put(path, bytes)?;
@@ -144,10 +162,9 @@ impl Sparse {
         Ok(())
     }
 
-    /// Gives the file its length, and syncs it.
+    /// Gives the file its length. It is not synced.
     pub(crate) fn finish(self) -> io::Result<()> {
-        self.file.set_len(self.bytes)?;
-        self.file.sync_all()
+        self.file.set_len(self.bytes)
     }
 }
 

@@ -105,7 +105,7 @@ fn nameless(dir: &AttemptDir) -> io::Result<File> {
 }
 
 impl Kept {
-    /// Hands over what `path` held, as a file on disk below `before/`: none if it was not kept, is not what `known` says
+    /// Hands over what `path` held, as a file (on disk after [`durable::sync_all`]) below `before/`: none if it was not kept, is not what `known` says
     /// it was, or has a secret in it.
     pub(crate) fn hand_over(
         &self,
@@ -139,10 +139,7 @@ impl Kept {
 }
 
 fn write(dir: &AttemptDir, path: &str, content: &[u8]) -> io::Result<()> {
-    let mut file = plain::create_below(dir.path(), &Path::new("before").join(path))?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    dir.before_files().join(path).parent().map_or(Ok(()), durable::sync_dir)
+    plain::create_below(dir.path(), &Path::new("before").join(path))?.write_all(content)
 }
 
 #[cfg(test)]

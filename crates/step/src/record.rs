@@ -65,7 +65,7 @@ pub struct Exit {
     /// What stood in the place of the report and is no file that can be read, such as `a folder`, masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_unreadable: Option<String>,
-    /// Artifacts that differ from before the command, by path.
+    /// Artifacts that differ from before the command, by path; of a command that succeeded also those that do not.
     pub files: Vec<FileChange>,
     /// Paths of `files` in which a secret was seen. They are handed over as they are.
     pub secret_in_files: Vec<String>,
@@ -133,7 +133,7 @@ pub struct FileRef {
     pub sha256: String,
 }
 
-/// An artifact that is not what it was before the command.
+/// An artifact, and what the command did to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the workspace, with `/`.
@@ -158,4 +158,6 @@ pub enum Change {
     Modified,
     /// It is gone.
     Deleted,
+    /// It is as it was.
+    Unchanged,
 }

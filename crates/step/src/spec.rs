@@ -66,6 +66,9 @@ pub struct Spec {
     pub stream_cap_bytes: u64,
     /// What is kept of the step's text: its end.
     pub text_cap_bytes: u64,
+    /// Exit codes beside 0 with which the step has done its work: then files that match are handed over, changed or not.
+    #[serde(default)]
+    pub success_codes: Vec<i32>,
     /// Values to be masked, and each line of them. What is under [`crate::MIN_SECRET_BYTES`] is not: masking it would shred
     /// the output.
     pub secrets: Vec<String>,

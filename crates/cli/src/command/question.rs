@@ -14,7 +14,8 @@ use envoi_engine::load_run;
 use envoi_journal::{InboxRow, Reader};
 use envoi_kernel::{
     Event, Record, Run,
-    event::{About, Blob, InterruptRaised},
+    event::{About, Blob, Change, FileChange, InterruptRaised},
+    files::MOST_LISTED,
     ids::{InterruptId, Principal, RunId},
 };
 use serde_json::json;
@@ -24,6 +25,8 @@ use std::fmt::Write as _;
 /// Lines of one file's diff, and of all of them.
 const MOST_LINES_A_FILE: usize = 80;
 const MOST_LINES: usize = 400;
+/// Changed files that are named; the rest are counted.
+const MOST_FILES: usize = 200;
 
 /// All that is known of a question.
 struct Asked {
@@ -76,7 +79,7 @@ pub(crate) fn contents(
     interrupt: &InterruptId,
     by: &Principal,
 ) -> Result<Vec<Blob>, Failure> {
-    let changed = load(reader, id, interrupt, by)?.changed();
+    let changed = load(reader, id, interrupt, by)?.changed(reader);
     Ok(changed.into_iter().flat_map(|file| [file.before, file.after]).flatten().collect())
 }
 
@@ -135,7 +138,7 @@ impl Asked {
             writeln!(text, "  answer by: {who}")?;
         }
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
-        for file in self.changed() {
+        for file in self.changed(reader).into_iter().take(MOST_FILES) {
             let known = file.created || file.before.is_some();
             let (before, after) = (content(&file.before), content(&file.after));
             writeln!(text, "  {}", line_of(&file, known, before.as_deref(), after.as_deref()))?;
@@ -278,15 +281,17 @@ impl Asked {
     }
 
     /// What the run had changed when it asked.
-    fn changed(&self) -> Vec<Changed> {
+    fn changed(&self, reader: &Reader) -> Vec<Changed> {
         let mut all: BTreeMap<String, Changed> = BTreeMap::new();
         for record in self.records.iter().take_while(|record| !self.is_this(record)) {
             let Event::AttemptSettled(settled) = &record.event else { continue };
-            for file in settled.files.iter().filter(|_| !settled.late) {
+            let files = reader.files_of(settled).unwrap_or_default();
+            let changed = |file: &&FileChange| !settled.late && file.change != Change::Unchanged;
+            for file in files.iter().filter(changed) {
                 let known = all.entry(file.path.clone()).or_insert_with(|| Changed {
                     path: file.path.clone(),
                     before: file.before.clone(),
-                    created: file.change == envoi_kernel::event::Change::Created,
+                    created: file.change == Change::Created,
                     after: None,
                 });
                 known.after.clone_from(&file.blob);
@@ -307,7 +312,7 @@ impl Asked {
     }
 
     fn files(&self, reader: &Reader, text: &mut String) -> std::fmt::Result {
-        let changed = self.changed();
+        let changed = self.changed(reader);
         if changed.is_empty() {
             return writeln!(text, "files      none changed\n");
         }
@@ -315,7 +320,7 @@ impl Asked {
         writeln!(text, "files      as the run leaves them in {}", folder.unwrap_or_default())?;
         let content = |blob: &Option<Blob>| blob.as_ref().and_then(|blob| reader.blob(&blob.digest).ok());
         let mut left = MOST_LINES;
-        for file in &changed {
+        for file in changed.iter().take(MOST_FILES) {
             let (before, after) = (content(&file.before), content(&file.after));
             let known = file.created || file.before.is_some();
             writeln!(text, "  {}", line_of(file, known, before.as_deref(), after.as_deref()))?;
@@ -326,6 +331,9 @@ impl Asked {
             };
             left = left.saturating_sub(shown.lines().count());
             shown.lines().try_for_each(|line| writeln!(text, "    {line}"))?;
+        }
+        if changed.len() > MOST_FILES {
+            writeln!(text, "  and {} more", changed.len().saturating_sub(MOST_FILES))?;
         }
         writeln!(text)
     }
@@ -368,7 +376,7 @@ impl Asked {
             all.map(|(choice, leads)| json!({"choice": choice.word(), "leads": leads})).collect::<Vec<_>>()
         });
         let digest = |blob: &Option<Blob>| blob.as_ref().map(|blob: &Blob| blob.digest.to_string());
-        let files = self.changed().into_iter().map(|file| {
+        let files = self.changed(reader).into_iter().take(MOST_LISTED).map(|file| {
             json!({"path": file.path, "created": file.created, "before": digest(&file.before), "after": digest(&file.after)})
         });
         let more = json!({

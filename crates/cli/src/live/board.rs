@@ -25,6 +25,8 @@ pub(crate) struct Board {
     pub(crate) level: Level,
     /// Files that the run's steps handed over, with what was done to them last.
     pub(crate) files: BTreeMap<String, Change>,
+    /// Lists of files that are too many to be named, and how many each has.
+    pub(crate) lists: BTreeMap<String, u64>,
     /// The visit that closed last, and what it said.
     pub(crate) last: Option<(VisitId, String)>,
     began: Option<Timestamp>,
@@ -39,6 +41,7 @@ impl Board {
             run: Run::new(Arc::clone(flow)),
             level: Level::of(flow, ""),
             files: BTreeMap::new(),
+            lists: BTreeMap::new(),
             last: None,
             began: None,
             cancelling: false,
@@ -193,8 +196,12 @@ impl Board {
     }
 
     fn settled(&mut self, settled: &AttemptSettled) {
-        for file in &settled.files {
+        for file in settled.files.iter().filter(|file| file.change != Change::Unchanged) {
             self.files.insert(file.path.clone(), file.change);
+        }
+        if let Some(manifest) = &settled.manifest {
+            let list = format!("{}.files.json", settled.attempt.visit.step);
+            self.lists.insert(list, manifest.total);
         }
         let Some(step) = self.level.find(&settled.attempt.visit) else { return };
         step.took_ms = settled.duration_ms;

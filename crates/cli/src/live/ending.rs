@@ -50,6 +50,9 @@ pub(crate) fn ending(board: &Board, reason: Option<&str>, here: &Path, charset: 
     if board.files.len() > MOST {
         say(Role::Faint, &format!("  and {} more", board.files.len().saturating_sub(MOST)));
     }
+    for (list, total) in &board.lists {
+        say(Role::Plain, &format!("  {list} lists {total} files"));
+    }
     let time = took(board.elapsed_ms(board.run().last_at()));
     let used = match used(board, charset).concat() {
         nothing if nothing.is_empty() => "nothing".to_owned(),
@@ -77,5 +80,6 @@ fn word(change: Change) -> &'static str {
         Change::Created => "new",
         Change::Modified => "changed",
         Change::Deleted => "deleted",
+        Change::Unchanged => "unchanged",
     }
 }

@@ -154,8 +154,10 @@ impl Play {
             report_blob: None,
             report_place: ReportPlace::default(),
             files: files.iter().map(file).collect(),
+            manifest: None,
             warnings: Vec::new(),
             misfit: None,
+            excess: None,
             workspace_digest: None,
         });
         self.decide(Input::Settled { result, slot: slot() })

@@ -25,6 +25,7 @@ mod fork;
 mod forms;
 mod importing;
 mod kept;
+mod large;
 mod ledger;
 mod nasty;
 mod nested;

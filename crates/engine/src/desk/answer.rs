@@ -12,18 +12,24 @@ use crate::{
     message::{Ask, Purpose},
     protocol::{AnswerRequest, CallerWire, Refused, Response, ResumeRequest, Standing},
 };
+use envoi_contract::digest::Digest;
 use envoi_journal::{InboxFilter, InterruptState, files};
 use envoi_kernel::{
     Run,
     event::{About, Choice, FoundFile, InterruptRaised},
+    files::MOST_LISTED,
     ids::{InterruptId, RunId},
     input::Answer,
 };
 use envoi_step::is_artifact;
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::mpsc::{self, Sender},
 };
+
+/// The most changed artifacts that a refusal names.
+const MOST_NAMED: usize = 20;
 
 /// Larger files are not kept only to be shown.
 const MAX_SHOWN_BYTES: u64 = 16 * 1024 * 1024;
@@ -123,7 +129,19 @@ impl Desk {
         raised: &InterruptRaised,
         caller: &CallerWire,
     ) -> Option<Refused> {
-        let found = self.changed(run, raised);
+        let found = match self.changed(run, raised) {
+            Ok(found) => found,
+            Err(refused) => return Some(refused),
+        };
+        if found.len() > MOST_LISTED {
+            // They would stand in an event, and nobody could look through them.
+            let message = format!(
+                "{} artifacts changed in the workspace after they were handed over, so what was shown is not what would be used",
+                found.len()
+            );
+            let hint = "they are too many to be shown again: put them back as they were, deny, or have the step done again";
+            return Some(Refused::new("SUBJECT_CHANGED", message, Some(hint)));
+        }
         let started = run.started().filter(|_| !found.is_empty())?;
         for file in &found {
             // So that it can be shown; what cannot be stored is told of by its path alone.
@@ -139,8 +157,8 @@ impl Desk {
 
     /// Artifacts that lie otherwise in the workspace than they were shown. Nothing of the run has begun or ended while they
     /// were looked at: another branch that did makes another look necessary.
-    fn changed(&self, run: &Run, raised: &InterruptRaised) -> Vec<FoundFile> {
-        let mut found = changed(run, raised);
+    fn changed(&self, run: &Run, raised: &InterruptRaised) -> Result<Vec<FoundFile>, Refused> {
+        let mut found = self.changed_since(run, raised)?;
         let mut before = run.next_seq();
         while let (false, Some(started)) = (found.is_empty(), run.started()) {
             // A run that cannot be loaded now is refused by whoever goes on with it.
@@ -148,9 +166,24 @@ impl Desk {
             if now.next_seq() == before {
                 break;
             }
-            (found, before) = (changed(&now, raised), now.next_seq());
+            (found, before) = (self.changed_since(&now, raised)?, now.next_seq());
         }
-        found
+        Ok(found)
+    }
+
+    /// The newest version of every artifact of a run, those that manifests list among them.
+    fn artifacts(&self, run: &Run) -> Result<BTreeMap<String, Option<Digest>>, Refused> {
+        let Some(started) = run.started().filter(|_| !run.manifests().is_empty()) else {
+            return Ok(run.files().clone());
+        };
+        let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        let records = reader.records(&started.run, 0, None).map_err(|error| read_failed(&error))?;
+        let lived = records.iter().take_while(|record| record.seq < run.next_seq());
+        reader.newest_files(lived).map_err(|error| read_failed(&error))
+    }
+
+    fn changed_since(&self, run: &Run, raised: &InterruptRaised) -> Result<Vec<FoundFile>, Refused> {
+        Ok(changed(run, self.artifacts(run)?, raised))
     }
 
     /// The same question anew; says so, and how the new one is called.
@@ -161,7 +194,11 @@ impl Desk {
         found: Vec<FoundFile>,
         caller: &CallerWire,
     ) -> Refused {
-        let paths: Vec<String> = found.iter().map(|file| format!("`{}`", file.path)).collect();
+        let mut paths: Vec<String> =
+            found.iter().take(MOST_NAMED).map(|file| format!("`{}`", file.path)).collect();
+        if found.len() > MOST_NAMED {
+            paths.push(format!("and {} more", found.len().saturating_sub(MOST_NAMED)));
+        }
         let ask = Ask::Changed { interrupt: raised.interrupt.clone(), found };
         if let Err(refused) = self.adopt(id, caller, Purpose::Decide.into(), |_| Ok(vec![ask.clone()])) {
             return refused;
@@ -236,10 +273,13 @@ fn is_being_made(run: &Run, path: &str) -> bool {
 }
 
 /// Artifacts that lie otherwise in the workspace than they were shown, but for those that are being made.
-fn changed(run: &Run, raised: &InterruptRaised) -> Vec<FoundFile> {
+fn changed(
+    run: &Run,
+    mut shown: BTreeMap<String, Option<Digest>>,
+    raised: &InterruptRaised,
+) -> Vec<FoundFile> {
     let Some(started) = run.started() else { return Vec::new() };
     let workspace = Path::new(&started.workspace);
-    let mut shown = run.files().clone();
     shown.extend(raised.found.iter().map(|file| (file.path.clone(), file.digest)));
     let now =
         shown.into_iter().map(|(path, digest)| (files::digest_of(&workspace.join(&path)), path, digest));

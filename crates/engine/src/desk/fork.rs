@@ -41,7 +41,7 @@ impl Desk {
         let named = source.started().map(|started| started.workspace.clone()).unwrap_or_default();
         let workspace =
             self.workspace(Path::new(&named), request.workspace, &request.run, &request.caller.within)?;
-        note_differences(&source, &lived, &cut, &workspace, client);
+        note_differences(&reader, &lived, &cut, &workspace, client);
         let pinned = pinned(&reader, &request)?;
         self.begin_starts(&request.run)?;
         self.followers.add(&request.run, client.clone());
@@ -79,10 +79,17 @@ fn pinned(reader: &Reader, request: &ForkRequest) -> Result<envoi_journal::Pinne
 }
 
 /// Artifacts of what was lived that lie otherwise in the workspace.
-fn note_differences(source: &Run, lived: &[Record], cut: &Cut, workspace: &Path, client: &Sender<Response>) {
-    let kept = lived.iter().take_while(|record| record.seq <= cut.at).cloned();
-    let Ok(then) = Run::replay(Arc::clone(source.flow()), kept) else { return };
-    let other = then.files().iter().filter(|(path, digest)| digest_of(&workspace.join(path)) != **digest);
+fn note_differences(
+    reader: &Reader,
+    lived: &[Record],
+    cut: &Cut,
+    workspace: &Path,
+    client: &Sender<Response>,
+) {
+    let Ok(then) = reader.newest_files(lived.iter().take_while(|record| record.seq <= cut.at)) else {
+        return;
+    };
+    let other = then.iter().filter(|(path, digest)| digest_of(&workspace.join(path)) != **digest);
     let names: Vec<String> = other.map(|(path, _)| format!("`{path}`")).collect();
     if names.is_empty() {
         return;

@@ -174,8 +174,10 @@ fn settled(name: &str, attempt: &str) -> Message {
         report_blob: None,
         report_place: ReportPlace::default(),
         files: Vec::new(),
+        manifest: None,
         warnings: Vec::new(),
         misfit: None,
+        excess: None,
         workspace_digest: None,
     };
     let settlement = Settlement::Finished { result: Box::new(result), blobs: Vec::new() };

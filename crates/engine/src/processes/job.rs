@@ -6,7 +6,7 @@ use envoi_contract::json::Value;
 use envoi_journal::files;
 use envoi_kernel::{
     event::Command,
-    flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource},
+    flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource, Step},
     ids::{InterruptId, VisitId},
 };
 use envoi_step::{AttemptDir, Spec, plain};
@@ -71,6 +71,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         grace_ms: Spec::GRACE_MS,
         stream_cap_bytes: Spec::STREAM_CAP_BYTES,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,
+        success_codes: step.map(success_codes).unwrap_or_default(),
         secrets: secrets
             .into_iter()
             .map(|(_, value)| value)
@@ -78,6 +79,11 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
             .collect(),
         boot_id: shared.boot_id.clone(),
     })
+}
+
+/// Exit codes that state something are no failures.
+fn success_codes(step: &Step) -> Vec<i32> {
+    step.routing.status_from_exit.keys().copied().collect()
 }
 
 /// The values of the flow's secrets now, by the name that commands see.

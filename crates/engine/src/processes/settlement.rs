@@ -1,18 +1,20 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
+use super::Shared;
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
     time::Timestamp,
 };
-use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest};
 use envoi_kernel::{
     event::{Blob, Change, FileChange, Outcome},
+    files::{MOST_FILES, Manifest, are_listed},
     input::{AttemptResult, ReportPlace},
 };
 use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
-use std::{fs::File, io};
+use std::{collections::BTreeSet, fs::File, io};
 
 /// Texts and reports have a smaller bound each; no record of a supervisor asks for more.
 const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
@@ -30,17 +32,17 @@ pub(super) enum Unsettled {
 /// # Errors
 /// See [`Unsettled`].
 pub(super) fn finished(
-    blobs: &Blobs,
+    shared: &Shared,
     dir: &AttemptDir,
     job: &Job,
     exit: Exit,
 ) -> Result<Settlement, Unsettled> {
-    let mut carried = Carried { blobs, dir, inline: Vec::new() };
+    let mut carried = Carried { blobs: &shared.blobs, dir, inline: Vec::new(), known: BTreeSet::new() };
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
-    let files = exit.files.iter().map(|change| carried.change(change)).collect::<Result<_, _>>()?;
-    let seen = exit.secret_in_files.iter().map(|path| format!("artifact `{path}` holds a secret"));
-    let warnings = seen.chain(exit.warnings.iter().cloned()).collect();
+    let handed = carried.files(&exit.files, shared.large.as_ref().map(|large| large.writer.as_ref()))?;
+    let mut warnings = holding_secrets(&exit.secret_in_files);
+    warnings.extend(exit.warnings.iter().cloned());
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),
         text: String::from_utf8_lossy(&read(dir, &exit.text)?).into_owned(),
@@ -52,9 +54,11 @@ pub(super) fn finished(
         stderr_tail: exit.stderr_tail,
         report_blob,
         report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
-        files,
+        files: handed.files,
+        manifest: handed.manifest,
         warnings,
         misfit: None,
+        excess: handed.excess,
         workspace_digest: None,
     };
     Ok(Settlement::Finished { result: Box::new(result), blobs: carried.inline })
@@ -74,8 +78,10 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
         report_blob: None,
         report_place: ReportPlace::default(),
         files: Vec::new(),
+        manifest: None,
         warnings: Vec::new(),
         misfit: None,
+        excess: None,
         workspace_digest: None,
     };
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
@@ -107,9 +113,14 @@ pub(super) fn in_doubt(
     members.insert("ran_ms".to_owned(), evidence.ran_ms.map_or(Value::Null, Value::from));
     members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
-    let files =
-        evidence.files_changed.iter().map(|change| Value::from(change.path.as_str())).collect::<Vec<_>>();
+    let changed = &evidence.files_changed;
+    let files: Vec<_> =
+        changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
     members.insert("files_changed".to_owned(), Value::Array(files));
+    if changed.len() > MOST_NAMED {
+        let total = u64::try_from(changed.len()).unwrap_or(u64::MAX);
+        members.insert("files_changed_total".to_owned(), Value::from(total));
+    }
     // The supervisor has masked the streams; names of files, and what escape sequences had split, are found only here.
     let evidence = Secrets::new(secrets).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
@@ -130,48 +141,147 @@ fn why(doubt: &Doubt) -> String {
     }
 }
 
+/// The most files that evidence of doubt names, and warnings about files: a person reads them.
+const MOST_NAMED: usize = 100;
+
+/// A sentence for each artifact in which a secret was seen, and how many more there are.
+fn holding_secrets(paths: &[String]) -> Vec<String> {
+    let mut all: Vec<_> =
+        paths.iter().take(MOST_NAMED).map(|path| format!("artifact `{path}` holds a secret")).collect();
+    if paths.len() > MOST_NAMED {
+        all.push(format!("{} more artifacts hold a secret", paths.len().saturating_sub(MOST_NAMED)));
+    }
+    all
+}
+
+/// The files of an attempt, for its event.
+#[derive(Default)]
+struct Handed {
+    files: Vec<FileChange>,
+    manifest: Option<Manifest>,
+    /// Why they cannot be handed over: they are too many.
+    excess: Option<String>,
+}
+
 struct Carried<'a> {
     blobs: &'a Blobs,
     dir: &'a AttemptDir,
+    /// Small contents that travel with the commit.
     inline: Vec<(Digest, Vec<u8>)>,
+    /// Their digests.
+    known: BTreeSet<Digest>,
 }
 
 impl Carried<'_> {
+    /// Few files are listed. The contents of many are stored here, by the attempt's own thread and a portion at a time, so that
+    /// neither the loop nor the commits of other runs wait for them; what travels with the commit is the digest of their list.
+    fn files(
+        &mut self,
+        files: &[envoi_step::FileChange],
+        writer: Option<&Writer>,
+    ) -> Result<Handed, Unsettled> {
+        let path_bytes = files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
+        let Some(writer) = writer.filter(|_| !are_listed(files.len(), path_bytes)) else {
+            let files = files.iter().map(|change| self.change(change)).collect::<Result<_, _>>()?;
+            return Ok(Handed { files, ..Handed::default() });
+        };
+        if files.len() > MOST_FILES {
+            let excess = format!(
+                "the step hands over {} files, and at most {MOST_FILES} can be; pack them, or narrow `artifacts`",
+                files.len()
+            );
+            return Ok(Handed { excess: Some(excess), ..Handed::default() });
+        }
+        for portion in files.chunks(PORTION) {
+            self.store(portion, writer)?;
+        }
+        let listed: Vec<_> = files.iter().map(changed).collect::<Result<_, _>>()?;
+        let (manifest, list) =
+            manifest::write(&listed).map_err(|error| Unsettled::Machine(error.to_string()))?;
+        self.blobs.put(&list).map_err(|error| Unsettled::Machine(error.to_string()))?;
+        Ok(Handed { manifest: Some(manifest), ..Handed::default() })
+    }
+
+    /// Stores the contents of some files, durably.
+    fn store(&self, files: &[envoi_step::FileChange], writer: &Writer) -> Result<(), Unsettled> {
+        let (mut small, mut large) = (Vec::new(), Vec::new());
+        for file in files.iter().flat_map(|change| change.file.iter().chain(&change.before)) {
+            let digest = digest_of(file)?;
+            match is_small(file) {
+                true => small.push((digest, self.content(file, digest)?)),
+                false => large.push((file, digest)),
+            }
+        }
+        // Only so many files are open at once.
+        for portion in large.chunks(MOST_OPEN) {
+            let open = |(file, digest): &(&FileRef, Digest)| {
+                Ok((open(self.dir, file)?, self.dir.path().join(&file.path), *digest, file.bytes))
+            };
+            let sources = portion.iter().map(open).collect::<Result<Vec<_>, Unsettled>>()?;
+            self.blobs.put_all(sources).map_err(|error| match error {
+                BlobError::Mismatch { path, .. } => Unsettled::Record(Doubt::FileDiffers {
+                    path: path.strip_prefix(self.dir.path()).unwrap_or(&path).display().to_string(),
+                }),
+                error => Unsettled::Machine(error.to_string()),
+            })?;
+        }
+        writer.put(small).map_err(|error| Unsettled::Machine(error.to_string()))
+    }
+
     fn keep(&mut self, file: &FileRef) -> Result<Blob, Unsettled> {
-        let digest =
-            Digest::parse(&format!("sha256:{}", file.sha256)).ok_or(Unsettled::Record(Doubt::Damaged))?;
-        let small = usize::try_from(file.bytes).is_ok_and(|bytes| bytes <= INLINE_MAX_BYTES);
-        if small {
-            let bytes = read(self.dir, file)?;
-            if Digest::of(&bytes) != digest {
-                return Err(differs(file));
-            }
-            if !self.inline.iter().any(|(known, _)| *known == digest) {
-                self.inline.push((digest, bytes));
-            }
-        } else {
+        let digest = digest_of(file)?;
+        if !is_small(file) {
             let source = open(self.dir, file)?;
             let path = self.dir.path().join(&file.path);
             self.blobs.put_open(source, &path, digest, file.bytes).map_err(|error| match error {
                 BlobError::Mismatch { .. } => differs(file),
                 error => Unsettled::Machine(format!("`{}`: {error}", path.display())),
             })?;
+        } else if self.known.insert(digest) {
+            let bytes = self.content(file, digest)?;
+            self.inline.push((digest, bytes));
         }
         Ok(Blob { digest, size: file.bytes })
     }
 
-    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
-        Ok(FileChange {
-            path: change.path.clone(),
-            change: match change.change {
-                envoi_step::Change::Created => Change::Created,
-                envoi_step::Change::Modified => Change::Modified,
-                envoi_step::Change::Deleted => Change::Deleted,
-            },
-            blob: change.file.as_ref().map(|file| self.keep(file)).transpose()?,
-            before: change.before.as_ref().map(|file| self.keep(file)).transpose()?,
-        })
+    fn content(&self, file: &FileRef, digest: Digest) -> Result<Vec<u8>, Unsettled> {
+        let bytes = read(self.dir, file)?;
+        if Digest::of(&bytes) == digest { Ok(bytes) } else { Err(differs(file)) }
     }
+
+    fn change(&mut self, change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
+        change.file.iter().chain(&change.before).try_for_each(|file| self.keep(file).map(drop))?;
+        changed(change)
+    }
+}
+
+/// How many files are stored together: enough for their syncs to weigh little, few enough for their contents to fit into memory.
+const PORTION: usize = 512;
+
+/// How many large files are read at once, each by its descriptor.
+const MOST_OPEN: usize = 64;
+
+fn is_small(file: &FileRef) -> bool {
+    usize::try_from(file.bytes).is_ok_and(|bytes| bytes <= INLINE_MAX_BYTES)
+}
+
+fn digest_of(file: &FileRef) -> Result<Digest, Unsettled> {
+    Digest::parse(&format!("sha256:{}", file.sha256)).ok_or(Unsettled::Record(Doubt::Damaged))
+}
+
+fn changed(change: &envoi_step::FileChange) -> Result<FileChange, Unsettled> {
+    let blob = |file: &FileRef| Ok::<_, Unsettled>(Blob { digest: digest_of(file)?, size: file.bytes });
+    Ok(FileChange {
+        path: change.path.clone(),
+        change: match change.change {
+            envoi_step::Change::Created => Change::Created,
+            envoi_step::Change::Modified => Change::Modified,
+            envoi_step::Change::Deleted => Change::Deleted,
+            envoi_step::Change::Unchanged => Change::Unchanged,
+        },
+        blob: change.file.as_ref().map(blob).transpose()?,
+        before: change.before.as_ref().map(blob).transpose()?,
+    })
 }
 
 /// The file of an attempt, which may be gone, or something else by now.
@@ -231,7 +341,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
         let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
-        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new() };
+        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
         let (small, large) = (vec![b's'; INLINE_MAX_BYTES], vec![b'l'; INLINE_MAX_BYTES + 1]);
         let before = Some(file(&dir, "before/a", &small));
         let modified = envoi_step::FileChange {

@@ -2,7 +2,7 @@
 
 use crate::{
     notes,
-    rows::{Closed, Ended, Found, HandoffRow, InboxRow, InterruptState, Place, RunRow},
+    rows::{Closed, Ended, Found, HandoffRow, InboxRow, InterruptState, ManifestRow, Place, RunRow},
     sql::{damaged, read, read_optional, unsigned},
     writer::{PinnedFlow, Snapshot},
 };
@@ -61,6 +61,11 @@ pub(super) fn place(row: &Row<'_>) -> Result<Place> {
         size_bytes: row.get::<_, Option<i64>>("size_bytes")?.map(unsigned),
         visit: visit(row)?,
     })
+}
+
+pub(super) fn manifest(row: &Row<'_>) -> Result<ManifestRow> {
+    let digest: [u8; 32] = row.get("digest")?;
+    Ok(ManifestRow { flow: read(row, "flow")?, digest: Digest::from_bytes(digest), visit: visit(row)? })
 }
 
 pub(super) fn question(row: &Row<'_>) -> Result<InboxRow> {

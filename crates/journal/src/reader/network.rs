@@ -13,7 +13,10 @@ use crate::{
     sql::{read, signed, unsigned},
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
-use envoi_kernel::ids::{FlowId, InterruptId, RunId, Seq};
+use envoi_kernel::{
+    event::FileChange,
+    ids::{FlowId, InterruptId, RunId, Seq},
+};
 use rusqlite::{Row, params};
 
 /// Questions, and what closes them. An end closes all that were open.
@@ -199,8 +202,10 @@ impl Reader {
     /// The machine's.
     pub fn is_content_of(&self, tenant: &str, digest: &Digest) -> Result<bool, ReadError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM uploads WHERE tenant = ?1 AND digest = ?2) \
-                   OR EXISTS (SELECT 1 FROM places JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1)";
-        Ok(self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))?.unwrap_or(false))
+                   OR EXISTS (SELECT 1 FROM places JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1) \
+                   OR EXISTS (SELECT 1 FROM manifests JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1)";
+        let known = self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))?.unwrap_or(false);
+        Ok(known || self.listed_path(tenant, digest)?.is_some())
     }
 
     /// What an artifact of a run of a tenant with this content is called, if it is the newest version of any: its path from the
@@ -211,7 +216,24 @@ impl Reader {
     pub fn path_of_content(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
         let sql = "SELECT path FROM places JOIN runs USING (run) WHERE digest = ?2 AND tenant = ?1 \
                    ORDER BY run, places.flow, path LIMIT 1";
-        self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))
+        match self.one(sql, params![tenant, digest.as_bytes()], |row| row.get(0))? {
+            Some(path) => Ok(Some(path)),
+            None => self.listed_path(tenant, digest),
+        }
+    }
+
+    /// The path of this content in the first manifest of a tenant's runs that lists it.
+    fn listed_path(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
+        let sql = "SELECT DISTINCT manifests.digest FROM manifests JOIN runs USING (run) WHERE tenant = ?1 ORDER BY run, nth";
+        let lists = self.rows(sql, [tenant], |row| row.get(0).map(Digest::from_bytes), "a manifest")?;
+        for list in lists {
+            let files = self.list(&list)?.into_iter();
+            let is_it = |file: &FileChange| file.blob.as_ref().is_some_and(|blob| blob.digest == *digest);
+            if let Some(file) = files.into_iter().find(is_it) {
+                return Ok(Some(file.path));
+            }
+        }
+        Ok(None)
     }
 
     /// The bytes of small content, verified; `None` if the database does not have it, and a file may.

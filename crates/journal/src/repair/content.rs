@@ -34,7 +34,7 @@ fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
     let mut digests = BTreeSet::new();
     for row in reader.runs(RunFilter::default())? {
         match reader.records(&row.run, 0, None) {
-            Ok(records) => digests.extend(records.iter().flat_map(of_record)),
+            Ok(records) => digests.extend(records.iter().flat_map(|record| of_record(reader, record))),
             Err(ReadError::Damaged { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -42,10 +42,13 @@ fn named(reader: &Reader) -> Result<BTreeSet<Digest>, ReadError> {
     Ok(digests)
 }
 
-pub(super) fn of_record(record: &Record) -> Vec<Digest> {
+pub(super) fn of_record(reader: &Reader, record: &Record) -> Vec<Digest> {
     let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
-    let files = settled.files.iter().flat_map(|file| file.blob.iter().chain(&file.before));
-    files.chain(&settled.text).chain(&settled.report).map(|blob| blob.digest).collect()
+    // A manifest that cannot be read is itself reported.
+    let files = reader.files_of(settled).unwrap_or_default();
+    let files = files.iter().flat_map(|file| file.blob.iter().chain(&file.before));
+    let list = settled.manifest.iter().map(|manifest| &manifest.list);
+    files.chain(&settled.text).chain(&settled.report).chain(list).map(|blob| blob.digest).collect()
 }
 
 /// Adds what lies in files; a file whose name is no digest is reported.

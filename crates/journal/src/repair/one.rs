@@ -41,7 +41,7 @@ pub fn examine(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Examinat
         next = seq.saturating_add(1);
         found.events = found.events.saturating_add(1);
         match record {
-            Ok(record) => digests.extend(content::of_record(&record)),
+            Ok(record) => digests.extend(content::of_record(reader, &record)),
             Err(error) => found.unreadable.push(format!("{seq}: {error}")),
         }
     })?;

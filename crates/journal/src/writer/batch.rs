@@ -53,6 +53,8 @@ pub(super) enum Work {
     Commit(Box<Commit>),
     Mark(Mark),
     Note(Note),
+    /// Small contents, before the commit that names them.
+    Contents(Vec<(Digest, Vec<u8>)>),
 }
 
 impl Part for Commit {
@@ -70,6 +72,7 @@ impl Part for Work {
         match self {
             Self::Commit(commit) => commit.check(),
             Self::Mark(_) | Self::Note(_) => Ok(()),
+            Self::Contents(blobs) => small_and_whole(blobs),
         }
     }
 
@@ -82,6 +85,10 @@ impl Part for Work {
             }
             Self::Mark(mark) => {
                 deliveries::mark(conn, mark).map_err(commit_error)?;
+                Ok(Receipt { events_bytes: 0 })
+            }
+            Self::Contents(blobs) => {
+                insert_blobs(conn, blobs).map_err(commit_error)?;
                 Ok(Receipt { events_bytes: 0 })
             }
         }
@@ -247,14 +254,17 @@ fn well_formed(commit: &Commit) -> Result<(), CommitError> {
     if !deliveries::belong(commit) {
         return malformed("it tells of an event that is not its own");
     }
-    if commit
-        .blobs
-        .iter()
-        .any(|(digest, bytes)| bytes.len() > INLINE_MAX_BYTES || Digest::of(bytes) != *digest)
-    {
-        return malformed("its content is too large for the database, or not what its digest says");
+    small_and_whole(&commit.blobs)
+}
+
+fn small_and_whole(blobs: &[(Digest, Vec<u8>)]) -> Result<(), CommitError> {
+    let fits =
+        |(digest, bytes): &(Digest, Vec<u8>)| bytes.len() <= INLINE_MAX_BYTES && Digest::of(bytes) == *digest;
+    if blobs.iter().all(fits) {
+        return Ok(());
     }
-    Ok(())
+    let reason = "its content is too large for the database, or not what its digest says".to_owned();
+    Err(CommitError::Malformed { reason })
 }
 
 fn insert(conn: &Connection, epoch: Epoch, commit: &Commit) -> Outcome {
@@ -275,13 +285,19 @@ fn signed_len(body: &str) -> u64 {
     u64::try_from(body.len()).unwrap_or(u64::MAX)
 }
 
+/// The events as they will stand in the journal.
+///
+/// Sizes are bounded where events are made. This is the last look: what a reader would refuse is not committed, because
+/// nobody could load the run any more.
 fn bodies(records: &[Record]) -> Result<Vec<String>, CommitError> {
-    let body = |record: &Record| serde_json::to_string(&record.event);
-    records
-        .iter()
-        .map(body)
-        .collect::<Result<_, _>>()
-        .map_err(|error| CommitError::Malformed { reason: error.to_string() })
+    let body = |record: &Record| {
+        let body = serde_json::to_string(&record.event)?;
+        serde_json::from_str::<Event>(&body).map(|_| body)
+    };
+    let refused = |record: &Record, error: serde_json::Error| CommitError::Malformed {
+        reason: format!("event {} (`{}`) could not be read again: {error}", record.seq, record.event.name()),
+    };
+    records.iter().map(|record| body(record).map_err(|error| refused(record, error))).collect()
 }
 
 fn key(conn: &Connection, run: &RunId) -> rusqlite::Result<Option<RunKey>> {

@@ -57,8 +57,10 @@ pub(crate) fn result(id: &str, outcome: Outcome, text: &str) -> AttemptResult {
         report_blob: None,
         report_place: ReportPlace::default(),
         files: Vec::new(),
+        manifest: None,
         warnings: Vec::new(),
         misfit: None,
+        excess: None,
         workspace_digest: None,
     }
 }

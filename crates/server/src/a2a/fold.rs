@@ -373,12 +373,21 @@ impl Fold {
         if settled.late {
             return Vec::new();
         }
-        let changes = settled.files.iter().map(|file| {
-            let made = Arc::new(Made { path: file.path.clone(), blob: file.blob.clone() });
-            self.made.insert(file.path.clone(), Arc::clone(&made));
-            made
+        let listed =
+            settled.files.iter().map(|file| Made { path: file.path.clone(), blob: file.blob.clone() });
+        // Of a large set the list is what a client is told of, and finds the contents by.
+        let list = settled.manifest.as_ref().map(|manifest| Made {
+            path: format!("{}.files.json", settled.attempt.visit.step),
+            blob: Some(manifest.list.clone()),
         });
-        changes.collect()
+        let made = listed.chain(list).filter_map(|made| {
+            // One that is handed over as it was is nothing new.
+            let is_known = self.made.get(&made.path).is_some_and(|known| **known == made);
+            let made = Arc::new(made);
+            self.made.insert(made.path.clone(), Arc::clone(&made));
+            (!is_known).then_some(made)
+        });
+        made.collect()
     }
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn standing(
     // What has no known size is too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made = run.files().iter().map(|(path, digest)| Made { path: path.clone(), blob: digest.map(sized) });
-    let made = made.collect();
+    let lists =
+        run.manifests().iter().map(|handed| Made { path: handed.path(), blob: Some(handed.list.clone()) });
+    let made = made.chain(lists).collect();
     Fold::standing_as(run, said, made, (last_text, reports))
 }
 

@@ -173,7 +173,7 @@ fn glance_at(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError
         }
         _ => (None, BTreeSet::new()),
     };
-    let places = if state.files().is_empty() { Vec::new() } else { reader.places(run)? };
+    let places = if state.files().is_empty() { Vec::new() } else { reader.listed_places(run)? };
     let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
     Ok(glance::standing(state, &said, &sizes, last))
 }

@@ -11,7 +11,7 @@ use super::run::Ended;
 use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
-use crate::record::{Change, Exit, FileChange, FileRef, Stream, VERSION};
+use crate::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
 use crate::report::Collected;
 use crate::spec::Spec;
 use crate::{durable, report, text};
@@ -46,7 +46,7 @@ impl Attempt {
             }
             None => Collected::default(),
         };
-        let mut handed = self.files(before)?;
+        let mut handed = self.files(before, self.succeeded(&ended.outcome))?;
         let text = self.text(&mut handed.left_out)?;
         Ok(Exit {
             version: VERSION,
@@ -120,26 +120,47 @@ impl Attempt {
         Ok(Stream { total_bytes, file: report::file_ref(path)? })
     }
 
-    fn files(&self, before: Option<&Before>) -> io::Result<Handed> {
+    /// Whether the command ended as one that has done its work. What its report says of that is not known here.
+    fn succeeded(&self, outcome: &Outcome) -> bool {
+        matches!(outcome, Outcome::Exited { code } if *code == 0 || self.spec.success_codes.contains(code))
+    }
+
+    fn files(&self, before: Option<&Before>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let seen = before.watched().map_err(io::Error::other)?.without(&self.secrets).look();
-        let mut handed = self.hand_over(&before.files, &seen)?;
-        for file in &mut handed.files {
+        let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
+        let seen = watched.look();
+        let mut handed = self.hand_over(&before.files, &seen, succeeded)?;
+        if succeeded {
+            let there = seen.digests.keys().chain(seen.left_out.keys());
+            let paths = there.chain(handed.files.iter().map(|file| &file.path)).map(String::as_str);
+            let unmatched = watched.unmatched(&self.spec.artifacts, paths);
+            let warnings: Vec<_> = unmatched
+                .into_iter()
+                .map(|pattern| format!("no file matches `artifacts: {pattern}`"))
+                .collect();
+            handed.left_out.extend(warnings);
+        }
+        let changed = |file: &&mut FileChange| file.change != Change::Unchanged;
+        for file in handed.files.iter_mut().filter(changed) {
             file.before = before.kept.hand_over(&self.dir, &file.path, &before.files, &self.secrets);
         }
+        let written = handed.files.iter().flat_map(|file| file.file.iter().chain(&file.before));
+        durable::sync_all(self.dir.path(), written.map(|file| Path::new(&file.path)))?;
         Ok(handed)
     }
 
-    /// Copies what changed.
-    fn hand_over(&self, before: &Digests, seen: &Seen) -> io::Result<Handed> {
+    /// Copies what changed; with `unchanged`, all that is there.
+    fn hand_over(&self, before: &Digests, seen: &Seen, unchanged: bool) -> io::Result<Handed> {
         let mut handed = Handed::default();
         for (path, why) in &seen.left_out {
             handed.leave_out(path, why);
         }
-        for (path, change) in artifacts::changes(before, &seen.digests) {
+        for (path, change) in artifacts::changes(before, &seen.digests, unchanged) {
             match change {
                 Change::Deleted => handed.deleted(path),
-                Change::Created | Change::Modified => self.copy(path, change, &mut handed)?,
+                Change::Created | Change::Modified | Change::Unchanged => {
+                    self.copy(path, change, &mut handed)?
+                }
             }
         }
         Ok(handed)
@@ -166,15 +187,13 @@ impl Attempt {
         let more = left_out.len().saturating_sub(MOST_WARNINGS);
         let mut all: Vec<_> = left_out.into_iter().take(MOST_WARNINGS).collect();
         if more > 0 {
-            all.push(format!("{more} more artifacts are left out"));
+            all.push(format!("{more} more warnings about artifacts"));
         }
         if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
             all.push("the report has more than 16 MiB and is cut".to_owned());
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
-            all.push(
-                "what the attempt that it verifies has changed is not known, and not handed over".to_owned(),
-            );
+            all.push("what the attempt that it verifies has changed is not known".to_owned());
         }
         if self.secrets.any_too_short() {
             all.push(format!("a secret of fewer than {MIN_SECRET_BYTES} bytes is not masked"));
@@ -234,6 +253,7 @@ mod tests {
             grace_ms: 0,
             stream_cap_bytes: 0,
             text_cap_bytes: 0,
+            success_codes: Vec::new(),
             secrets: Vec::new(),
             boot_id: String::new(),
         };
@@ -250,7 +270,7 @@ mod tests {
         let before: Digests = names.map(|name| digest(name, "before")).into();
         let mut seen = Seen::default();
         seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
-        let handed = attempt(root.path()).hand_over(&before, &seen).unwrap();
+        let handed = attempt(root.path()).hand_over(&before, &seen, false).unwrap();
         let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
         assert_eq!(told, names.map(|name| (name, Change::Deleted)));
         assert_eq!(handed.left_out, Vec::<String>::new());

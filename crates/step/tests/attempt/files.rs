@@ -18,9 +18,19 @@ pub(crate) fn changed_artifacts_are_copied_and_told_apart() {
     spec.artifacts = vec!["**/*.txt".to_owned()];
     let exit = stage.run(&spec);
     let told: Vec<_> = exit.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
-    let expected =
-        [("gone.txt", Change::Deleted), ("old.txt", Change::Modified), ("sub/new.txt", Change::Created)];
+    let expected = [
+        ("gone.txt", Change::Deleted),
+        ("old.txt", Change::Modified),
+        ("same.txt", Change::Unchanged),
+        ("sub/new.txt", Change::Created),
+    ];
     assert_eq!(told, expected);
+    assert_eq!(
+        read(&stage.dir.files().join("same.txt")),
+        "before",
+        "what is there is handed over, changed or not"
+    );
+    assert_eq!(exit.files[2].before, None);
     assert_eq!(read(&stage.dir.files().join("sub/new.txt")), "new");
     let modified = exit.files[1].file.as_ref().unwrap();
     assert_eq!((modified.path.as_str(), modified.bytes), ("files/old.txt", 5));
@@ -61,12 +71,14 @@ pub(crate) fn what_a_changed_artifact_was_is_handed_over_with_it() {
         ("gone.txt", Some(b"two\n".to_vec())),
         ("large.txt", None),
         ("new.txt", None),
+        ("same.txt", None),
         ("secret.txt", None),
         ("sub/binary.txt", Some(b"\0\xff".to_vec())),
         ("sub/folder.txt", Some(b"file".to_vec())),
         ("sub/folder.txt/deep.txt", None),
     ];
     assert_eq!(told, expected);
+    assert_eq!(exit.files[4].change, Change::Unchanged);
     let gone = exit.files[1].before.as_ref().unwrap();
     assert_eq!((gone.path.as_str(), gone.bytes), ("before/gone.txt", 4));
     assert_eq!(gone.sha256, "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a");
@@ -79,7 +91,9 @@ pub(crate) fn an_attempt_without_changes_has_no_folder_for_what_was_before() {
     fs::write(stage.workspace().join("same.txt"), "same").unwrap();
     let mut spec = stage.shell("printf same > same.txt; printf x > new.txt");
     spec.artifacts = vec!["*.txt".to_owned()];
-    assert_eq!(stage.run(&spec).files.len(), 1);
+    let exit = stage.run(&spec);
+    let told: Vec<_> = exit.files.iter().map(|file| file.change).collect();
+    assert_eq!(told, [Change::Created, Change::Unchanged]);
     assert!(!stage.dir.before_files().exists());
 }
 
@@ -249,7 +263,7 @@ pub(crate) fn many_strange_artifacts_are_few_warnings() {
     spec.artifacts = vec!["*".to_owned()];
     let exit = stage.run(&spec);
     assert_eq!(exit.warnings.len(), 21);
-    assert_eq!(exit.warnings[20], "980 more artifacts are left out");
+    assert_eq!(exit.warnings[20], "980 more warnings about artifacts");
 }
 
 /// Runs another attempt of the same step, which looks back beyond the stage's own.
@@ -287,7 +301,9 @@ pub(crate) fn an_attempt_that_looks_back_hands_over_what_both_have_changed() {
         ("both", Change::Modified, false),
         ("first", Change::Modified, false),
         ("new", Change::Created, false),
+        ("none", Change::Unchanged, false),
         ("second", Change::Modified, true),
+        ("undone", Change::Unchanged, false),
     ];
     assert_eq!(told, expected, "what a file was before the first of the two is known of `second` alone");
     assert_eq!(exit.warnings, Vec::<String>::new());
@@ -307,7 +323,49 @@ pub(crate) fn an_attempt_that_cannot_look_back_hands_over_its_own_changes_and_sa
         crate::stage::shell(&format!("{damage} {}", stage.dir.path().join("before.json").display()));
         let exit = run_looking_back(&stage, "echo y > second.txt", artifacts);
         let told: Vec<_> = exit.files.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!(told, if artifacts.is_empty() { vec![] } else { vec!["second.txt"] }, "{damage}");
+        let expected: &[&str] = match artifacts {
+            [] => &[],
+            ["*"] => &["first", "second.txt"],
+            _ => &["second.txt"],
+        };
+        assert_eq!(told, expected, "{damage}");
         assert_eq!(exit.warnings.len(), usize::from(warned), "{damage} {artifacts:?}: {:?}", exit.warnings);
+    }
+}
+
+/// Rows: exit code, codes that count as success, files handed over, warnings.
+pub(crate) fn a_step_that_succeeded_hands_over_what_matches_and_says_what_does_not() {
+    let (nothing, same) = (Vec::<(&str, Change)>::new(), vec![("app.bin", Change::Unchanged)]);
+    let unmatched = ["no file matches `artifacts: dist/**`", "no file matches `artifacts: *.zip`"];
+    for (code, success_codes, files, warnings) in
+        [(0, vec![], &same, &unmatched[..]), (1, vec![], &nothing, &[]), (1, vec![1], &same, &unmatched)]
+    {
+        let stage = Stage::new();
+        fs::write(stage.workspace().join("app.bin"), "the same").unwrap();
+        let mut spec = stage.shell(&format!("printf 'the same' > app.bin; exit {code}"));
+        spec.artifacts = ["app.bin", "dist/**", "*.zip"].map(str::to_owned).to_vec();
+        spec.success_codes = success_codes;
+        let exit = stage.run(&spec);
+        let told: Vec<_> = exit.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
+        assert_eq!(
+            (&told, exit.warnings.as_slice()),
+            (files, warnings.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>().as_slice()),
+            "{code}"
+        );
+    }
+}
+
+pub(crate) fn many_artifacts_are_handed_over_whole() {
+    let stage = Stage::new();
+    let mut spec = stage.python(
+        "import os\nos.mkdir('out')\nfor n in range(2500):\n    open(f'out/{n:04}', 'w').write(str(n))\n",
+    );
+    spec.artifacts = vec!["out/**".to_owned()];
+    let exit = stage.run(&spec);
+    assert_eq!(exit.files.len(), 2500);
+    for place in [0, 999, 2499] {
+        let file = exit.files[place].file.as_ref().unwrap();
+        assert_eq!(file.path, format!("files/out/{place:04}"));
+        assert_eq!(read(&stage.dir.path().join(&file.path)), place.to_string());
     }
 }

@@ -81,7 +81,9 @@ fn trials() -> Vec<Trial> {
             a_report_that_is_too_large_is_cut_and_stays_too_large,
             artifacts_that_no_handoff_can_name_are_left_out_with_a_warning,
             an_artifact_that_cannot_be_read_is_left_out_with_a_warning,
-            many_strange_artifacts_are_few_warnings;
+            many_strange_artifacts_are_few_warnings,
+            a_step_that_succeeded_hands_over_what_matches_and_says_what_does_not,
+            many_artifacts_are_handed_over_whole;
         recovery:
             nothing_is_started_twice,
             a_broken_order_runs_nothing,

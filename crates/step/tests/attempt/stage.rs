@@ -55,6 +55,7 @@ impl Stage {
             grace_ms: Spec::GRACE_MS,
             stream_cap_bytes: Spec::STREAM_CAP_BYTES,
             text_cap_bytes: Spec::TEXT_CAP_BYTES,
+            success_codes: Vec::new(),
             secrets: Vec::new(),
             boot_id: boot_id().unwrap(),
         }

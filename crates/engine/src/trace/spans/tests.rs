@@ -228,8 +228,10 @@ fn result(attempt: AttemptId, outcome: Outcome) -> AttemptResult {
         report_blob: None,
         report_place: ReportPlace::default(),
         files: Vec::new(),
+        manifest: None,
         warnings: Vec::new(),
         misfit: None,
+        excess: None,
         workspace_digest: None,
     }
 }

@@ -119,8 +119,10 @@ impl Life {
             report_blob: report.map(|report| self.content.put(report.as_bytes())),
             report_place: ReportPlace { assigned: true, unreadable: None },
             files,
+            manifest: None,
             warnings: Vec::new(),
             misfit: None,
+            excess: None,
             workspace_digest: None,
         };
         self.feed(Input::Settled { result: Box::new(result), slot: slot() });
