@@ -38,6 +38,11 @@ contract_stands_alone() {
     cargo check --locked --quiet -p envoi-contract --no-default-features
 }
 
+typescript_examples() {
+    examples/node-skill/check.sh
+    examples/git-watcher/check.sh
+}
+
 step "tools" install_strace
 step "format" cargo fmt --all --check
 step "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -54,7 +59,7 @@ step "documents through three languages" spec/fuzz/chain.sh 1000
 step "operations by their document" spec/fuzz/rest.sh
 step "generated clients" tests/generated-clients/check.sh
 step "clients of A2A" tests/a2a-clients/check.sh
-step "example of the typescript library" examples/node-skill/check.sh
+step "examples of the typescript library" typescript_examples
 step "spans for a collector" crates/cli/otel.sh
 
 echo

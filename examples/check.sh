@@ -23,7 +23,8 @@ fresh() {
     export ENVOI_HOME="$PWD/.envoi"
 }
 
-for example in fix-until-green branch retry-soft-failure python-skill review-and-publish fan-out-review sub-flow goals; do
+for example in fix-until-green branch retry-soft-failure python-skill review-and-publish fan-out-review sub-flow goals \
+    mail-triage monthly-bookkeeping; do
     echo "-- tests of $example" >&2
     (cd "$here/$example" && python3 -B -m unittest discover -s tests_of_the_example -t .)
 done
@@ -104,6 +105,28 @@ echo "-- python-skill" >&2
 fresh python-skill once
 "$ENVOI" run flow.yaml --input "sdk=$here/../sdk/python/src"
 [ "$(wc -m < NOTES.md)" -le 260 ] || fail "the notes are too long: $(wc -m < NOTES.md) characters"
+
+echo "-- mail-triage" >&2
+fresh mail-triage once
+ends_with 0 run flow.yaml --input "sdk=$here/../sdk/python/src"
+[ "$(grep -c '^Message-ID: ' sorted/*.mbox | tr '\n' ' ')" = "sorted/billing.mbox:2 sorted/personal.mbox:1 sorted/spam.mbox:2 sorted/work.mbox:1 " ] ||
+    fail "the mails are sorted otherwise: $(grep -c '^Message-ID: ' sorted/*.mbox)"
+[ "$(grep -c '^- \[ \] ' to-pay.md)" = 2 ] || fail "to-pay.md has: $(cat to-pay.md)"
+: >empty.mbox
+ends_with 1 run flow.yaml --input mailbox=empty.mbox --input "sdk=$here/../sdk/python/src"
+"$ENVOI" show | grep -q EMPTY_MAILBOX || fail "an empty mailbox is not what failed"
+
+echo "-- monthly-bookkeeping: looked at, and closed once" >&2
+fresh monthly-bookkeeping once
+ends_with 3 run flow.yaml --input "sdk=$here/../sdk/python/src"
+grep -q '| \*\*net\*\* | \*\*506.20\*\* |' books/2026-10.md || fail "the sums are wrong: $(cat books/2026-10.md)"
+ends_with 0 approve --note "As expected."
+ends_with 3 run flow.yaml --input "sdk=$here/../sdk/python/src"
+ends_with 0 approve
+has_lines books/closed.csv "month,net" "2026-10,506.20"
+echo "2026-10-15,bank,sales,12.5,typo" >>ledger.csv
+ends_with 1 run flow.yaml --input "sdk=$here/../sdk/python/src"
+"$ENVOI" show | grep -q 'line 10: `12.5` is no amount' || fail "the line with the mistake is not named: $("$ENVOI" show)"
 
 echo "-- the hand-offs of all these runs"
 demo=$(ls -dt "${CARGO_TARGET_DIR:-$here/../target}"/demo/fix-until-green.* | head -n 1)
