@@ -220,6 +220,10 @@ impl Clock for SystemClock {
         envoi_engine::now()
     }
 
+    fn steady_ms(&self) -> u64 {
+        u64::try_from(envoi_engine::now().as_millis()).unwrap_or(0)
+    }
+
     fn boot_id(&self) -> String {
         "bench".to_owned()
     }

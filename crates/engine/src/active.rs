@@ -1,6 +1,7 @@
 //! A run in the loop: its state, what waits for it, and what of it is under way.
 
 use crate::{
+    alarms::{Now, Pace},
     message::Reply,
     runner::{Caller, CallingAttempt, Job},
     trace::{Of, Trace},
@@ -39,14 +40,11 @@ pub(crate) struct Active {
     pub(crate) live: BTreeSet<AttemptId>,
     /// Those of them that have been asked to end.
     pub(crate) cancelled: BTreeSet<AttemptId>,
-    /// Its earliest timer, as the loop knows it.
-    pub(crate) armed: Option<Timestamp>,
-    /// When a question of it lapses next, as the loop knows it.
-    pub(crate) lapses: Option<Timestamp>,
     /// Only what is asked of it is decided ([`crate::message::Purpose::Decide`]).
     pub(crate) halted: bool,
     /// What was found wrong with it while a commit was under way.
     pub(crate) trouble: Option<Trouble>,
+    pace: Pace,
     /// Weight of the events since the last snapshot.
     unsaved_bytes: u64,
     state_bytes: u64,
@@ -86,10 +84,9 @@ impl Active {
             in_flight: None,
             live: BTreeSet::new(),
             cancelled: BTreeSet::new(),
-            armed: None,
-            lapses: None,
             halted: false,
             trouble: None,
+            pace: Pace::default(),
             unsaved_bytes: 0,
             state_bytes: MIN_SNAPSHOT_BYTES,
         }
@@ -105,6 +102,11 @@ impl Active {
     pub(crate) fn weighing(mut self, tail_bytes: u64) -> Self {
         self.unsaved_bytes = tail_bytes;
         self
+    }
+
+    /// The time of the run: what it decides with, and by which it is due.
+    pub(crate) fn time(&mut self, now: Now) -> Timestamp {
+        self.pace.read(self.run.last_at(), now)
     }
 
     /// The commit of these records, with what is to be stored beside them.

@@ -7,7 +7,10 @@
 mod errand;
 mod notice;
 
-use crate::protocol::CallerWire;
+use crate::{
+    alarms::{Now, Pace},
+    protocol::CallerWire,
+};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::{Flow, event::InterruptRaised, ids::RunId, notify::Target};
@@ -134,6 +137,8 @@ impl Courier {
             flying: BTreeMap::new(),
             under_way: BTreeMap::new(),
             stop: Arc::default(),
+            pace: Pace::default(),
+            since: Instant::now(),
         };
         let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
         Ok(Self { signals, thread })
@@ -170,6 +175,9 @@ struct Rounds {
     /// Those of them whose outcome is not known yet.
     under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
+    /// A clock that is set back does not hold up the next try.
+    pace: Pace,
+    since: Instant,
 }
 
 struct Try {
@@ -186,14 +194,14 @@ impl Rounds {
             if left.is_some_and(|left| in_haste || left.is_zero()) {
                 break;
             }
-            let now = closing.as_ref().map_or_else(crate::now, |closing| closing.now);
+            let now = closing.as_ref().map_or_else(|| self.now(), |closing| closing.now);
             let idle = self.send_due(now).unwrap_or(UNREADABLE);
             if left.is_some() && self.flying.is_empty() {
                 break;
             }
             let wait = left.unwrap_or(idle);
             match inbox.recv_timeout(wait) {
-                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: crate::now() }),
+                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: self.now() }),
                 Ok(Signal::Hurry) => in_haste = true,
                 Ok(signal) => {
                     if self.heard(signal).is_err() {
@@ -204,6 +212,11 @@ impl Rounds {
             }
         }
         self.cut_short(inbox);
+    }
+
+    fn now(&mut self) -> Timestamp {
+        let steady_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.pace.read(Timestamp::default(), Now { wall: crate::now(), steady_ms })
     }
 
     /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
@@ -268,7 +281,8 @@ impl Rounds {
         let done = move |result: Result<_, _>| {
             signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
         };
-        self.writer.mark(mark(&row, outcome, crate::now()), Box::new(done));
+        let now = self.now();
+        self.writer.mark(mark(&row, outcome, now), Box::new(done));
     }
 
     /// Ends commands that still run, so that none outlives the engine that would mark it. Whatever is cut short has been

@@ -10,6 +10,7 @@ mod slots;
 
 use crate::{
     active::{Active, InFlight, Request},
+    alarms::{Alarms, Now},
     claim::Claim,
     message::{self, Adopt, Ask, Begin, Branch, EngineError, Message, Purpose, Reply},
     outbox::Outbox,
@@ -18,7 +19,6 @@ use crate::{
     trouble::{Trouble, TroubleKind, guarded},
 };
 use aside::{Left, SetAside, was_left};
-use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, Receipt};
 use envoi_kernel::{
     Event, Input, Record, Refusal, Run, Status,
@@ -29,6 +29,7 @@ use slots::{Slots, with_slot};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 /// The world around the loop.
@@ -55,9 +56,9 @@ pub struct Engine {
     calls: BTreeSet<CallId>,
     slots: Slots,
     /// The earliest timer of each run that has one.
-    timers: BTreeSet<(Timestamp, RunId)>,
+    timers: Alarms,
     /// When a question of each run lapses next.
-    expiries: BTreeSet<(Timestamp, RunId)>,
+    expiries: Alarms,
     commits_under_way: usize,
     draining: bool,
     stopped: Option<EngineError>,
@@ -76,8 +77,8 @@ impl Engine {
             left: Left::new(),
             calls: BTreeSet::new(),
             slots: Slots::new(jobs),
-            timers: BTreeSet::new(),
-            expiries: BTreeSet::new(),
+            timers: Alarms::default(),
+            expiries: Alarms::default(),
             commits_under_way: 0,
             draining: false,
             stopped: None,
@@ -117,13 +118,19 @@ impl Engine {
         self.serve_waiting();
     }
 
-    /// When [`Message::Wake`] is due next.
+    /// How long it is until [`Message::Wake`] is due.
     #[must_use]
-    pub fn next_wake(&self) -> Option<Timestamp> {
+    pub fn wakes_in(&self) -> Option<Duration> {
         if self.draining {
             return None;
         }
-        [self.timers.first(), self.expiries.first()].into_iter().flatten().map(|(due, _)| *due).min()
+        let now = self.clocks();
+        let next = [self.timers.next_in_ms(now), self.expiries.next_in_ms(now)].into_iter().flatten().min();
+        next.map(Duration::from_millis)
+    }
+
+    fn clocks(&self) -> Now {
+        Now { wall: self.world.clock.now(), steady_ms: self.world.clock.steady_ms() }
     }
 
     /// Attempts that are live or about to be.
@@ -271,12 +278,13 @@ impl Engine {
 
     /// Brings the loop's timers up to those of a run. A question lapses although nothing else of the run goes on.
     fn arm(&mut self, id: &RunId) {
+        let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
         let wants = active.run.wants();
+        let from = (active.time(now), now);
         let timer = wants.timers.iter().map(|(_, due)| *due).min().filter(|_| !active.halted);
-        let expiry = wants.expiries.iter().map(|(_, at)| *at).min();
-        renew(&mut self.timers, id, core::mem::replace(&mut active.armed, timer), timer);
-        renew(&mut self.expiries, id, core::mem::replace(&mut active.lapses, expiry), expiry);
+        self.timers.set(id, timer, from);
+        self.expiries.set(id, wants.expiries.iter().map(|(_, at)| *at).min(), from);
     }
 
     /// A run that goes on where another one works is refused, unless it is `agreed`, given whether that other one shares.
@@ -336,23 +344,12 @@ impl Engine {
         self.push(id, Request { input, blobs, reply: None });
     }
 
+    /// Serves the runs whose time has come. Where a commit of one is under way, it is armed anew after that.
     fn wake(&mut self) {
-        let now = self.world.clock.now();
-        while let Some(id) = self.pop_due(now) {
+        let now = self.clocks();
+        while let Some(id) = self.timers.pop(now).or_else(|| self.expiries.pop(now)) {
             self.turn(&id);
         }
-    }
-
-    /// A run whose time has come. It is armed anew after its next commit, unless it is served by then: while a commit is
-    /// under way the clock may be set back.
-    fn pop_due(&mut self, now: Timestamp) -> Option<RunId> {
-        if let Some(id) = pop_due(&mut self.timers, now) {
-            self.runs.get_mut(&id).into_iter().for_each(|active| active.armed = None);
-            return Some(id);
-        }
-        let id = pop_due(&mut self.expiries, now)?;
-        self.runs.get_mut(&id).into_iter().for_each(|active| active.lapses = None);
-        Some(id)
     }
 
     fn push(&mut self, id: &RunId, request: Request) {
@@ -396,9 +393,10 @@ impl Engine {
         if let Input::ModelCalled(told) = &input {
             self.calls.remove(&told.call);
         }
+        let now = self.clocks();
         let Some(active) = self.runs.get_mut(id) else { return };
-        let now = self.world.clock.now();
-        match guarded("a decision", || active.run.decide(with_slot(input, slot), now)) {
+        let time = active.time(now);
+        match guarded("a decision", || active.run.decide(with_slot(input, slot), time)) {
             Ok(Ok(records)) => {
                 self.calls.extend(begun);
                 let deliveries = self.outbox.deliveries(&active.run, id, &records);
@@ -558,10 +556,10 @@ impl Engine {
 
     /// Starts what the run wants running, and says what it can be told without anybody asking.
     fn reconcile(&mut self, id: &RunId) -> Option<Request> {
-        let Active { run, halted, tenant, .. } = self.runs.get(id)?;
-        // A clock that was set back does not hold up what was due by the run's own time.
-        let now = self.world.clock.now().max(run.last_at());
-        let (wants, halted, tenant) = (run.wants(), *halted, Arc::clone(tenant));
+        let clocks = self.clocks();
+        let active = self.runs.get_mut(id)?;
+        let now = active.time(clocks);
+        let (wants, halted, tenant) = (active.run.wants(), active.halted, Arc::clone(&active.tenant));
         let lapsed = wants.expiries.iter().find(|(_, at)| *at <= now);
         let lapsed = lapsed.map(|(id, _)| Request::of(Input::Expire { interrupt: id.clone(), slot: None }));
         if halted {
@@ -641,27 +639,6 @@ impl Engine {
 
     fn stop(&mut self, error: EngineError) {
         self.stopped = Some(error);
-    }
-}
-
-/// The run whose time has come first. It is taken out: what it is due for is seen whenever the run has its turn.
-fn pop_due(all: &mut BTreeSet<(Timestamp, RunId)>, now: Timestamp) -> Option<RunId> {
-    all.first().filter(|(due, _)| *due <= now)?;
-    all.pop_first().map(|(_, run)| run)
-}
-
-/// Replaces one run's time among those of all.
-fn renew(
-    all: &mut BTreeSet<(Timestamp, RunId)>,
-    run: &RunId,
-    old: Option<Timestamp>,
-    new: Option<Timestamp>,
-) {
-    if old != new {
-        all.extend(new.map(|at| (at, run.clone())));
-        if let Some(old) = old {
-            all.remove(&(old, run.clone()));
-        }
     }
 }
 

@@ -26,7 +26,7 @@ use std::{
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 pub use socket::{Client, ClientError};
@@ -246,7 +246,7 @@ fn start_loop(
     let jobs = settings.jobs;
     let thread = thread::Builder::new().name("envoi-engine".to_owned()).spawn(move || {
         let world = World {
-            clock: Box::new(SystemClock { boot_id }),
+            clock: Box::new(SystemClock { boot_id, since: Instant::now() }),
             log: Box::new(log),
             runner: Box::new(processes),
             observer: Box::new(shower),
@@ -256,7 +256,8 @@ fn start_loop(
     Ok(thread)
 }
 
-/// Longest wait between two looks at the clock: a timer is then late by no more than that after the machine was suspended.
+/// Longest wait between two looks at the clocks: a timer is then late by no more than that after the machine was suspended, or
+/// the wall clock set forward.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 fn run_loop(
@@ -286,9 +287,7 @@ fn run_loop(
 }
 
 fn until_next(engine: &Engine) -> Duration {
-    let Some(due) = engine.next_wake() else { return LONGEST_WAIT };
-    let wait_ms = due.as_millis().saturating_sub(now().as_millis());
-    Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)).min(LONGEST_WAIT)
+    engine.wakes_in().unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
 }
 
 struct WriterLog {
@@ -328,11 +327,16 @@ impl Log for WriterLog {
 
 struct SystemClock {
     boot_id: String,
+    since: Instant,
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         now()
+    }
+
+    fn steady_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn boot_id(&self) -> String {

@@ -6,6 +6,7 @@
 
 mod active;
 mod activity;
+mod alarms;
 mod chronicle;
 mod claim;
 mod courier;

@@ -117,8 +117,11 @@ pub trait Runner {
 
 /// The time, and the machine's present boot.
 pub trait Clock {
-    /// Now, UTC.
+    /// Now, UTC. It may be set, forward and back.
     fn now(&self) -> envoi_contract::time::Timestamp;
+    /// Milliseconds since some moment, of a clock that nobody sets and that never goes back. It may stand still while the
+    /// machine is suspended.
+    fn steady_ms(&self) -> u64;
     /// Identity of the present boot.
     fn boot_id(&self) -> String;
 }

@@ -12,7 +12,7 @@ use crate::{
     calls::{self, Call, Refusals},
     dice::Dice,
     faults::Faults,
-    instance::{Effect, Ensured, Errand, Instance, Key},
+    instance::{Clocks, Effect, Ensured, Errand, Instance, Key},
     models::Models,
     plan::Plan,
     questions::Who,
@@ -33,6 +33,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     sync::Arc,
+    time::Duration,
 };
 
 /// Noon of some day, in milliseconds since 1970.
@@ -46,7 +47,7 @@ pub(crate) struct Driver<'p> {
     plan: &'p Plan,
     faults: Faults,
     dice: Dice,
-    now: Rc<Cell<Timestamp>>,
+    clocks: Clocks,
     store: SimStore,
     outside: Outside,
     books: BTreeMap<RunId, Books>,
@@ -134,7 +135,10 @@ impl<'p> Driver<'p> {
             plan,
             faults,
             dice: Dice::of(plan.seed, &["world", faults.name]),
-            now: Rc::new(Cell::new(Timestamp::from_millis(BEGINNING_MS))),
+            clocks: Clocks {
+                wall: Rc::new(Cell::new(Timestamp::from_millis(BEGINNING_MS))),
+                steady_ms: Rc::default(),
+            },
             store: SimStore::default(),
             outside: Outside::default(),
             books: plan.runs.iter().map(|run| (run.id.clone(), Books::new(&run.id, &run.flow))).collect(),
@@ -164,8 +168,13 @@ impl<'p> Driver<'p> {
         Err(Violation::new("no world turns in circles", format!("{MOST_HAPPENINGS} things have happened")))
     }
 
+    /// What the wall clock shows.
+    fn now(&self) -> Timestamp {
+        self.clocks.wall.get()
+    }
+
     fn note(&mut self, line: impl Into<String>) {
-        let at = self.now.get().as_millis().saturating_sub(BEGINNING_MS);
+        let at = self.now().as_millis().saturating_sub(BEGINNING_MS);
         self.trace.push(format!("{at:>6} {}", line.into()));
     }
 
@@ -177,7 +186,7 @@ impl<'p> Driver<'p> {
         self.note(format!("engine {} comes up", journal.epoch()));
         self.tally.engines = self.tally.engines.saturating_add(1);
         let boot_id = self.outside.boot_id();
-        self.engine = Some(Instance::new(journal, Rc::clone(&self.now), boot_id, self.plan.jobs));
+        self.engine = Some(Instance::new(journal, &self.clocks, boot_id, self.plan.jobs));
     }
 
     /// What happens next: any of what can. Time passes now and then although something else could happen.
@@ -204,7 +213,7 @@ impl<'p> Driver<'p> {
         possible.extend(instance.unheard().into_iter().map(Happening::Hear));
         let over = |(key, ensured): &(&Key, &Ensured)| !ensured.told && self.outside.is_over(key);
         possible.extend(instance.ensured.iter().filter(over).map(|(key, _)| Happening::Tell(key.clone())));
-        if instance.engine.next_wake().is_some_and(|due| due <= self.now.get()) {
+        if instance.engine.wakes_in() == Some(Duration::ZERO) {
             possible.push(Happening::Wake);
         }
         let quiet = possible.is_empty();
@@ -235,14 +244,15 @@ impl<'p> Driver<'p> {
             !matches!(books.replayed.status(), Status::Ended(_)) && instance.engine.run(run).is_none();
         let wanted = abandoned
             || self.store.is_aside(run)
-            || calls::wanted(self.plan, planned, books, &self.refusals, self.now.get()).is_some();
+            || calls::wanted(self.plan, planned, books, &self.refusals, self.now()).is_some();
         wanted.then(|| Happening::Call(run.clone()))
     }
 
     fn next_due(&self) -> Option<Timestamp> {
-        let now = self.now.get();
-        let wake =
-            self.engine.as_ref().and_then(|instance| instance.engine.next_wake()).filter(|due| *due > now);
+        let now = self.now();
+        let wake = self.engine.as_ref().and_then(|instance| instance.engine.wakes_in());
+        let wake = wake.and_then(|wait| u64::try_from(wait.as_millis()).ok()).filter(|wait| *wait > 0);
+        let wake = wake.map(|wait| now.saturating_add_ms(wait));
         // A command may take no time at all, and still has to end.
         let end = self.outside.next_end().map(|end| end.max(now));
         let looks = self.plan.runs.iter().filter_map(|planned| {
@@ -264,7 +274,10 @@ impl<'p> Driver<'p> {
             Happening::AskModel(key) => self.ask_model(key),
             Happening::ModelAnswers(call) => self.model_answers(&call),
             Happening::Pass(due) => {
-                self.now.set(due);
+                let passed = due.as_millis().saturating_sub(self.now().as_millis());
+                let passed = u64::try_from(passed).unwrap_or(0);
+                self.clocks.steady_ms.set(self.clocks.steady_ms.get().saturating_add(passed));
+                self.clocks.wall.set(due);
                 self.outside.pass(due);
                 Ok(())
             }
@@ -351,7 +364,7 @@ impl<'p> Driver<'p> {
 
     fn call(&mut self, run: &RunId) -> Result<(), Violation> {
         let (Some(planned), Some(books)) = (self.plan.run(run), self.books.get(run)) else { return Ok(()) };
-        let ask = calls::wanted(self.plan, planned, books, &self.refusals, self.now.get());
+        let ask = calls::wanted(self.plan, planned, books, &self.refusals, self.now());
         let beside = matches!(ask, Some(Ask::Answer(_)))
             .then(|| {
                 let who = if self.dice.permille(500) { Who::Same } else { Who::Other };
@@ -502,7 +515,7 @@ impl<'p> Driver<'p> {
                 let wanted = |books: &Books| books.cancelled || books.given_up.contains(&attempt);
                 let wanted = self.books.get(&run).is_some_and(wanted);
                 holds(wanted, "only what is cancelled or given up is ended", || format!("{run}: {attempt}"))?;
-                self.outside.cancel(&(run.clone(), attempt.clone()), self.now.get());
+                self.outside.cancel(&(run.clone(), attempt.clone()), self.now());
                 instance.cancelled.insert((run, attempt));
                 Ok(())
             }
@@ -549,7 +562,7 @@ impl<'p> Driver<'p> {
         let first =
             instance.ensured.get(&key).is_none_or(|ensured| ensured.told && instance.aside.contains(run));
         holds(first, "an engine asks for an attempt once", || format!("{run}: {attempt}"))?;
-        let starts = self.outside.ensure(self.plan.seed, &job, self.now.get())?;
+        let starts = self.outside.ensure(self.plan.seed, &job, self.now())?;
         self.note(format!("{run}: {attempt} is ensured (starts: {starts})"));
         instance.reserved.remove(&key);
         instance.ensured.insert(key, Ensured { told: false });

@@ -108,11 +108,11 @@ pub(crate) struct Instance {
 type Outbox = Rc<RefCell<VecDeque<Effect>>>;
 
 impl Instance {
-    pub(crate) fn new(journal: SimJournal, now: Rc<Cell<Timestamp>>, boot_id: String, jobs: usize) -> Self {
+    pub(crate) fn new(journal: SimJournal, clocks: &Clocks, boot_id: String, jobs: usize) -> Self {
         let outbox = Outbox::default();
         let cannot_show = Rc::new(Cell::new(false));
         let world = World {
-            clock: Box::new(SimClock { now, boot_id }),
+            clock: Box::new(SimClock { clocks: clocks.clone(), boot_id }),
             log: Box::new(SimLog { outbox: Rc::clone(&outbox), journal: journal.clone() }),
             runner: Box::new(SimRunner(Rc::clone(&outbox))),
             observer: Box::new(SimObserver {
@@ -197,14 +197,26 @@ fn add<T>(to: &Heard<T>, what: T) {
     to.lock().unwrap_or_else(PoisonError::into_inner).push_back(what);
 }
 
+/// The clocks of the machine, which go on while an engine is away.
+#[derive(Clone)]
+pub(crate) struct Clocks {
+    pub(crate) wall: Rc<Cell<Timestamp>>,
+    /// Never set back.
+    pub(crate) steady_ms: Rc<Cell<u64>>,
+}
+
 struct SimClock {
-    now: Rc<Cell<Timestamp>>,
+    clocks: Clocks,
     boot_id: String,
 }
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        self.now.get()
+        self.clocks.wall.get()
+    }
+
+    fn steady_ms(&self) -> u64 {
+        self.clocks.steady_ms.get()
     }
 
     fn boot_id(&self) -> String {

@@ -77,7 +77,8 @@ impl Desk {
         drop(alone);
         tell(client, Response::Accepted { run: request.run.clone() });
         // One whose time is over is closed by the loop; the run rests, if it does, after that.
-        let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= crate::now());
+        let now = crate::now().max(run.last_at());
+        let lapsed = run.wants().expiries.iter().any(|(_, at)| *at <= now);
         match (asked, lapsed, Standing::of(&run.status())) {
             (false, false, Some(standing)) => tell(client, Response::Rest { standing }),
             _ => follower.release(),

@@ -4,7 +4,7 @@
 //! request of it is answered once it is durable that it is set aside. Its live attempts go on under their supervisors. It
 //! comes back when it is adopted to be tried again, after that is durable too.
 
-use super::{Engine, renew};
+use super::Engine;
 use crate::{
     message::{Adopt, EngineError, Reply},
     runner::CallingAttempt,
@@ -46,8 +46,8 @@ impl Engine {
             return;
         }
         let Some(active) = self.runs.remove(id) else { return };
-        renew(&mut self.timers, id, active.armed, None);
-        renew(&mut self.expiries, id, active.lapses, None);
+        self.timers.clear(id);
+        self.expiries.clear(id);
         self.slots.forget(id);
         self.slots.settle_loan(id, None);
         for attempt in &active.live {

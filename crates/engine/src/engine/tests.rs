@@ -5,7 +5,7 @@ mod halted;
 
 use super::*;
 use crate::runner::{Caller, Clock, Job, Log, Observer, Runner};
-use envoi_contract::json::Object;
+use envoi_contract::{json::Object, time::Timestamp};
 use envoi_journal::{Aside, Commit, Note, PinnedFlow};
 use envoi_kernel::{
     event::Outcome,
@@ -30,12 +30,20 @@ struct Doings {
     next: Rc<RefCell<BTreeMap<RunId, Seq>>>,
     /// Runs that cannot be shown.
     unshown: Rc<RefCell<Vec<RunId>>>,
-    now_ms: Rc<Cell<i64>>,
+    clocks: Clocks,
 }
+
+/// What the wall clock and the monotonic clock show.
+type Clocks = Rc<Cell<(Timestamp, u64)>>;
 
 impl Doings {
     fn add(&self, what: String) {
         self.list.borrow_mut().push(what);
+    }
+
+    /// From now on the clocks show this.
+    fn at(&self, wall: i64, steady_ms: u64) {
+        self.clocks.set((Timestamp::from_millis(wall), steady_ms));
     }
 
     fn take(&self) -> Vec<String> {
@@ -45,7 +53,11 @@ impl Doings {
 
 impl Clock for Doings {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.now_ms.get().max(1_000))
+        self.clocks.get().0
+    }
+
+    fn steady_ms(&self) -> u64 {
+        self.clocks.get().1
     }
 
     fn boot_id(&self) -> String {
@@ -101,6 +113,7 @@ impl Observer for Doings {
 
 fn engine(jobs: usize) -> (Engine, Doings) {
     let doings = Doings::default();
+    doings.at(1_000, 0);
     let world = World {
         clock: Box::new(doings.clone()),
         log: Box::new(doings.clone()),
@@ -124,10 +137,14 @@ fn id(name: &str) -> RunId {
 
 /// A name with a number is that of a run of the tenant before the number.
 fn begin(name: &str) -> Message {
-    let loaded = envoi_flow::load("flow.yaml", FLOW).unwrap();
+    begin_of(name, FLOW)
+}
+
+fn begin_of(name: &str, text: &str) -> Message {
+    let loaded = envoi_flow::load("flow.yaml", text).unwrap();
     let flow = Arc::new(loaded.flow);
     let language = loaded.language;
-    let (digest, text) = (flow.digest, FLOW.to_owned());
+    let (digest, text) = (flow.digest, text.to_owned());
     Message::Begin(Box::new(Begin {
         run: Run::new(flow),
         start: Start {
@@ -160,11 +177,30 @@ fn durable(name: &str) -> Message {
     Message::Committed { run: id(name), result: Ok(Receipt { events_bytes: 1 }) }
 }
 
+/// Somebody follows this run.
+fn adopt(run: Run) -> Message {
+    let purpose = crate::message::Purpose::GoOn;
+    let caller = Arc::new(Caller::default());
+    Message::Adopt(Box::new(Adopt {
+        run,
+        asks: Vec::new(),
+        purpose,
+        again: false,
+        tail_bytes: 0,
+        caller,
+        reply: Box::new(drop),
+    }))
+}
+
 fn settled(name: &str, attempt: &str) -> Message {
+    settled_with(name, attempt, 0)
+}
+
+fn settled_with(name: &str, attempt: &str, code: i32) -> Message {
     let attempt = AttemptId::parse(attempt).unwrap();
     let result = AttemptResult {
         attempt: attempt.clone(),
-        outcome: Outcome::Exited { code: 0 },
+        outcome: Outcome::Exited { code },
         started_at: Timestamp::from_millis(1_000),
         duration_ms: 0,
         text: String::new(),
@@ -265,4 +301,61 @@ fn a_tenant_with_many_runs_takes_turns_with_one_that_has_few() {
         let runs: Vec<&str> = runs.split(' ').collect();
         assert_eq!(served(jobs, &runs).join(" "), expected, "{jobs} at once");
     }
+}
+
+/// A run whose first attempt has failed and is tried again after exactly one second; it is durable.
+fn retried(doings: &Doings, engine: &mut Engine) {
+    let flow =
+        "flow: one\nsteps:\n  - id: only\n    run: [work]\n    retry: { attempts: 2, backoff: 1s..1s }\n";
+    engine.handle(begin_of("a", flow));
+    engine.handle(durable("a"));
+    engine.handle(settled_with("a", "only.1.1", 1));
+    engine.handle(durable("a"));
+    assert_eq!(engine.wakes_in(), Some(Duration::from_secs(1)));
+    doings.take();
+}
+
+const HOUR: i64 = 3_600_000;
+
+#[test]
+fn a_clock_that_is_set_back_or_forward_holds_up_nothing_that_is_due() {
+    let rows = [
+        ("as it was", 500, 500, 1_000, 1_000),
+        ("set back at once", -HOUR, 0, 1_000 - HOUR, 1_000),
+        ("set back on the way", 500 - HOUR, 500, 1_000 - HOUR, 1_000),
+        ("set forward", 500, 500, HOUR, 600),
+        ("the machine was suspended", 500, 500, 5_000, 510),
+    ];
+    for (row, wall, steady, due_wall, due_steady) in rows {
+        let (mut engine, doings) = engine(1);
+        doings.at(10 * HOUR, 7);
+        retried(&doings, &mut engine);
+        doings.at(10 * HOUR + wall, 7 + steady);
+        engine.handle(Message::Wake);
+        assert_eq!(doings.take(), Vec::<String>::new(), "{row}: too early");
+        doings.at(10 * HOUR + due_wall, 7 + due_steady);
+        assert_eq!(engine.wakes_in(), Some(Duration::ZERO), "{row}");
+        engine.handle(Message::Wake);
+        assert_eq!(doings.take(), ["run_a commits timer_fired attempt_started"], "{row}");
+    }
+}
+
+#[test]
+fn a_run_whose_last_event_lies_in_the_future_goes_on_in_its_own_time() {
+    let (mut before, doings) = engine(1);
+    doings.at(10 * HOUR, 7);
+    retried(&doings, &mut before);
+    let run = before.run(&id("a")).unwrap().clone();
+    // Another engine, after the clock was set back by an hour; its monotonic clock counts from elsewhere.
+    let (mut after, doings) = engine(1);
+    doings.at(9 * HOUR, 123_456);
+    after.handle(adopt(run));
+    doings.take();
+    assert_eq!(after.wakes_in(), Some(Duration::from_secs(1)));
+    doings.at(9 * HOUR + 999, 124_455);
+    after.handle(Message::Wake);
+    assert_eq!(doings.take(), Vec::<String>::new());
+    doings.at(9 * HOUR + 1_000, 124_456);
+    after.handle(Message::Wake);
+    assert_eq!(doings.take(), ["run_a commits timer_fired attempt_started"]);
 }

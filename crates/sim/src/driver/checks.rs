@@ -8,7 +8,7 @@ use crate::{
 };
 use envoi_journal::Journal;
 use envoi_kernel::{Event, Run, Status, ids::RunId};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 impl Driver<'_> {
     /// An engine stops only for a reason. Then it is gone, like one that has died.
@@ -62,7 +62,12 @@ impl Driver<'_> {
         let timers = wants.timers.iter().map(|(_, due)| *due);
         let due = timers.chain(wants.expiries.iter().map(|(_, at)| *at)).min();
         let armed = instance.draining
-            || due.is_none_or(|due| instance.engine.next_wake().is_some_and(|wake| wake <= due));
+            || due.is_none_or(|due| {
+                // By whichever clock gets there first.
+                let wait = due.as_millis().saturating_sub(self.now().as_millis());
+                let wait = Duration::from_millis(u64::try_from(wait).unwrap_or(0));
+                instance.engine.wakes_in().is_some_and(|wakes_in| wakes_in <= wait)
+            });
         holds(armed, "every timer and every expiry is armed", || id.to_string())
     }
 

@@ -45,7 +45,7 @@ impl Driver<'_> {
         if self.strikes(self.faults.clock_back) {
             let back = i64::try_from(self.dice.between(1, 60_000)).unwrap_or(1);
             self.note(format!("the clock is set back by {back} ms"));
-            self.now.set(Timestamp::from_millis(self.now.get().as_millis().saturating_sub(back)));
+            self.clocks.wall.set(Timestamp::from_millis(self.now().as_millis().saturating_sub(back)));
         }
         if self.strikes(self.faults.take_over) {
             self.fall_asleep("between two turns");
@@ -102,13 +102,13 @@ impl Driver<'_> {
         }
         if self.dice.permille(self.faults.reboot) {
             self.note("the machine boots again");
-            self.outside.reboot(self.now.get());
+            self.outside.reboot(self.now());
             if let Some(other) = self.asleep.take() {
                 self.store.forget(other.journal.epoch());
             }
         } else {
             self.note("the supervisors die too");
-            self.outside.lose_all(self.now.get());
+            self.outside.lose_all(self.now());
         }
     }
 
@@ -116,7 +116,7 @@ impl Driver<'_> {
         let running = self.outside.running();
         if let Some(key) = self.dice.pick(&running) {
             let line = format!("{}: the supervisor of {} dies", key.0, key.1);
-            self.outside.lose(key, self.now.get());
+            self.outside.lose(key, self.now());
             self.note(line);
         }
     }

@@ -42,9 +42,8 @@ fn the_questions_of_a_run_that_does_not_go_on_lapse_in_time() {
     })));
     engine.handle(durable("a"));
     doings.take();
-    let due = engine.next_wake().expect("the second question lapses");
-    assert_eq!(due, Timestamp::from_millis(4_000));
-    doings.now_ms.set(4_000);
+    assert_eq!(engine.wakes_in(), Some(Duration::from_secs(3)), "the second question lapses");
+    doings.at(4_000, 3_000);
     engine.handle(Message::Wake);
     let done = doings.take();
     assert!(done.iter().any(|doing| doing.contains("interrupt_expired")), "{done:?}");
