@@ -1,6 +1,8 @@
 //! What Ctrl-C (or SIGTERM) does: it depends on whether this process is the engine or follows another's.
 //!
-//! The handlers are installed once; what they mean can change, because a follower may become the engine.
+//! The handlers are installed once; what they mean can change, because a follower may become the engine. Whoever starts a command
+//! with SIGINT ignored (`nohup envoi run … &` in a script) wants it to outlive a Ctrl-C that is meant for what runs in front: then
+//! SIGINT stays ignored, and SIGTERM ends the command as ever.
 
 use crate::{called, engine_room::STOPPED, failure::Failure, keyboard, live, remote};
 use envoi_kernel::ids::RunId;
@@ -78,17 +80,31 @@ fn lock() -> MutexGuard<'static, Mode> {
 
 fn install() -> std::io::Result<()> {
     let once = Arc::clone(ONCE.get_or_init(Arc::default));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, i32::from(STOPPED), Arc::clone(&once))?;
-        flag::register(signal, Arc::clone(&once))?;
+    let heeded: &[i32] = if ignores_ctrl_c() { &[SIGTERM] } else { &[SIGINT, SIGTERM] };
+    for signal in heeded {
+        flag::register_conditional_shutdown(*signal, i32::from(STOPPED), Arc::clone(&once))?;
+        flag::register(*signal, Arc::clone(&once))?;
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(heeded)?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             obey(&lock());
         }
     })?;
     Ok(())
+}
+
+/// Whether this process was started with SIGINT ignored. Where there is no `/proc` nobody can say without unsafe code, and Ctrl-C
+/// is heeded.
+fn ignores_ctrl_c() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0)
+}
+
+/// The signals that a process ignores, as `/proc/PID/status` has them: the lowest bit is signal 1.
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 /// Ends the process, in the middle of whatever it does.
@@ -128,5 +144,22 @@ fn obey(mode: &Mode) {
             );
             drain();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_as_linux_writes_them() {
+        let status =
+            |mask: &str| format!("Name:\tenvoi\nSigBlk:\t0000000000000002\nSigIgn:\t{mask}\nSigCgt:\t0\n");
+        for (mask, found) in
+            [("0000000000000000", Some(0)), ("0000000000001002", Some(0x1002)), ("nothing", None)]
+        {
+            assert_eq!(ignored(&status(mask)), found, "{mask}");
+        }
+        assert_eq!(ignored(""), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::stage::{Process, Stage, lives, text, wait_until};
 use rustix::process::Signal;
+use std::process::{Command, Stdio};
 
 const HANGING: &str = "flow: hanging\nsteps:\n  - id: work\n    run: \"echo $ENVOI_ATTEMPT >> ledger; while [ ! -e go ]; do sleep 0.01; done\"\n  \
                        - id: after\n    run: echo $ENVOI_ATTEMPT >> ledger\n";
@@ -72,6 +73,26 @@ fn ctrl_c_once_waits_for_the_live_step_and_the_run_goes_on_later() {
     stage.assert_nothing_left();
     assert!(stage.attempt("work.1.1").unwrap().join("exit.json").exists(), "the step was waited for");
     stage.expect(0, &["resume"]);
+    assert_eq!(stage.lines("ledger"), ["work.1.1", "after.1.1"]);
+}
+
+/// As after `nohup envoi run flow.yaml &` in a script: a Ctrl-C is meant for what runs in front.
+#[test]
+fn ctrl_c_is_nothing_to_a_command_that_was_started_with_it_ignored() {
+    let stage = Stage::with_flow(HANGING);
+    let plain = stage.command(&["run", "flow.yaml"]);
+    let mut ignoring = Command::new("sh");
+    ignoring.args(["-c", "trap '' INT; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    ignoring.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    ignoring.current_dir(plain.get_current_dir().unwrap());
+    ignoring.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let engine = Process::spawn(&mut ignoring);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    assert!(!handles_int(engine.pid()), "there is no handler");
+    engine.signal(Signal::INT);
+    stage.write("go", "");
+    let done = engine.done();
+    assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(stage.lines("ledger"), ["work.1.1", "after.1.1"]);
 }
 

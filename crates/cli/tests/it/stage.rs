@@ -68,8 +68,9 @@ impl Stage {
         self.read(name).lines().map(str::to_owned).collect()
     }
 
-    /// The command, called in the stage's folder with nothing of the environment that runs the tests but PATH.
+    /// The command with the default meaning of Ctrl-C, called in the stage's folder with nothing of the environment that runs the tests but PATH.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        heed_ctrl_c();
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(self.root.path()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap());
@@ -204,6 +205,17 @@ impl Stage {
         }
         found
     }
+}
+
+/// Gives the processes that are started from here the default meaning of SIGINT, also where the tests themselves run with SIGINT
+/// ignored (`nohup cargo test &` in a script). A signal with a handler is set back to its default in a new program; one that is
+/// ignored stays ignored. The handler does to the tests what the default does.
+fn heed_ctrl_c() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let always = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, always).unwrap();
+    });
 }
 
 impl Drop for Stage {
