@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every check and test of this repository; CI runs this and nothing else. Works from any folder.
 #
-# Needs Rust, a C compiler, python3, Node 20 with npm, and strace, which it installs where it may (root, apt-get), as it does a Chromium
-# for one page. Ends with how long each step took.
+# Needs Rust, a C compiler, git, python3, Node 20 with npm, strace and a Chromium. The last two it installs where it may (root, apt-get).
+# What is missing otherwise is a failure that says what to install: nothing is left out. Ends with how long each step took.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")"
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}

@@ -2,10 +2,18 @@
 # Every check of the Python library. Works from any folder; needs python3 (3.10 or later) with pip, venv and setuptools.
 #
 # The type checker, as pinned in check-requirements.txt, is put into target/ at the first call and whenever that file changes;
-# else no network is needed. With $ENVOI (the binary), what this library writes is compared with what the binary writes,
-# byte by byte.
+# else no network is needed. What this library writes is compared with what the binary writes, byte by byte: $ENVOI, or the one that
+# cargo has built. Without one the check fails.
 set -eu
 cd "$(dirname -- "$0")"
+if [ -z "${ENVOI:-}" ]; then
+    ENVOI=${CARGO_TARGET_DIR:-$PWD/../../target}/debug/envoi
+fi
+if [ ! -x "$ENVOI" ]; then
+    echo "sdk/python/check.sh: the binary is missing: cargo build --bin envoi, or name one as \$ENVOI" >&2
+    exit 1
+fi
+export ENVOI
 PYTHON=${PYTHON:-python3}
 MYPY=${CARGO_TARGET_DIR:-$PWD/../../target}/mypy
 if ! cmp -s check-requirements.txt "$MYPY/installed.txt"; then

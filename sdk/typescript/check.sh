@@ -1,14 +1,21 @@
 #!/bin/sh
 # Every check of this package: install the compiler, build, test, pack, use the packed file, run a page. Works from any folder.
 #
-# $ENVOI names the binary to compare with; without it, the one that cargo has built, if there is one. $CHROMIUM names the browser.
+# Needs Node 20, npm, the binary that cargo has built (or $ENVOI), and a Chromium (or $CHROMIUM), which it installs where it may (root,
+# apt-get). What is missing is a failure: nothing is left out.
 set -eu
 cd "$(dirname -- "$0")"
+
+fail() {
+    echo "sdk/typescript/check.sh: $*" >&2
+    exit 1
+}
+
 if [ -z "${ENVOI:-}" ]; then
-    built=${CARGO_TARGET_DIR:-$PWD/../../target}/debug/envoi
-    [ ! -x "$built" ] || ENVOI=$built
+    ENVOI=${CARGO_TARGET_DIR:-$PWD/../../target}/debug/envoi
 fi
-[ -z "${ENVOI:-}" ] || export ENVOI
+[ -x "$ENVOI" ] || fail "the binary is missing: cargo build --bin envoi, or name one as \$ENVOI"
+export ENVOI
 
 find_chromium() {
     for name in ${CHROMIUM:-chromium chromium-browser google-chrome}; do
@@ -28,12 +35,12 @@ install_chromium() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null
 }
 
+# Before the work of minutes.
+browser=$(find_chromium) || { install_chromium && browser=$(find_chromium); } ||
+    fail "Chromium is missing and cannot be installed from here: apt-get install chromium, or name a browser as \$CHROMIUM"
+
 npm ci --silent
 npm run --silent build
 npm test --silent
 node build/packed.js
-if browser=$(find_chromium) || { install_chromium && browser=$(find_chromium); }; then
-    node build/browser.js "$browser"
-else
-    echo "sdk/typescript/check.sh: no page was run: Chromium is missing and cannot be installed from here" >&2
-fi
+node build/browser.js "$browser"

@@ -74,9 +74,8 @@ def sources():
 
 
 def licences():
-    """The texts of both licences: beside this package in a source archive, at the root of the repository before."""
-    folder = ROOT if (ROOT / LICENCES[0]).exists() else ROOT.parent.parent
-    return [folder / name for name in LICENCES]
+    """The texts of both licences. They stand in this folder, so that a copy of it builds wherever it is."""
+    return [ROOT / name for name in LICENCES]
 
 
 def read_project():

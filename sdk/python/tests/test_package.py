@@ -1,4 +1,5 @@
-"""The wheel: built without the network, installed from the file, and the README's examples run with it."""
+"""The wheel: built without the network from a copy outside the repository, installed from the file, and the README's examples run
+with it."""
 
 import ast
 import re
@@ -44,7 +45,8 @@ class TheWheel(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
-        cls.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", cls.folder, ROOT])
+        cls.copy = Path(shutil.copytree(ROOT, cls.folder / "a copy é", ignore=shutil.ignore_patterns("tests", "__pycache__")))
+        cls.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", cls.folder, cls.copy])
         (cls.wheel,) = cls.folder.glob("envoi-*.whl")
         venv.create(cls.folder / "venv", with_pip=False)
         cls.python = cls.folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -66,8 +68,10 @@ class TheWheel(unittest.TestCase):
         self.assertLessEqual(modules | {"envoi/py.typed"}, names)
         self.assertTrue(self.wheel.name.endswith("-py3-none-any.whl"), self.wheel.name)
         licences = {name.rpartition("/")[2]: zipfile.ZipFile(self.wheel).read(name) for name in names if "/licenses/" in name}
-        root = ROOT.parent.parent
-        self.assertEqual(licences, {each: (root / each).read_bytes() for each in ("LICENSE-APACHE", "LICENSE-MIT")})
+        for package in (ROOT, ROOT.parent / "typescript"):
+            for name in ("LICENSE-APACHE", "LICENSE-MIT"):
+                self.assertEqual((package / name).read_bytes(), (ROOT.parent.parent / name).read_bytes(), f"{package}: {name}")
+                self.assertEqual(licences[name], (package / name).read_bytes())
         metadata = next(name for name in names if name.endswith("/METADATA"))
         self.assertNotIn("Requires-Dist", zipfile.ZipFile(self.wheel).read(metadata).decode())
 
@@ -79,15 +83,13 @@ class TheWheel(unittest.TestCase):
     def test_the_source_archive_gives_the_same_wheel(self) -> None:
         again = self.folder / "from-archive"
         make = "import sys; sys.path.insert(0, sys.argv[1]); import pure_wheel; print(pure_wheel.build_sdist(sys.argv[2]))"
-        made = self.run_command([self.python, "-c", make, ROOT / "build_backend", self.folder])
+        made = self.run_command([self.python, "-c", make, self.copy / "build_backend", self.folder])
         archive = self.folder / made.stdout.strip()
         self.run_command([*PIP, "wheel", "--no-deps", "--no-index", "--wheel-dir", again, archive])
         self.assertEqual((again / self.wheel.name).read_bytes(), self.wheel.read_bytes())
 
     def test_it_can_be_installed_to_be_worked_on(self) -> None:
-        copy = Path(shutil.copytree(ROOT, self.folder / "a copy é", ignore=shutil.ignore_patterns("tests", "__pycache__")))
-        for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
-            shutil.copy(ROOT.parent.parent / licence, copy)
+        copy = Path(shutil.copytree(self.copy, self.folder / "to be worked on é"))
         venv.create(self.folder / "editable", with_pip=False)
         python = self.folder / "editable" / self.python.relative_to(self.folder / "venv")
         self.run_command([*PIP, "--python", python, "install", "--no-deps", "--no-index", "-e", copy])

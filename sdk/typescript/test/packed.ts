@@ -1,5 +1,5 @@
 /**
- * Packs the package, installs the packed file in an empty project, and uses it there: the README's examples, the command,
+ * Packs a copy of the package outside the repository, installs the packed file in an empty project, and uses it there: the README's examples, the command,
  * and the types under the strictest settings. Run by `check.sh`, after the tests; prints what it did.
  */
 
@@ -109,7 +109,10 @@ function compile(project: string, files: string[], module: string, moduleResolut
 
 const folder = mkdtempSync(join(tmpdir(), "envoi-packed-"));
 try {
-  run(PACKAGE, "npm", "pack", "--silent", "--pack-destination", folder);
+  const copy = join(folder, "a copy é");
+  run(PACKAGE, "cp", "-R", ".", copy);
+  rmSync(join(copy, "dist"), { recursive: true, force: true });
+  run(copy, "npm", "pack", "--silent", "--pack-destination", folder);
   const packed = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
   assert.equal(packed.length, 1);
 
