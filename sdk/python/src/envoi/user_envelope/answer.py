@@ -18,8 +18,10 @@ class BlankAnswerError(ValueError):
 def answer_text(values: Mapping[str, Any], asked: InterruptKind = InterruptKind.CONFIRMATION) -> str:
     """The text to send: `userResponse` as it is, else `approvalNote` trimmed, else the words for an approval or a denial.
 
-    What is blank or no string is passed over. Raises BlankAnswerError if a clarification was asked for and no words came.
+    What is blank or no string is passed over; what is no mapping has no members. Raises BlankAnswerError if a clarification was asked for and no words came.
     """
+    if not isinstance(values, Mapping):
+        values = {}
     response = _words(values, "userResponse")
     if response is not None:
         return response
