@@ -21,15 +21,33 @@ step() {
     times+=("$(printf '%5d s  %s' $((SECONDS - began)) "$name")")
 }
 
-# Some tests count system calls.
-install_strace() {
-    command -v strace >/dev/null && return
+# What only apt-get has: some tests count system calls, and one page runs in a browser.
+install() {
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-        echo "check.sh: strace is missing and cannot be installed from here; install it and call again" >&2
+        echo "check.sh: $1 is missing and cannot be installed from here; install it and call again" >&2
         return 1
     fi
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq strace >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+}
+
+# A command of this name may only say that another package is needed.
+has_browser() {
+    local name
+    for name in ${CHROMIUM:-chromium chromium-browser google-chrome}; do
+        if "$name" --version >/dev/null 2>&1; then return; fi
+    done
+    return 1
+}
+
+# Before the work of minutes: what is missing is a failure, nothing is left out.
+tools() {
+    local name
+    for name in cargo cc git python3 node npm; do
+        command -v "$name" >/dev/null || { echo "check.sh: $name is missing; install it and call again" >&2; return 1; }
+    done
+    command -v strace >/dev/null || install strace
+    has_browser || install chromium
 }
 
 # Contract is built without std by `cargo test` below; nobody takes the line away unseen.
@@ -43,7 +61,7 @@ typescript_examples() {
     examples/git-watcher/check.sh
 }
 
-step "tools" install_strace
+step "tools" tools
 step "format" cargo fmt --all --check
 step "clippy" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 step "tidy" cargo run --locked --quiet --package xtask -- tidy
