@@ -7,8 +7,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, shorten};
 use crate::json::{Members, Object, Value, escape_segment};
+use crate::suggestion::nearest;
+
+/// How much of a name a refusal shows.
+const FOUND_SCALARS: usize = 60;
 
 /// The members of an object that are not taken yet. Refusals point from this object; who read it adds where it stands.
 pub(crate) struct Fields {
@@ -150,6 +154,18 @@ impl Fields {
             }
         }
         Ok(Members::from_distinct(members))
+    }
+
+    /// Refuses what nobody took; `names` are the members that there are.
+    pub(crate) fn refuse_others(&self, names: &[&str]) -> Result<(), Diagnostic> {
+        let Some((name, _)) = self.slots.iter().find(|(_, value)| value.is_some()) else { return Ok(()) };
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let expected = format!("one of the members {}", quoted.join(", "));
+        let refusal = Diagnostic::new(self.code, &pointer(name), &expected, &shorten(name, FOUND_SCALARS));
+        Err(match nearest(name, names, true) {
+            Some(meant) => refusal.with_hint(format!("did you mean `{meant}`?")),
+            None => refusal,
+        })
     }
 
     /// What nobody took, in the order read.

@@ -2,7 +2,7 @@
 //!
 //! It does not decide what is refused; each contract does, beside its own rules.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -38,7 +38,7 @@ pub struct Diagnostic {
     /// What stands there, shortened.
     pub found: String,
     /// What to do; may be empty.
-    pub hint: &'static str,
+    pub hint: Cow<'static, str>,
 }
 
 impl Diagnostic {
@@ -52,7 +52,7 @@ impl Diagnostic {
             column: None,
             expected: expected.to_owned(),
             found: found.to_owned(),
-            hint: advice(code),
+            hint: Cow::Borrowed(advice(code)),
         }
     }
 
@@ -67,13 +67,21 @@ impl Diagnostic {
     pub fn of_json(code: &'static str, error: json::Error) -> Diagnostic {
         let json::Error { pointer, line, column, expected, found } = error;
         let hint = "the input is one JSON document in UTF-8 with each member name once";
-        Diagnostic { code, pointer, line: Some(line), column: Some(column), expected, found, hint }
+        Diagnostic {
+            code,
+            pointer,
+            line: Some(line),
+            column: Some(column),
+            expected,
+            found,
+            hint: Cow::Borrowed(hint),
+        }
     }
 
     /// The same with advice.
     #[must_use]
-    pub fn with_hint(mut self, hint: &'static str) -> Diagnostic {
-        self.hint = hint;
+    pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Diagnostic {
+        self.hint = hint.into();
         self
     }
 
@@ -81,7 +89,7 @@ impl Diagnostic {
     #[must_use]
     pub fn under(mut self, code: &'static str, prefix: &str) -> Diagnostic {
         if self.hint == advice(self.code) {
-            self.hint = advice(code);
+            self.hint = Cow::Borrowed(advice(code));
         }
         self.code = code;
         self.pointer.insert_str(0, prefix);

@@ -33,6 +33,7 @@ pub use write::write;
 
 use crate::decode::{Fields, with_unknown};
 use crate::error::Diagnostic;
+use crate::interpretation::{Interpretation, interpretations};
 use crate::json::{Members, Object, Value, escape_segment};
 use crate::routing::Signal;
 use crate::time;
@@ -169,7 +170,26 @@ impl Handoff {
         with_unknown(Object::from_distinct(members.collect()), &self.unknown)
     }
 
-    /// Reads a hand-off, whoever wrote it. Only `artifacts`, `error` and what follows the `status` may be missing.
+    /// Reads a hand-off as [`Handoff::from_value`] does, and says what had to be interpreted: every value that is written
+    /// otherwise than it was read, and a `status` that was missing.
+    ///
+    /// # Errors
+    /// As [`Handoff::decode`].
+    pub fn import(value: &Value) -> Result<(Handoff, Vec<Interpretation>), Diagnostic> {
+        let handoff = Handoff::from_value(value)?;
+        let mut found = interpretations(value, &handoff.to_value());
+        if value.get("status").is_none() {
+            found.push(Interpretation {
+                pointer: "/status".to_string(),
+                read: "nothing".to_string(),
+                taken_as: format!("`\"{}\"`", handoff.status.word()),
+            });
+        }
+        Ok((handoff, found))
+    }
+
+    /// Reads a hand-off, whoever wrote it. `step_id`, `flow_key`, `run_id`, `routing_signal` and `summary` must be there. Without
+    /// a `status` it is failed if there is an `error`, else succeeded; [`Handoff::import`] says so.
     ///
     /// # Errors
     /// `HANDOFF_INVALID` with the place: wrong types, unknown words, empty ids, paths that leave the run's directory, a
@@ -191,8 +211,10 @@ impl Handoff {
         let summary = read_summary(&mut fields)?;
         let artifacts =
             fields.map_of("artifacts", "a path relative to the run's directory", artifact::read_path)?;
-        let status = status(&mut fields)?.ok_or_else(|| fields.missing("status"))?;
+        let stated = status(&mut fields)?;
         let error = fields.string("error")?.filter(|error| !error.is_empty());
+        // The sister system requires five members, and `status` is not among them.
+        let status = stated.unwrap_or(if error.is_some() { Status::Failed } else { Status::Succeeded });
         let error = checked_error(status, error)?;
         let duration_ms = fields.u53_or("duration_ms", 0)?;
         let timestamp = read_time(&mut fields, "timestamp")?;

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use crate::error::Diagnostic;
 use crate::json::{MAX_BYTES, Number, Position, Value};
+use crate::suggestion::nearest;
 
 /// Whether an input is meant as JSON: its first byte that is not white space begins a container.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
@@ -22,6 +23,8 @@ pub(crate) struct Labels {
     pub(crate) names: &'static [&'static str],
     /// Those whose value goes on over the following lines until the next label.
     pub(crate) free_text: &'static [&'static str],
+    /// Those that a text cannot lose by a misspelling: a line that nearly is one is refused.
+    pub(crate) guarded: &'static [&'static str],
 }
 
 impl Labels {
@@ -40,6 +43,10 @@ impl Labels {
                     ));
                 }
                 entries.push(self.entry((start, label), value, &mut lines));
+            } else if let Some((label, meant)) = self.misspelt(line) {
+                let expected = format!("one of the labels {}", self.names.join(", "));
+                let refusal = self.refusal(bytes, start, &expected, &crate::error::shorten(label, 40));
+                return Err(refusal.with_hint(format!("did you mean `{meant}`?")));
             } else if let Some(open) = entries.last_mut().filter(|entry| entry.goes_on) {
                 open.value.push('\n');
                 open.value.push_str(line.trim_end_matches(['\n', '\r']));
@@ -81,6 +88,13 @@ impl Labels {
         let place = Diagnostic::new(self.code, "", expected, found);
         Diagnostic { line: Some(line), column: Some(column), ..place }
             .with_hint("give a JSON object, or lines of the form `Label: value`")
+    }
+
+    /// What a line begins with, and the guarded label that it was probably meant to be; such a line is no text that goes on.
+    fn misspelt<'a>(&self, line: &'a str) -> Option<(&'a str, &'static str)> {
+        let (label, _) = line.split_once(':')?;
+        let label = label.trim_ascii();
+        Some((label, nearest(label, self.guarded, false)?))
     }
 
     fn labelled<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {

@@ -55,7 +55,7 @@ class Reports(unittest.TestCase):
             ({"error": "no rates"}, False, {"code": "SKILL_ERROR", "message": "no rates"}),
             ({"error": {"code": "X", "message": "m", "more": 1}}, False, {"code": "X", "message": "m", "more": 1}),
             ({"error": envoi.SkillError("X", "m"), "ok": True}, True, {"code": "X", "message": "m"}),
-            ({"ok": False}, False, envoi.ABSENT),
+            ({"ok": False}, False, {"code": "SKILL_REPORTED_FAILURE", "message": "Skill reported ok:false"}),
         )
         for named, ok, error in rows:
             self.write("s", None, **named)

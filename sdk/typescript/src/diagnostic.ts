@@ -44,6 +44,14 @@ export class ContractError extends Error implements Details {
     this.hint = hint;
   }
 
+  /** The message for where the code already stands beside it. */
+  get withoutCode(): string {
+    const { pointer, position, expected, found, hint } = this;
+    const at = pointer === "" ? "" : ` at \`${pointer}\``;
+    const place = position === undefined ? "" : ` (line ${position.line}, column ${position.column})`;
+    return `expected ${expected}, found ${found}${at}${place}; ${hint}`;
+  }
+
   /** The same, seen from the document in which the refused one stands at `prefix`, under that document's code. */
   under(code: Code, prefix: string): ContractError {
     const hint = this.hint === ADVICE[this.code] ? undefined : this.hint;

@@ -9,6 +9,8 @@ import { escapeSegment } from "./json/error.js";
 import { JsonNumber } from "./json/number.js";
 import { membersOf } from "./json/stringify.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
+import { shorten } from "./scalars.js";
+import { nearest } from "./suggestion.js";
 import type { Code } from "./vocabulary.js";
 
 const INTEGER = "an integer from 0 to 9007199254740991";
@@ -142,6 +144,16 @@ export class Fields {
     const word = words.find((known) => known === value);
     if (word === undefined) throw this.wrong(name, expected, value);
     return word;
+  }
+
+  /** Refuses what nobody took; `names` are the members that there are. */
+  refuseOthers(names: readonly string[]): void {
+    for (const name of this.left.keys()) {
+      const meant = nearest(name, names);
+      const expected = `one of the members ${names.map((known) => `\`${known}\``).join(", ")}`;
+      const hint = meant === undefined ? undefined : `did you mean \`${meant}\`?`;
+      throw new ContractError(this.code, { pointer: this.pointer(name), expected, found: shorten(name, 60), hint });
+    }
   }
 
   /** What nobody took, in the order read. */

@@ -52,7 +52,7 @@ export { writeHandoff, type Identity } from "./handoff/write.js";
 
 export { createEnvelope, createInterrupt, type EnvelopeRequest, type InterruptRequest } from "./envelope/create.js";
 export { Envelope, type StageContext } from "./envelope/envelope.js";
-export type { Interpretation } from "./envelope/interpretation.js";
+export type { Interpretation } from "./interpretation.js";
 export { FlowInterrupt, InterruptResponse } from "./envelope/interrupt.js";
 export { parseTerminalReason } from "./envelope/reason.js";
 export { ProcessingRecord } from "./envelope/record.js";

@@ -12,13 +12,14 @@ import { open, type Source } from "./json/source.js";
 import { membersOf } from "./json/stringify.js";
 import type { JsonObject, JsonValue } from "./json/value.js";
 import { dropEnd, isBlank, sameIgnoringCase, shorten, trim, trimEnd, trimStart } from "./scalars.js";
+import { nearest } from "./suggestion.js";
 import type { Code } from "./vocabulary.js";
 
 /** Which labels a text may have, and what each becomes. */
 export interface Labels {
   code: Code;
-  /** As shown, with the member that each stands for; read in any case. */
-  members: Readonly<Record<string, { name: string; value: (text: string) => JsonValue; freeText?: true }>>;
+  /** As shown, with the member that each stands for; read in any case. A line that nearly is a `guarded` one is refused. */
+  members: Readonly<Record<string, { name: string; value: (text: string) => JsonValue; freeText?: true; guarded?: true }>>;
 }
 
 /** Reads a source that is JSON or labelled text with `read`; a refusal knows its line and column, those of the label in labelled text. */
@@ -76,6 +77,11 @@ function entries(labels: Labels, text: string): Entry[] {
         throw refusal(labels.code, text, start, "each label once", `a second \`${labelled.label}\``);
       }
       found.push({ start, ...entry(labels, labelled.label, labelled.value, lines) });
+    } else if (misspelt(labels, line) !== undefined) {
+      const expected = `one of the labels ${Object.keys(labels.members).join(", ")}`;
+      const found = shorten(trim(line.slice(0, line.indexOf(":"))), 40);
+      const hint = `did you mean \`${misspelt(labels, line)}\`?`;
+      throw new ContractError(labels.code, { pointer: "", expected, found, hint, position: positionOf(text, start) });
     } else if (last?.open) {
       last.value += `\n${dropEnd(line, "\n\r")}`;
     } else if (!isBlank(line)) {
@@ -91,6 +97,13 @@ function entry(labels: Labels, label: string, value: string, lines: Lines): Omit
   const start = trimStart(value);
   if (start.startsWith('"')) return { label, value: quoted(start.slice(1), lines), open: false };
   return { label, value: trim(value), open: labels.members[label]?.freeText === true };
+}
+
+/** The guarded label that a line probably begins with; such a line is no text that goes on. */
+function misspelt(labels: Labels, line: string): string | undefined {
+  const colon = line.indexOf(":");
+  const guarded = Object.entries(labels.members).filter(([, known]) => known.guarded === true);
+  return colon < 0 ? undefined : nearest(trim(line.slice(0, colon)), guarded.map(([label]) => label), false);
 }
 
 function split(labels: Labels, line: string): { label: string; value: string } | undefined {

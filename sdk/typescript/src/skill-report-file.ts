@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { ContractError } from "./diagnostic.js";
 import { formatJson } from "./json/write.js";
-import { SkillReport, type SkillError } from "./skill-report.js";
+import { REPORTED_FAILURE, SkillReport, type SkillError } from "./skill-report.js";
 import { formatTime } from "./time.js";
 import { writeWhole } from "./whole-file.js";
 
@@ -18,7 +18,8 @@ export interface SkillReportOptions {
 
 /**
  * Writes the report of a skill: makes the folder, writes the file beside its place and moves it there when it is whole and
- * on disk, and prints one line to stdout. `data` may be any value that JSON can say; undefined is written as null.
+ * on disk, and prints one line to stdout, which says what the engine will judge: an `error` beside `ok: true` is a failure.
+ * With `ok: false` and no `error`, the error is the one that the engine would give it. `data` may be any value that JSON can say; undefined is written as null.
  *
  * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be said in JSON, or if it would be no report;
  * what the file system throws. Nothing stands at `outputPath` then but what stood there before.
@@ -31,7 +32,9 @@ export function writeSkillReport(
 ): SkillReport {
   const report = reportOf(skillName, data, options);
   keepReport(outputPath, report);
-  process.stdout.write(`${skillName}: ${report.ok ? "ok" : "failed"}, report in ${outputPath}\n`);
+  const failure = report.judged();
+  const judged = failure === undefined ? "ok" : `failed (${failure.code}: ${failure.message})`;
+  process.stdout.write(`${skillName}: ${judged}, report in ${outputPath}\n`);
   return report;
 }
 
@@ -43,7 +46,7 @@ export function reportOf(skillName: string, data: unknown, { ok, metrics, error 
     skillName,
     data: data ?? null,
     metrics: metrics ?? undefined,
-    error: error ?? undefined,
+    error: error ?? (ok === false ? { ...REPORTED_FAILURE } : undefined),
   });
 }
 

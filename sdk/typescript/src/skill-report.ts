@@ -9,9 +9,15 @@ import type { Source } from "./json/source.js";
 import { membersOf, refuseStringify } from "./json/stringify.js";
 import { asString, member, type JsonObject, type JsonValue } from "./json/value.js";
 import { compact } from "./json/write.js";
-import { lastScalars, trim } from "./scalars.js";
+import { lastScalars, shorten, trim } from "./scalars.js";
 
 const INVALID = "SKILL_REPORT_INVALID";
+
+/** The error of a report that says `ok: false` and not why. */
+export const REPORTED_FAILURE: Readonly<SkillError> = {
+  code: "SKILL_REPORTED_FAILURE",
+  message: "Skill reported ok:false",
+};
 
 /** How many Unicode scalars of stderr's end an error shows. */
 const STDERR_SCALARS = 2000;
@@ -101,6 +107,11 @@ export class SkillReport {
   statedError(): SkillError | undefined {
     return this.error === undefined || this.error === null ? undefined : errorOf(this.error);
   }
+
+  /** The failure that the engine sees in the report of a command that exited 0; a stated error wins over `ok: true`. */
+  judged(): SkillError | undefined {
+    return this.statedError() ?? (this.ok ? undefined : { ...REPORTED_FAILURE });
+  }
 }
 
 /** Reads a report from its text or bytes. @throws ContractError `SKILL_REPORT_INVALID` with the place */
@@ -126,8 +137,16 @@ export interface Observed {
   stderr?: string;
   /** The file it left as a report, if it left one. */
   report?: Source | null;
+  /** What stands in the place of the report and is no file that can be read, such as `a folder`. */
+  reportUnreadable?: string | null;
+  /** Whether the report stood at the path that the engine set (`$ENVOI_REPORT`): nothing there is ignored. */
+  assigned?: boolean;
   /** Whether the step must leave a report. */
   declared?: boolean;
+  /** The skill that the step declares, which the report's `skillName` must equal; null: any. */
+  skill?: string | null;
+  /** What an assigned report that lacks them is completed with. */
+  fill?: { skillName?: string; generatedAt?: string };
 }
 
 /** Whether an execution worked, why not, and what it reported. */
@@ -137,24 +156,75 @@ export interface Verdict {
   error: SkillError | null;
   /** The report, if what it left was one; also of a failure. */
   report: SkillReport | null;
+  /** The members that an assigned report lacked and that were filled. */
+  filled: readonly string[];
 }
 
-/** Judges one execution: cancellation and timeout first, then exit and signal, then what the report says. */
+/** What stands in the place of a report. */
+interface Found {
+  report: SkillReport | null;
+  filled: readonly string[];
+  /** Why what was left is no report; null if there is one, or nothing. */
+  refusal: string | null;
+}
+
+/** Judges one execution: timeout and cancellation first, then exit and signal, then what the report says. */
 export function judge(observed: Observed): Verdict {
-  const read = readReport(observed.report ?? null);
-  const report = read instanceof SkillReport ? read : null;
-  const error = fate(observed, report) ?? (report === null ? lackOf(read, observed) : reportedFailure(report));
-  return { ok: error === undefined, error: error ?? null, report };
+  const { report, filled, refusal } = find(observed);
+  const earlier = fate(observed, report);
+  const error = earlier === undefined ? judgedReport(observed, report, refusal) : naming(earlier, refusal);
+  return { ok: error === undefined, error: error ?? null, report, filled };
 }
 
-function readReport(source: Source | null): SkillReport | ContractError | null {
-  if (source === null) return null;
+function find(observed: Observed): Found {
+  const found = readReport(observed);
+  const strict = observed.assigned === true || observed.declared === true;
+  return strict ? found : { ...found, refusal: null };
+}
+
+function readReport({ report: source, reportUnreadable, assigned, skill, fill }: Observed): Found {
+  const none: Found = { report: null, filled: [], refusal: null };
+  if ((reportUnreadable ?? null) !== null) {
+    return { ...none, refusal: `expected a regular file as the report, found ${reportUnreadable}` };
+  }
+  if ((source ?? null) === null) return none;
+  const filled: string[] = [];
+  const named = skill ?? null;
   try {
-    return SkillReport.decode(source);
+    const report = readDocument(INVALID, source as Source, (value) => {
+      const whole = assigned === true ? complete(value, named, fill ?? {}, filled) : value;
+      return SkillReport.from(whole);
+    });
+    if (named === null || report.skillName === named) return { ...none, report, filled };
+    const expected = `expected the \`skillName\` \`${named}\` that the step declares`;
+    return { ...none, refusal: `${expected}, found ${shorten(report.skillName, 60)}` };
   } catch (error) {
-    if (error instanceof ContractError) return error;
+    if (error instanceof ContractError) return { ...none, refusal: error.withoutCode };
     throw error;
   }
+}
+
+/**
+ * The report with what it lacks. Name and time decide nothing, so that they need not even be text; but in a step that
+ * declares its skill another name is another skill's report.
+ */
+function complete(value: JsonValue, skill: string | null, fill: NonNullable<Observed["fill"]>, filled: string[]): JsonValue {
+  if (!(value instanceof Map)) return value;
+  const members = membersOf<JsonValue>(value);
+  const texts = { generatedAt: fill.generatedAt ?? "", skillName: skill ?? fill.skillName ?? "" };
+  for (const [name, text] of Object.entries(texts)) {
+    const found = members.get(name);
+    const strict = skill !== null && name === "skillName";
+    if (found === undefined || (typeof found !== "string" && !strict)) {
+      members.set(name, text);
+      filled.push(name);
+    }
+  }
+  if (!members.has("data")) {
+    members.set("data", null);
+    filled.push("data");
+  }
+  return members;
 }
 
 /** The failure of the execution itself, before its report is asked whether it worked. */
@@ -165,16 +235,16 @@ function fate(observed: Observed, report: SkillReport | null): SkillError | unde
   return report?.statedError() ?? { code: "TOOL_EXIT_NON_ZERO", message: lastWords(observed) };
 }
 
-/** The failure to leave a report where one is owed. */
-function lackOf(refusal: SkillReport | ContractError | null, { declared }: Observed): SkillError | undefined {
-  if (!declared) return undefined;
-  if (refusal === null) return { code: "SKILL_REPORT_MISSING", message: "the skill left no report" };
-  return { code: INVALID, message: refusal instanceof ContractError ? refusal.message : "" };
+/** A failure that names the bad report beside it: nothing else would. */
+function naming({ code, message }: SkillError, refusal: string | null): SkillError {
+  return { code, message: refusal === null ? message : `${message} (its report is invalid too: ${refusal})` };
 }
 
-function reportedFailure(report: SkillReport): SkillError | undefined {
-  const unexplained = report.ok ? undefined : { code: "SKILL_REPORTED_FAILURE", message: "Skill reported ok:false" };
-  return report.statedError() ?? unexplained;
+/** What the report of a command that exited 0 means. */
+function judgedReport({ declared }: Observed, report: SkillReport | null, refusal: string | null): SkillError | undefined {
+  if (refusal !== null) return { code: INVALID, message: refusal };
+  if (report !== null) return report.judged();
+  return declared === true ? { code: "SKILL_REPORT_MISSING", message: "the skill left no report" } : undefined;
 }
 
 /** The end of stderr, or how it ended if it wrote nothing there. */

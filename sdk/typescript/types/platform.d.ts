@@ -33,6 +33,7 @@ declare class Blob {
 }
 interface Response {
   readonly status: number;
+  text(): Promise<string>;
   readonly headers: { get(name: string): string | null };
   readonly body: {
     getReader(): {

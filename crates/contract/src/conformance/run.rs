@@ -12,10 +12,11 @@ use crate::user_envelope::{AttachmentRef, answer_text, parse};
 use crate::{handoff, routing};
 
 /// What a case can call.
-pub(crate) const OPERATIONS: [&str; 8] = [
+pub(crate) const OPERATIONS: [&str; 9] = [
     "route.resolve",
     "route.convert",
     "handoff.write",
+    "handoff.read",
     "skill.judge",
     "user_envelope.parse",
     "user_envelope.answer_text",
@@ -29,6 +30,10 @@ pub(super) fn run(case: &Value) -> Option<Got> {
         "route.resolve" => Some(settle(resolve(&argument(case)?))),
         "route.convert" => convert(case.get("input")?),
         "handoff.write" => Some(settle(write(&argument(case)?))),
+        "handoff.read" => {
+            let read = handoff::Handoff::decode(&argument(case)?);
+            Some(settle(read.map(|handoff| handoff.to_value())))
+        }
         "envelope.apply" => state::apply(case.get("input")?),
         "envelope.roundtrip" => Some(state::roundtrip(&argument(case)?, case.get("expect"))),
         "user_envelope.parse" => user_envelope_parse(case.get("input")?),

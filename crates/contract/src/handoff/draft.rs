@@ -1,5 +1,6 @@
 //! The writer's input: JSON with the members of a hand-off plus `output`, or the seed's labelled text.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -100,8 +101,40 @@ pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
     decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
+/// Words of the seed's labels that a writer's JSON may use too, with our names for the same.
+const SEEDS_WORDS: [(&str, &str); 2] = [("routing", "routing_signal"), ("duration", "duration_ms")];
+
+/// The members under our names; a member that is there under both is refused.
+fn in_our_words(object: &Object) -> Result<Object, Diagnostic> {
+    let mut members = Vec::with_capacity(object.len());
+    for (name, value) in object {
+        let ours = SEEDS_WORDS.into_iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| ours);
+        if let Some(ours) = ours.filter(|ours| object.contains_key(ours)) {
+            let expected = format!("one of `{name}` and `{ours}`");
+            return Err(Diagnostic::new(HANDOFF_INVALID, &format!("/{name}"), &expected, "both")
+                .with_hint("they mean the same: leave one out"));
+        }
+        let value = match value {
+            Value::String(text) if name == "duration" && is_labelled_duration(text) => duration(text),
+            value => value.clone(),
+        };
+        members.push((ours.unwrap_or(name).into(), value));
+    }
+    Ok(Object::from_distinct(members))
+}
+
+/// Whether it is a whole number of milliseconds as the label writes it, with or without ` ms`.
+fn is_labelled_duration(text: &str) -> bool {
+    let digits = text.strip_suffix(" ms").unwrap_or(text);
+    let is_number = (1..=15).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number && (digits == "0" || !digits.starts_with('0'))
+}
+
 fn decode_value(value: &Value) -> Result<Draft, Diagnostic> {
-    let mut fields = Fields::of(value, HANDOFF_INVALID)?;
+    let mut fields = match value {
+        Value::Object(object) => Fields::of_object(in_our_words(object)?, HANDOFF_INVALID),
+        other => Fields::of(other, HANDOFF_INVALID)?,
+    };
     let [step_id, flow_key, run_id] =
         [fields.string("step_id")?, fields.string("flow_key")?, fields.string("run_id")?];
     let routing_signal = signal(&mut fields)?;
@@ -173,6 +206,7 @@ const LABELS: Labels = Labels {
         "Started at",
     ],
     free_text: &["Output", "Summary", "Error"],
+    guarded: &[],
 };
 
 /// Turns the labelled text into the JSON form.

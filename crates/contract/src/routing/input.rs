@@ -161,7 +161,7 @@ impl Routing {
 /// Reads a resolver input: JSON, or the labelled text `Handoff text: "…"` / `Step routing: name=value, …`.
 ///
 /// # Errors
-/// `ROUTING_INVALID` with the place, for what is neither, for wrong types and unknown kinds, and for a microloop that
+/// `ROUTING_INVALID` with the place, for what is neither, for wrong types, unknown kinds and unknown members, and for a microloop that
 /// nothing could end.
 pub fn decode_input(bytes: &[u8]) -> Result<Input, Diagnostic> {
     let (value, places) = if labelled::is_json(bytes) {
@@ -173,6 +173,13 @@ pub fn decode_input(bytes: &[u8]) -> Result<Input, Diagnostic> {
     decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
+/// The members of an input.
+const MEMBERS: [&str; 6] = ["handoff_text", "routing", "iteration", "flow", "steps", "hints"];
+
+/// The members of `routing` in it.
+const ROUTING_MEMBERS: [&str; 5] =
+    ["routing_kind", "loop_target", "success_values", "max_iterations", "can_further_iteration_help"];
+
 fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
     let mut fields = Fields::of(value, ROUTING_INVALID)?;
     let handoff_text = fields.required_string("handoff_text")?;
@@ -182,9 +189,10 @@ fn decode_value(value: &Value) -> Result<Input, Diagnostic> {
     };
     let iteration = fields.u53_or("iteration", 0)?;
     let flow = fields.string("flow")?;
-    let steps =
-        if value.get("steps").is_none_or(Value::is_null) { None } else { Some(fields.strings("steps")?) };
+    let any_step = value.get("steps").is_none_or(Value::is_null);
+    let steps = if any_step { fields.take("steps").and(None) } else { Some(fields.strings("steps")?) };
     let hints = fields.bool_or("hints", true)?;
+    fields.refuse_others(&MEMBERS)?;
     Ok(Input { handoff_text, routing, iteration, flow, steps, hints, stated: None, reported: None })
 }
 
@@ -201,6 +209,8 @@ fn decode_routing(routing: &Value) -> Result<Routing, Diagnostic> {
     let success_values = fields.strings("success_values")?;
     let max_iterations = fields.u53_or("max_iterations", DEFAULT_MAX_ITERATIONS)?;
     let can_further_iteration_help = fields.bool_or("can_further_iteration_help", true)?;
+    // It is configuration: a misspelt `loop_target` would let every status pass.
+    fields.refuse_others(&ROUTING_MEMBERS)?;
     let routing = Routing { kind, loop_target, success_values, max_iterations, can_further_iteration_help };
     routing.check()?;
     Ok(routing)
@@ -211,6 +221,7 @@ const LABELS: Labels = Labels {
     code: ROUTING_INVALID,
     names: &["Handoff text", "Step routing", "Iteration", "Flow", "Steps", "Hints"],
     free_text: &["Handoff text"],
+    guarded: &["Step routing"],
 };
 
 /// Turns the labelled text into the JSON form.

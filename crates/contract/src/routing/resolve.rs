@@ -250,12 +250,12 @@ impl Table<'_> {
                 for row in ["3", "4", "5", "6"] {
                     self.pass(row, "no clear status was read");
                 }
-                self.unclear(routing, &unread)
+                self.unclear(&unread)
             }
         }
     }
 
-    /// Rows 4 to 7, for a status that is no success.
+    /// Rows 4 to 6, for a status that is no success.
     fn not_reached(&mut self, routing: &Routing, inferred: bool) -> Fired {
         let (iteration, max) = (self.input.iteration, routing.max_iterations);
         if iteration >= max {
@@ -271,20 +271,13 @@ impl Table<'_> {
             return Fired::new("5", format!("{source} says so"), needing_human(signal));
         }
         self.pass("5", "further iteration can help");
-        if routing.kind == Kind::Microloop || routing.loop_target.is_some() {
-            let reason = format!("Loop target not reached (iteration {iteration} of {max})");
-            let because = "the status is no success and iterations are left";
-            return Fired::new("6", because, Signal::new(Decision::Loop, reason, sure(inferred)));
-        }
-        self.pass("6", "a linear step without a loop target");
-        linear_complete()
+        let reason = format!("Loop target not reached (iteration {iteration} of {max})");
+        let because = "the status is no success and iterations are left";
+        Fired::new("6", because, Signal::new(Decision::Loop, reason, sure(inferred)))
     }
 
-    /// Rows 7 and 8, for a status that is unclear or conflicting.
-    fn unclear(&mut self, routing: &Routing, outcome: &Outcome) -> Fired {
-        if routing.kind == Kind::Linear && routing.loop_target.is_none() {
-            return linear_complete();
-        }
+    /// Row 8: a status is waited for, and it is unclear or conflicting.
+    fn unclear(&mut self, outcome: &Outcome) -> Fired {
         self.pass("7", "a status is waited for");
         let (reason, because) = match outcome {
             Outcome::Conflict(shown) => {
@@ -339,7 +332,7 @@ fn conflicting_hints(hints: &[Hint]) -> Fired {
 /// Row 7 of a linear step.
 fn linear_complete() -> Fired {
     let signal = Signal::new(Decision::Advance, "Linear step complete", "0.9");
-    Fired::new("7", "a linear step without a loop target", signal)
+    Fired::new("7", "a linear step that waits for no status", signal)
 }
 
 fn needing_human(mut signal: Signal) -> Signal {

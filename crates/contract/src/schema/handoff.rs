@@ -2,11 +2,11 @@
 
 use super::member::{Body, Member, Message, Others, may, must};
 use super::shape::{
-    any_of, count_or, has, list, map, maybe_flag, maybe_object, maybe_part, maybe_text, member, object,
-    of_type, only, part, telling_text, text, when, with, words,
+    any_of, count, count_or, free, has, list, map, maybe_flag, maybe_object, maybe_part, maybe_text, member,
+    object, of_type, only, part, telling_text, text, when, with, words,
 };
 use crate::handoff::{MAX_SUMMARY_SCALARS, Status};
-use crate::json::Object;
+use crate::json::{Object, Value};
 
 /// What one step tells the next.
 pub(super) const HANDOFF: Message = Message {
@@ -28,7 +28,11 @@ const HANDOFF_MEMBERS: &[Member] = &[
         "What the next step should know; at most 2000 Unicode scalar values.",
     ),
     may("artifacts", || map(path()), "Names of files, and their paths relative to the run's directory."),
-    must("status", status, "How the execution ended; a critic's verdict is no status."),
+    may(
+        "status",
+        status,
+        "How the execution ended; a critic's verdict is no status. Ours always have it; without it an `error` means failed.",
+    ),
     may("error", maybe_text, "Why it failed; none beside `succeeded`."),
     may("duration_ms", || count_or(0), "How long it took, in milliseconds."),
     may("timestamp", || maybe_part("time"), "When it was written. Ours are UTC with milliseconds and `Z`."),
@@ -84,7 +88,7 @@ pub(super) const INPUT: Message = Message {
     told: "What `envoi handoff` reads: the members of a hand-off, of which only the identity and the status must be there, and \
            the step's text. Labelled text is read too. The flow of listed artifacts must be a folder's name.",
     body: Body::Object(INPUT_MEMBERS, Others::Kept),
-    rules: &[success_has_no_error],
+    rules: &[success_has_no_error, one_word_for_the_signal, one_word_for_the_duration],
 };
 
 const INPUT_MEMBERS: &[Member] = &[
@@ -100,6 +104,7 @@ const INPUT_MEMBERS: &[Member] = &[
         || maybe_part("signal"),
         "Where to go; null or absent: `advance`, no routing signal given.",
     ),
+    may("routing", || maybe_part("signal"), "The word of the label for `routing_signal`; not both."),
     may(
         "summary",
         maybe_text,
@@ -115,6 +120,11 @@ const INPUT_MEMBERS: &[Member] = &[
     may("error", maybe_text, "Why it failed; none beside `succeeded`."),
     may("duration_ms", || count_or(0), "How long it took, in milliseconds."),
     may(
+        "duration",
+        labelled_duration,
+        "The word of the label for `duration_ms`, also as `45000 ms`; not both.",
+    ),
+    may(
         "timestamp",
         || maybe_part("moment"),
         "When the hand-off is made; absent, it follows from `started_at` or from the run's id.",
@@ -128,6 +138,18 @@ const INPUT_MEMBERS: &[Member] = &[
     may("assumptions_made", records, "What the step took for granted."),
     may("decisions_made", records, "What the step decided."),
 ];
+
+fn labelled_duration() -> Object {
+    any_of([count(), with(text(), "pattern", "^(?:0|[1-9][0-9]{0,14})(?: ms)?$")])
+}
+
+fn one_word_for_the_signal() -> Object {
+    when(has("routing", free()), only("not", Value::Object(has("routing_signal", free()))))
+}
+
+fn one_word_for_the_duration() -> Object {
+    when(has("duration", free()), only("not", Value::Object(has("duration_ms", free()))))
+}
 
 fn artifacts() -> Object {
     let named = with(map(path()), "propertyNames", only("minLength", 1_u64));

@@ -114,8 +114,8 @@ fn route_object() -> Object {
 pub(super) const INPUT: Message = Message {
     title: "Input of the resolver",
     told: "What `envoi route` reads: a step's text, what it is waited for, and how often the loop has gone back. Labelled \
-           text is read too. Members that are not known are passed over.",
-    body: Body::Object(INPUT_MEMBERS, Others::Kept),
+           text is read too. It is configuration: members that are not known are refused.",
+    body: Body::Object(INPUT_MEMBERS, Others::Refused),
     rules: &[],
 };
 
@@ -139,7 +139,7 @@ const INPUT_MEMBERS: &[Member] = &[
 const ROUTING: Message = Message {
     title: "Routing of a step",
     told: "What ends a step's loop, and how often it may go back.",
-    body: Body::Object(ROUTING_MEMBERS, Others::Kept),
+    body: Body::Object(ROUTING_MEMBERS, Others::Refused),
     rules: &[microloop_can_end],
 };
 

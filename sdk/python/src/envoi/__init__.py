@@ -10,12 +10,13 @@ A client of its server is in `envoi.client`.
 | skill report | `write_skill_report`, `read_skill_report`, `SkillReport`, `judge` |
 | user envelope | `parse_user_envelope`, `wrap_user_envelope`, `answer_text` |
 
-`step` is for commands that Envoi runs. `json` is the reader and writer below all of them. What is refused is refused with a
+`step` is for commands that Envoi runs, `call_model` for those that call models through its server. `json` is the reader and writer below all of them. What is refused is refused with a
 `ContractError` that says where, what was expected, what was found.
 """
 
 from . import json
 from .attempt import Feedback, Step, step
+from .bridge import BridgeError, ModelAnswer, ModelUse, NoBridgeError, call_model
 from .envelope import (
     Envelope,
     FlowInterrupt,
@@ -73,6 +74,7 @@ __all__ = [
     "AttachmentRef",
     "Audit",
     "BlankAnswerError",
+    "BridgeError",
     "ContractError",
     "Decision",
     "Envelope",
@@ -87,6 +89,9 @@ __all__ = [
     "InterruptResponse",
     "InterruptStatus",
     "JsonError",
+    "ModelAnswer",
+    "ModelUse",
+    "NoBridgeError",
     "OriginKind",
     "ProcessingRecord",
     "RecordStatus",
@@ -105,6 +110,7 @@ __all__ = [
     "Verdict",
     "WrappedAnswer",
     "answer_text",
+    "call_model",
     "convert",
     "create_envelope",
     "decode_routing_input",

@@ -59,6 +59,14 @@ class ContractError(ValueError):
         return self
 
     @property
+    def without_code(self) -> str:
+        """The message for where the code already stands beside it."""
+        pointer = f" at `{self.pointer}`" if self.pointer else ""
+        place = "" if self.line is None else f" (line {self.line}, column {self.column})"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"expected {self.expected}, found {self.found}{pointer}{place}{hint}"
+
+    @property
     def reason(self) -> str:
         """The whole message."""
         return str(self)

@@ -7,10 +7,11 @@ with what it was read from.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Callable, Dict, List, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, List, Optional, Sequence, Type, TypeVar
 
 from . import json, moment
-from .errors import ContractError, describe
+from .errors import ContractError, describe, shorten
+from .suggestion import nearest
 
 E = TypeVar("E", bound=Enum)
 T = TypeVar("T")
@@ -47,6 +48,14 @@ class Fields:
     def take(self, name: str) -> Any:
         """The member, which is taken then; ABSENT if there is none."""
         return self._left.pop(name, ABSENT)
+
+    def refuse_others(self, names: Sequence[str]) -> None:
+        """Refuses what nobody took; `names` are the members that there are."""
+        for name in self._left:
+            meant = nearest(name, names)
+            expected = f"one of the members {', '.join(f'`{known}`' for known in names)}"
+            hint = f"did you mean `{meant}`?" if meant else ""
+            raise ContractError(self.code, self.pointer(name), expected, shorten(name), hint)
 
     def rest(self) -> Dict[str, Any]:
         """What nobody took, in the order read."""

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 from . import json
 from .ascii import SPACE, is_blank, same
 from .errors import ContractError, read_document, shorten
+from .suggestion import nearest
 
 _HINT = "give a JSON object, or lines of the form `Label: value`"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -85,6 +86,8 @@ class Labels:
     code: str
     names: Tuple[str, ...]
     free_text: Tuple[str, ...]
+    guarded: Tuple[str, ...] = ()
+    """Labels that a text cannot lose by a misspelling: a line that nearly is one is refused."""
 
     def members(
         self, text: str, member: Callable[[str, str], Member]
@@ -117,12 +120,23 @@ class Labels:
                     entries.append(_Entry(start, label, value, False))
                 else:
                     entries.append(_Entry(start, label, value.strip(SPACE), label in self.free_text))
+            elif meant := self._misspelt(line):
+                found = shorten(line.partition(":")[0].strip(SPACE), 40)
+                refusal = _refusal(self.code, text, start, f"one of the labels {', '.join(self.names)}", found)
+                refusal.hint = f"did you mean `{meant}`?"
+                raise refusal
             elif entries and entries[-1].goes_on:
                 entries[-1].value += "\n" + line.rstrip("\r\n")
             elif not is_blank(line):
                 expected = f"one of the labels {', '.join(self.names)}"
                 raise _refusal(self.code, text, start, expected, shorten(line.strip(SPACE), 40))
         return entries
+
+    def _misspelt(self, line: str) -> Optional[str]:
+        """The guarded label that a line probably begins with; such a line is no text that goes on."""
+        label, colon, _ = line.partition(":")
+        meant = nearest(label.strip(SPACE), [name.lower() for name in self.guarded], within=False) if colon else None
+        return next((name for name in self.guarded if name.lower() == meant), None)
 
     def _labelled(self, line: str) -> Tuple[Optional[str], str]:
         label, _, value = line.partition(":")

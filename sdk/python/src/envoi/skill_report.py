@@ -11,13 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import json, moment
 from .ascii import SPACE
 from .atomic import write_whole
-from .errors import SKILL_REPORT_INVALID, ContractError, describe, read_document
+from .errors import SKILL_REPORT_INVALID, ContractError, describe, read_document, shorten
 from .fields import ABSENT, Fields, with_unknown
+
+_REPORTED_FAILURE = "SKILL_REPORTED_FAILURE"
 
 _STDERR = 2000
 """How many characters of the end of stderr an error shows."""
@@ -112,16 +114,30 @@ class SkillReport:
     @property
     def stated_error(self) -> Optional[SkillError]:
         """The failure that the report states, whatever its shape; null is none."""
-        return None if self.error is ABSENT or self.error is None else SkillError.read(self.error)
+        if self.error is ABSENT or self.error is None:
+            return None
+        return self.error if isinstance(self.error, SkillError) else SkillError.read(self.error)
+
+    @property
+    def judged(self) -> Optional[SkillError]:
+        """The failure that the engine sees in the report of a command that exited 0; None: it worked.
+
+        A stated error wins over `ok: true`.
+        """
+        return self.stated_error or (None if self.ok else SkillError(_REPORTED_FAILURE, "Skill reported ok:false"))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an execution worked; `error` says why not. `report` is there whenever what was left is one."""
+    """Whether an execution worked; `error` says why not. `report` is there whenever what was left is one.
+
+    `filled` names the members that an assigned report lacked and that were filled.
+    """
 
     ok: bool
     error: Optional[SkillError]
     report: Optional[SkillReport]
+    filled: Tuple[str, ...] = ()
 
 
 def judge(
@@ -132,25 +148,79 @@ def judge(
     cancelled: bool = False,
     stderr: str = "",
     report_text: Union[bytes, str, None] = None,
+    report_unreadable: Optional[str] = None,
+    assigned: bool = False,
     declared: bool = False,
+    skill: Optional[str] = None,
+    fill_skill_name: str = "",
+    fill_generated_at: str = "",
 ) -> Verdict:
     """Judges one execution: time limit and cancellation first, then exit and signal, then what the report says.
 
-    `declared` says that a report had to be left.
+    `assigned` says that the report stood at the path that the engine set (`$ENVOI_REPORT`): nothing there is ignored, and what
+    the report lacks is filled. `report_unreadable` names what stood there if it was no file, such as `a folder`. `declared` says
+    that a report had to be left, `skill` by which skill (None: any).
     """
-    report: Optional[SkillReport] = None
-    refusal: Optional[ContractError] = None
-    try:
-        report = None if report_text is None else SkillReport.from_json(report_text)
-    except ContractError as error:
-        refusal = error
+    fill = {"generatedAt": fill_generated_at, "skillName": fill_skill_name if skill is None else skill}
+    report, filled, refusal = _found(report_text, report_unreadable, assigned, skill, fill)
+    if refusal is not None and not (assigned or declared):
+        refusal = None
     failure = _fate(exit, signal, timed_out, cancelled, stderr, report)
-    if failure is None and report is not None:
-        failure = _reported_failure(report)
+    if failure is not None and refusal is not None:
+        failure = SkillError(failure.code, f"{failure.message} (its report is invalid too: {refusal})")
+    elif failure is None and refusal is not None:
+        failure = SkillError(SKILL_REPORT_INVALID, refusal)
+    elif failure is None and report is not None:
+        failure = report.judged
     elif failure is None and declared:
-        missing = SkillError("SKILL_REPORT_MISSING", "the skill left no report")
-        failure = SkillError(SKILL_REPORT_INVALID, str(refusal)) if refusal else missing
-    return Verdict(failure is None, failure, report)
+        failure = SkillError("SKILL_REPORT_MISSING", "the skill left no report")
+    return Verdict(failure is None, failure, report, filled)
+
+
+def _found(
+    text: Union[bytes, str, None],
+    unreadable: Optional[str],
+    assigned: bool,
+    skill: Optional[str],
+    fill: Mapping[str, str],
+) -> Tuple[Optional[SkillReport], Tuple[str, ...], Optional[str]]:
+    """The report, the names of the members that were filled, and why what was left is none."""
+    if unreadable is not None:
+        return None, (), f"expected a regular file as the report, found {unreadable}"
+    if text is None:
+        return None, (), None
+    filled: List[str] = []
+
+    def read(value: Any) -> SkillReport:
+        if assigned and isinstance(value, dict):
+            value, missing = _filled(value, fill, strict=skill is not None)
+            filled.extend(missing)
+        return SkillReport.from_dict(value)
+
+    try:
+        report: SkillReport = read_document(text, SKILL_REPORT_INVALID, read)
+    except ContractError as refusal:
+        return None, (), refusal.without_code
+    if skill is not None and report.skill_name != skill:
+        expected = f"expected the `skillName` `{skill}` that the step declares"
+        return None, (), f"{expected}, found {shorten(report.skill_name)}"
+    return report, tuple(filled), None
+
+
+def _filled(value: Dict[str, Any], fill: Mapping[str, str], *, strict: bool) -> Tuple[Dict[str, Any], List[str]]:
+    """The report with what it lacks. Name and time decide nothing, so that they need not even be text; but in a step that
+    declares its skill (`strict`) another name is another skill's report.
+    """
+    members, filled = dict(value), []
+    for name, text in fill.items():
+        found = members.get(name, ABSENT)
+        if found is ABSENT or (not isinstance(found, str) and not (strict and name == "skillName")):
+            members[name] = text
+            filled.append(name)
+    if "data" not in members:
+        members["data"] = None
+        filled.append("data")
+    return members, filled
 
 
 def _fate(
@@ -170,11 +240,6 @@ def _fate(
         return None
     stated = None if report is None else report.stated_error
     return stated or SkillError("TOOL_EXIT_NON_ZERO", _last_words(exit, signal, stderr))
-
-
-def _reported_failure(report: SkillReport) -> Optional[SkillError]:
-    unexplained = None if report.ok else SkillError("SKILL_REPORTED_FAILURE", "Skill reported ok:false")
-    return report.stated_error or unexplained
 
 
 def _last_words(exit: Optional[int], signal: Optional[int], stderr: str) -> str:
@@ -200,7 +265,9 @@ def write_skill_report(
 ) -> SkillReport:
     """Writes a report where the engine looks for it, makes its folder, and prints one line (unless `quiet`).
 
-    Unless `ok` says otherwise, it worked if there is no `error`. The file appears as a whole or not at all.
+    Unless `ok` says otherwise, it worked if there is no `error`. With `ok=False` and no `error`, the error is the one that the
+    engine would give it. The printed line says what the engine will judge: an `error` beside `ok=True` is a failure. The file
+    appears as a whole or not at all.
 
     Raises JsonError if `data`, `metrics` or `error` cannot be said in JSON, ContractError `SKILL_REPORT_INVALID` if no reader
     would take it for a report, OSError if the file cannot be written; nothing is written then.
@@ -209,6 +276,8 @@ def write_skill_report(
         raise ContractError(SKILL_REPORT_INVALID, "/metrics", "an object", describe(metrics))
     if isinstance(error, str):
         error = SkillError.read(error)
+    if ok is False and error is None:
+        error = SkillError(_REPORTED_FAILURE, "Skill reported ok:false")
     report = SkillReport(
         ok=error is None if ok is None else ok,
         generated_at=moment.now() if generated_at is None else generated_at,
@@ -223,7 +292,9 @@ def write_skill_report(
     path = Path(output_path)
     write_whole(path, content)
     if not quiet:
-        print(f"{skill_name}: {'ok' if report.ok else 'failed'}, report written to {path}")
+        failure = report.judged
+        judged = "ok" if failure is None else f"failed ({failure.code}: {failure.message})"
+        print(f"{skill_name}: {judged}, report written to {path}")
     return report
 
 

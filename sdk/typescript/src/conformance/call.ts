@@ -1,5 +1,6 @@
 /** Calls what a case names. */
 
+import { HandoffEnvelope } from "../handoff/handoff.js";
 import { writeHandoff } from "../handoff/write.js";
 import { JsonNumber } from "../json/number.js";
 import { asString, member, toJson, type JsonValue } from "../json/value.js";
@@ -22,6 +23,8 @@ export function call(vector: JsonValue): JsonValue {
       return convertSignal(input(vector));
     case "handoff.write":
       return writeHandoff(argument(vector)).toJson();
+    case "handoff.read":
+      return HandoffEnvelope.decode(argument(vector)).toJson();
     case "envelope.apply":
       return apply(input(vector));
     case "envelope.roundtrip":
@@ -72,7 +75,9 @@ function judgeSkill(value: JsonValue): JsonValue {
     cancelled: flag("cancelled"),
     stderr: asString(member(value, "stderr")) ?? "",
     report: asString(member(value, "report_text")) ?? null,
+    assigned: flag("assigned"),
     declared: flag("declared"),
+    skill: asString(member(value, "skill")) ?? null,
   });
   return toJson({ ok, error });
 }

@@ -7,7 +7,7 @@ import { membersOf, refuseStringify } from "../json/stringify.js";
 import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { EXCHANGED_MEMBERS, TERMINAL_REASONS, type TerminalReason } from "../vocabulary.js";
 import { INVALID, readTime } from "./fields.js";
-import { interpretations, type Interpretation } from "./interpretation.js";
+import { interpretations, type Interpretation } from "../interpretation.js";
 import { FlowInterrupt, interruptMembers } from "./interrupt.js";
 import { parseTerminalReason } from "./reason.js";
 import { ProcessingRecord, recordMembers } from "./record.js";

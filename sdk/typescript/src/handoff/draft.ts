@@ -1,6 +1,6 @@
 /** The writer's input: JSON with the members of a hand-off plus `output`, or the seed's labelled text. */
 
-import { jsonFor } from "../diagnostic.js";
+import { ContractError, jsonFor } from "../diagnostic.js";
 import { Fields, isText } from "../fields.js";
 import type { Source } from "../json/source.js";
 import { membersOf } from "../json/stringify.js";
@@ -103,7 +103,30 @@ function orchestrator(signal: unknown): { routing_signal?: JsonObject } {
   return isSignal ? { routing_signal: (signal as RoutingSignal).toOrchestrator() } : {};
 }
 
-function decode(value: JsonValue): Draft {
+/** Words of the seed's labels, which a writer's JSON may use too. */
+const SEEDS_WORDS: ReadonlyMap<string, string> = new Map([["routing", "routing_signal"], ["duration", "duration_ms"]]);
+
+/** A duration as the label writes it. */
+const MILLISECONDS = /^(?:0|[1-9][0-9]{0,14})(?: ms)?$/;
+
+/** The members under our names. @throws ContractError for a member that is there under both */
+function inOurWords(value: JsonValue): JsonValue {
+  if (!(value instanceof Map)) return value;
+  const members = membersOf<JsonValue>();
+  for (const [name, member] of value) {
+    const ours = SEEDS_WORDS.get(name) ?? name;
+    if (ours !== name && value.has(ours)) {
+      const [expected, hint] = [`one of \`${name}\` and \`${ours}\``, "they mean the same: leave one out"];
+      throw new ContractError(INVALID, { pointer: `/${name}`, expected, found: "both", hint });
+    }
+    const isLabelled = name === "duration" && typeof member === "string" && MILLISECONDS.test(member);
+    members.set(ours, isLabelled ? duration(member) : member);
+  }
+  return members;
+}
+
+function decode(given: JsonValue): Draft {
+  const value = inOurWords(given);
   const fields = new Fields(INVALID, value);
   return {
     step_id: fields.nullableString("step_id"),

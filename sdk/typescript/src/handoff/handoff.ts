@@ -5,7 +5,8 @@ import { Fields, withUnknown } from "../fields.js";
 import { JsonNumber } from "../json/number.js";
 import type { Source } from "../json/source.js";
 import { refuseStringify } from "../json/stringify.js";
-import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { interpretations, type Interpretation } from "../interpretation.js";
+import { describe, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { RoutingSignal } from "../routing/signal.js";
 import { countScalars, isBlank, shorten } from "../scalars.js";
 import { passedOn } from "../time.js";
@@ -87,7 +88,12 @@ export class HandoffEnvelope implements HandoffParts {
     this.unknown = parts.unknown;
   }
 
-  /** Reads a hand-off, whoever wrote it. @throws ContractError `HANDOFF_INVALID` with the place */
+  /**
+   * Reads a hand-off, whoever wrote it; `step_id, flow_key, run_id, routing_signal` and `summary` must be there. Without a
+   * `status` it is `failed` if there is an `error`, else `succeeded`; `importDict` says so.
+   *
+   * @throws ContractError `HANDOFF_INVALID` with the place
+   */
   static decode(source: Source): HandoffEnvelope {
     return readDocument(INVALID, source, read);
   }
@@ -95,6 +101,22 @@ export class HandoffEnvelope implements HandoffParts {
   /** Reads a hand-off that is JSON, or a JavaScript value, already. @throws ContractError `HANDOFF_INVALID` */
   static from(value: unknown): HandoffEnvelope {
     return read(jsonFor(INVALID, value));
+  }
+
+  /**
+   * Reads a hand-off as `from` does, and says what had to be interpreted: every value that is written otherwise than it was
+   * read, and a `status` that was missing.
+   *
+   * @throws ContractError `HANDOFF_INVALID`
+   */
+  static importDict(data: unknown): { handoff: HandoffEnvelope; interpretations: Interpretation[] } {
+    const value = jsonFor(INVALID, data);
+    const handoff = read(value);
+    const found = interpretations(value, handoff.toJson());
+    if (value instanceof Map && !value.has("status")) {
+      found.push({ pointer: "/status", read: "nothing", taken_as: describe(handoff.status) });
+    }
+    return { handoff, interpretations: found };
   }
 
   /**
@@ -137,9 +159,11 @@ function read(value: JsonValue): HandoffEnvelope {
   if (routing_signal === null) throw fields.missing("routing_signal");
   const summary = readSummary(fields);
   const artifacts = fields.mapOf("artifacts", "a path relative to the run's directory", isPath);
-  const status = readStatus(fields);
-  if (status === null) throw fields.missing("status");
-  const error = checkedError(status, fields.nullableString("error"));
+  const stated = readStatus(fields);
+  const failure = fields.nullableString("error") || null;
+  // The sister system requires five members, and `status` is not among them.
+  const status = stated ?? (failure === null ? "succeeded" : "failed");
+  const error = checkedError(status, failure);
   const duration_ms = fields.integer("duration_ms", 0);
   const timestamp = readTime(fields, "timestamp");
   const extras = readExtras(fields);

@@ -58,12 +58,20 @@ export interface Input {
   hints: boolean;
 }
 
+const ROUTING_MEMBERS = [
+  "routing_kind",
+  "loop_target",
+  "success_values",
+  "max_iterations",
+  "can_further_iteration_help",
+];
+
 /** The labels of the seed, and one for each other member of the JSON form. */
 const LABELS: Labels = {
   code: INVALID,
   members: {
     "Handoff text": { name: "handoff_text", value: verbatim, freeText: true },
-    "Step routing": { name: "routing", value: routingFrom },
+    "Step routing": { name: "routing", value: routingFrom, guarded: true },
     Iteration: { name: "iteration", value: scalar },
     Flow: { name: "flow", value: verbatim },
     Steps: { name: "steps", value: list },
@@ -94,19 +102,25 @@ function decode(value: JsonValue): Input {
   const iteration = fields.integer("iteration", 0);
   const flow = fields.nullableString("flow");
   const anyStep = value instanceof Map && (value.get("steps") ?? null) === null;
+  if (anyStep) fields.take("steps");
   const steps = anyStep ? null : fields.strings("steps");
-  return { text, routing, iteration, flow, steps, hints: fields.boolean("hints", true) };
+  const hints = fields.boolean("hints", true);
+  fields.refuseOthers(["handoff_text", "routing", "iteration", "flow", "steps", "hints"]);
+  return { text, routing, iteration, flow, steps, hints };
 }
 
 function decodeRouting(value: JsonValue): Routing {
   const fields = new Fields(INVALID, value, "/routing");
-  return checked({
+  const routing: Routing = {
     kind: fields.word("routing_kind", ROUTING_KINDS, "linear, microloop or branch", "linear"),
     loopTarget: fields.nullableString("loop_target"),
     successValues: fields.strings("success_values"),
     maxIterations: fields.integer("max_iterations", 3),
     canFurtherIterationHelp: fields.boolean("can_further_iteration_help", true),
-  });
+  };
+  // It is configuration: a misspelt `loop_target` would let every status pass.
+  fields.refuseOthers(ROUTING_MEMBERS);
+  return checked(routing);
 }
 
 /** Refuses a loop that nothing could end, and statuses that nothing could state. */

@@ -101,7 +101,7 @@ function withoutHint(input: Input, findings: Findings, passed: Passed): Fired {
   const outcome = outcomeOf(input.text, findings, expected);
   if (!("unclear" in outcome)) return byStatus(outcome, input, routing, findings, passed);
   passOverStatus(passed, "no clear status was read");
-  return unclear(routing, outcome, passed);
+  return unclear(outcome, passed);
 }
 
 function passOverStatus(passed: Passed, why: string): void {
@@ -120,9 +120,9 @@ function byStatus(status: Read, input: Input, routing: Routing, { deniesHelp }: 
   return notReached(input, routing, deniesHelp, sure, passed);
 }
 
-/** Rows 4 to 7, for a status that is no success. */
+/** Rows 4 to 6, for a status that is no success. */
 function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean, sure: string, passed: Passed): Fired {
-  const { kind, loopTarget, maxIterations: max } = routing;
+  const { loopTarget, maxIterations: max } = routing;
   if (iteration >= max) {
     const target = loopTarget ?? routing.successValues[0] ?? "";
     const exhausted = signal("loop", `Max iterations (${max}) exhausted without ${target}`, sure, true);
@@ -134,24 +134,19 @@ function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean,
     return { row: "5", because, signal: signal("terminate", "Further iteration cannot help", sure, true) };
   }
   passed.set("5", "further iteration can help");
-  if (kind === "linear" && loopTarget === null) {
-    passed.set("6", "a linear step without a loop target");
-    return linearComplete();
-  }
   const again = signal("loop", `Loop target not reached (iteration ${iteration} of ${max})`, sure);
   return { row: "6", because: "the status is no success and iterations are left", signal: again };
 }
 
-/** Rows 7 and 8, for a status that is unclear or conflicting. */
-function unclear({ kind, loopTarget }: Routing, { unclear: reason, because }: Unclear, passed: Passed): Fired {
-  if (kind === "linear" && loopTarget === null) return linearComplete();
+/** Row 8: a status is waited for, and it is unclear or conflicting. */
+function unclear({ unclear: reason, because }: Unclear, passed: Passed): Fired {
   passed.set("7", "a status is waited for");
   return { row: "8", because, signal: signal("advance", reason, "0.7", true) };
 }
 
 /** Row 7 of a linear step. */
 function linearComplete(): Fired {
-  return { row: "7", because: "a linear step without a loop target", signal: signal("advance", "Linear step complete", "0.9") };
+  return { row: "7", because: "a linear step that waits for no status", signal: signal("advance", "Linear step complete", "0.9") };
 }
 
 /** The values that count as success, each once. */

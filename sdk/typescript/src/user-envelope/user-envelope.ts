@@ -44,7 +44,7 @@ export class UserEnvelopeParseError extends Error {
  * Takes an answer apart. Not `enabled`: the text is `raw` as it came, whatever it looks like. `enabled`: `raw` must be
  * `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then the top-level ones.
  *
- * @throws UserEnvelopeParseError if the opted-in text is not the envelope, if a top-level attachment is no reference, or if
+ * @throws TypeError if `enabled` is anything but true or false; UserEnvelopeParseError if the opted-in text is not the envelope, if a top-level attachment is no reference, or if
  * there are more than 20 attachments in either place or together.
  */
 export function parseUserEnvelope(
@@ -52,6 +52,8 @@ export function parseUserEnvelope(
   enabled: boolean,
   topLevelAttachments: readonly AttachmentRef[] = [],
 ): UserEnvelope {
+  // A "false" or a 1 that some other program sent is no consent.
+  if (typeof enabled !== "boolean") throw new TypeError(`enabled: expected true or false, found ${String(enabled)}`);
   const topLevel = topLevelAttachments.map(readTopLevel);
   const answer = enabled ? optedIn(raw) : { text: raw, attachments: [] };
   if (answer.attachments.length + topLevel.length > MAX_ATTACHMENTS) {
@@ -65,7 +67,7 @@ function readTopLevel(value: unknown): AttachmentRef {
   try {
     return readAttachment(value);
   } catch (error) {
-    throw error instanceof ContractError ? new UserEnvelopeParseError(error.message, error) : error;
+    throw error instanceof ContractError ? new UserEnvelopeParseError(error.withoutCode, error) : error;
   }
 }
 

@@ -56,7 +56,10 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         why: "words of the signal are read in any case",
         example: r#"{"step_id":"s","flow_key":"f","run_id":"r","routing_signal":{"decision":"LOOP"},"status":"skipped"}"#,
         codec_accepts: true,
-        retell: |draft| with_member(draft, "routing_signal", |signal| with_member(signal, "decision", lower)),
+        retell: |draft| {
+            let lowered = |signal: &Value| with_member(signal, "decision", lower);
+            with_member(&with_member(draft, "routing_signal", lowered), "routing", lowered)
+        },
     },
     Exception {
         message: "envelope",

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Union
 
 from .. import json
 from ..errors import ContractError, describe
-from ..handoff import write_handoff
+from ..handoff import HandoffEnvelope, write_handoff
 from ..routing import convert, decode_routing_input, resolve
 from ..skill_report import judge
 from ..user_envelope import UserEnvelopeParseError, answer_text, parse_user_envelope
@@ -108,6 +108,10 @@ def _write(case: Dict[str, Any]) -> Value:
     return Value(write_handoff(_argument(case)).to_dict())
 
 
+def _read(case: Dict[str, Any]) -> Value:
+    return Value(HandoffEnvelope.from_json(_argument(case)).to_dict())
+
+
 def _judge(case: Dict[str, Any]) -> Value:
     given = case["input"]
     verdict = judge(
@@ -117,7 +121,9 @@ def _judge(case: Dict[str, Any]) -> Value:
         cancelled=given.get("cancelled") is True,
         stderr=given.get("stderr") or "",
         report_text=given.get("report_text"),
+        assigned=given.get("assigned") is True,
         declared=given.get("declared") is True,
+        skill=given.get("skill"),
     )
     return Value({"ok": verdict.ok, "error": verdict.error and verdict.error.to_dict()})
 
@@ -132,6 +138,7 @@ _OPERATIONS: Dict[str, Callable[[Dict[str, Any]], Value]] = {
     "route.resolve": _resolve,
     "route.convert": _convert,
     "handoff.write": _write,
+    "handoff.read": _read,
     "skill.judge": _judge,
     "user_envelope.parse": _parse,
     "user_envelope.answer_text": lambda case: Value(answer_text(case["input"])),

@@ -12,7 +12,7 @@ Bounds are numbers here; they are enforced where something is started.
 
 from ..vocabulary import InterruptKind, InterruptStatus, RecordStatus, TerminalReason
 from .create import create_envelope
-from .interpretation import Interpretation
+from ..interpretation import Interpretation
 from .interrupt import FlowInterrupt, InterruptResponse
 from .record import ProcessingRecord
 from .state import Envelope

@@ -11,7 +11,7 @@ from ..errors import ENVELOPE_INVALID, ContractError, read_document
 from ..fields import ABSENT, Fields, with_unknown
 from ..moment import Time
 from ..vocabulary import EXCHANGED_MEMBERS, TerminalReason
-from .interpretation import Interpretation, interpretations
+from ..interpretation import Interpretation, interpretations
 from .interrupt import FlowInterrupt
 from .record import ProcessingRecord
 

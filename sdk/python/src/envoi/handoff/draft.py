@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Union
 
@@ -56,7 +57,7 @@ class HandoffDraft:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "HandoffDraft":
         """Reads a draft in its JSON form. Raises ContractError `HANDOFF_INVALID`: wrong types, unknown words."""
-        fields = Fields(data, HANDOFF_INVALID)
+        fields = Fields(_in_our_words(data), HANDOFF_INVALID)
         return cls(
             step_id=fields.text_or_none("step_id"),
             flow_key=fields.text_or_none("flow_key"),
@@ -73,6 +74,28 @@ class HandoffDraft:
             **take_extras(fields),
             unknown=fields.rest(),
         )
+
+
+_SEEDS_WORDS = {"routing": "routing_signal", "duration": "duration_ms"}
+"""Words of the seed's labels, which a writer's JSON may use too."""
+
+_MILLISECONDS = re.compile(r"(?:0|[1-9][0-9]{0,14})(?: ms)?")
+"""A duration as the label writes it."""
+
+
+def _in_our_words(data: Any) -> Any:
+    """The members under our names. Raises ContractError `HANDOFF_INVALID` for a member that is there under both."""
+    if not isinstance(data, dict):
+        return data
+    members: Dict[str, Any] = {}
+    for name, value in data.items():
+        ours = _SEEDS_WORDS.get(name, name)
+        if ours != name and ours in data:
+            expected = f"one of `{name}` and `{ours}`"
+            raise ContractError(HANDOFF_INVALID, f"/{name}", expected, "both", "they mean the same: leave one out")
+        is_labelled = name == "duration" and isinstance(value, str) and _MILLISECONDS.fullmatch(value)
+        members[ours] = _duration(value) if is_labelled else value
+    return members
 
 
 def _read_artifacts(fields: Fields) -> Union[List[str], Dict[str, str]]:

@@ -12,6 +12,16 @@ from ..fields import ABSENT, Fields
 from ..vocabulary import RoutingKind
 
 
+_MEMBERS = ("handoff_text", "routing", "iteration", "flow", "steps", "hints")
+_ROUTING_MEMBERS = (
+    "routing_kind",
+    "loop_target",
+    "success_values",
+    "max_iterations",
+    "can_further_iteration_help",
+)
+
+
 @dataclass
 class Routing:
     """A step's routing configuration. `loop_target` is the *status* that ends the loop, not a step."""
@@ -29,7 +39,7 @@ class Routing:
     def from_dict(cls, data: Mapping[str, Any]) -> "Routing":
         """Reads a configuration; each member has a default.
 
-        Raises ContractError `ROUTING_INVALID`: wrong types, an unknown kind, a loop that nothing could end.
+        Raises ContractError `ROUTING_INVALID`: wrong types, an unknown kind or member, a loop that nothing could end.
         """
         if not isinstance(data, dict):
             raise ContractError(ROUTING_INVALID, "/routing", "an object or null", describe(data))
@@ -42,6 +52,8 @@ class Routing:
             max_iterations=fields.count("max_iterations", 3),
             can_further_iteration_help=fields.truth("can_further_iteration_help", True),
         )
+        # It is configuration: a misspelt `loop_target` would let every status pass.
+        fields.refuse_others(_ROUTING_MEMBERS)
         routing.check()
         return routing
 
@@ -90,7 +102,9 @@ class RoutingInput:
         fields = Fields(data, ROUTING_INVALID)
         text = fields.required_text("handoff_text")
         routing = fields.take("routing")
-        return cls(
+        if data.get("steps") is None:
+            fields.take("steps")
+        read = cls(
             handoff_text=text,
             routing=None if routing is ABSENT or routing is None else Routing.from_dict(routing),
             iteration=fields.count("iteration", 0),
@@ -98,12 +112,15 @@ class RoutingInput:
             steps=None if data.get("steps") is None else fields.texts("steps"),
             hints=fields.truth("hints", True),
         )
+        fields.refuse_others(_MEMBERS)
+        return read
 
 
 _LABELS = labelled.Labels(
     code=ROUTING_INVALID,
     names=("Handoff text", "Step routing", "Iteration", "Flow", "Steps", "Hints"),
     free_text=("Handoff text",),
+    guarded=("Step routing",),
 )
 
 

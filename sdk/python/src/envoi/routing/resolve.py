@@ -173,7 +173,7 @@ def _without_hint(
         passed["3"] = f"the status {outcome.shown} is no success value{outcome.how}"
         return _not_reached(given, routing, findings, outcome, passed)
     _pass_over_status(passed, "no clear status was read")
-    return _unclear(routing, outcome, passed)
+    return _unclear(outcome, passed)
 
 
 def _pass_over_status(passed: _Passed, why: str) -> None:
@@ -182,13 +182,13 @@ def _pass_over_status(passed: _Passed, why: str) -> None:
 
 def _linear_complete() -> _Fired:
     """Row 7 of a linear step."""
-    return _advance("7", "a linear step without a loop target", "Linear step complete", 0.9)
+    return _advance("7", "a linear step that waits for no status", "Linear step complete", 0.9)
 
 
 def _not_reached(
     given: RoutingInput, routing: Routing, findings: text.Findings, outcome: _Outcome, passed: _Passed
 ) -> _Fired:
-    """Rows 4 to 7, for a status that is no success."""
+    """Rows 4 to 6, for a status that is no success."""
     sure, limit = outcome.confidence, routing.max_iterations
     if given.iteration >= limit:
         because = f"iteration {given.iteration} is the last of {limit}"
@@ -199,18 +199,13 @@ def _not_reached(
         because = f"{'the text' if findings.denies_help else 'the configuration'} says so"
         return _fired("5", because, Decision.TERMINATE, "Further iteration cannot help", sure, needs_human=True)
     passed["5"] = "further iteration can help"
-    if routing.routing_kind is RoutingKind.MICROLOOP or routing.loop_target is not None:
-        because = "the status is no success and iterations are left"
-        reason = f"Loop target not reached (iteration {given.iteration} of {limit})"
-        return _fired("6", because, Decision.LOOP, reason, sure)
-    passed["6"] = "a linear step without a loop target"
-    return _linear_complete()
+    because = "the status is no success and iterations are left"
+    reason = f"Loop target not reached (iteration {given.iteration} of {limit})"
+    return _fired("6", because, Decision.LOOP, reason, sure)
 
 
-def _unclear(routing: Routing, outcome: _Outcome, passed: _Passed) -> _Fired:
-    """Rows 7 and 8."""
-    if routing.routing_kind is RoutingKind.LINEAR and routing.loop_target is None:
-        return _linear_complete()
+def _unclear(outcome: _Outcome, passed: _Passed) -> _Fired:
+    """Row 8: a status is waited for."""
     passed["7"] = "a status is waited for"
     if outcome.conflict:
         because, reason = "labelled statuses differ", f"Conflicting statuses: {outcome.conflict}"

@@ -15,13 +15,12 @@ class BlankAnswerError(ValueError):
         super().__init__("a question needs an answer that is not blank")
 
 
-def answer_text(values: Mapping[str, Any], asked: InterruptKind = InterruptKind.CONFIRMATION) -> str:
+def answer_text(values: Any, asked: InterruptKind = InterruptKind.CONFIRMATION) -> str:
     """The text to send: `userResponse` as it is, else `approvalNote` trimmed, else the words for an approval or a denial.
 
-    What is blank or no string is passed over; what is no mapping has no members. Raises BlankAnswerError if a clarification was asked for and no words came.
+    What is blank or no string is passed over, and so are values that are no object. Raises BlankAnswerError if a clarification was asked for and no words came.
     """
-    if not isinstance(values, Mapping):
-        values = {}
+    values = values if isinstance(values, Mapping) else {}
     response = _words(values, "userResponse")
     if response is not None:
         return response

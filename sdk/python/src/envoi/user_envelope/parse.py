@@ -69,9 +69,12 @@ def parse_user_envelope(
     Not `enabled`: the text is `raw`, every character of it, whatever it looks like. `enabled`: `raw` must be
     `{"text": …, "attachments"?: […]}` and nothing else. Attachments are the envelope's, then those of the top level.
 
+    Raises TypeError if `enabled` is anything but True or False: a `"false"` or a 1 that some other program sent is no consent.
     Raises UserEnvelopeParseError if the opted-in text is no envelope, or for more than 20 attachments; ContractError
     `INVALID_USER_ENVELOPE` for a top-level attachment that is no reference.
     """
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled: expected True or False, found {enabled!r}")
     top_level = [
         each if isinstance(each, AttachmentRef) else AttachmentRef.from_dict(each)
         for each in top_level_attachments

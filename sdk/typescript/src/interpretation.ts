@@ -1,8 +1,8 @@
-/** What reading an envelope of another system had to interpret: every value that comes out otherwise than it went in. */
+/** What reading an envelope or a hand-off of another system had to interpret: every value that comes out otherwise than it went in. */
 
-import { escapeSegment } from "../json/error.js";
-import { describe, type JsonValue } from "../json/value.js";
-import { compact } from "../json/write.js";
+import { escapeSegment } from "./json/error.js";
+import { describe, type JsonValue } from "./json/value.js";
+import { compact } from "./json/write.js";
 
 /** A value that was read by its meaning and is written in another way: an upper-case word, `4096.0`, a time with two zones. */
 export interface Interpretation {

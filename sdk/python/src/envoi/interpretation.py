@@ -1,13 +1,13 @@
-"""What reading an envelope of another system had to interpret: every value that comes out otherwise than it went in."""
+"""What reading an envelope or hand-off of another system had to interpret: every value that comes out otherwise than it went in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Iterator
 
-from .. import json
-from ..errors import describe
-from ..fields import ABSENT
+from . import json
+from .errors import describe
+from .fields import ABSENT
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,52 @@
+//! What reading an envelope or a hand-off of another system had to interpret: every value that comes out otherwise than it went in.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::error::describe;
+use crate::json::{Value, escape_segment};
+
+/// A value that was read by its meaning and is written in another way: an upper-case word, `4096.0`, a time with two zones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpretation {
+    /// JSON Pointer of the value.
+    pub pointer: String,
+    /// How it was written, shortened.
+    pub read: String,
+    /// What it is written as now, shortened; `nothing` if it is left out.
+    pub taken_as: String,
+}
+
+/// What differs between a document and what it is written as. What was null, or not there, is not among it.
+pub(crate) fn interpretations(read: &Value, written: &Value) -> Vec<Interpretation> {
+    let mut found = Vec::new();
+    compare("", read, Some(written), &mut found);
+    found
+}
+
+fn compare(pointer: &str, read: &Value, written: Option<&Value>, found: &mut Vec<Interpretation>) {
+    match (read, written) {
+        (Value::Null, _) => {}
+        (Value::Object(members), Some(Value::Object(kept))) => {
+            // Those who write in our order are compared without searching.
+            let mut rest = kept.iter();
+            for (name, member) in members {
+                let next = rest.next().filter(|(key, _)| *key == name).map(|(_, value)| value);
+                let pointer = format!("{pointer}/{}", escape_segment(name));
+                compare(&pointer, member, next.or_else(|| kept.get(name)), found);
+            }
+        }
+        (Value::Array(elements), Some(Value::Array(kept))) => {
+            for (index, element) in elements.iter().enumerate() {
+                compare(&format!("{pointer}/{index}"), element, kept.get(index), found);
+            }
+        }
+        (read, Some(written)) if read == written => {}
+        (read, written) => found.push(Interpretation {
+            pointer: pointer.to_string(),
+            read: describe(read),
+            taken_as: written.map_or_else(|| "nothing".to_string(), describe),
+        }),
+    }
+}
