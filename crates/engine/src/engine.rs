@@ -408,6 +408,7 @@ impl Engine {
             Err(trouble) => {
                 if taken {
                     self.slots.give_back(&tenant);
+                    self.slots.settle_loan(id, None);
                 }
                 if let Some(reply) = reply {
                     reply(Err(EngineError::Refused(Refusal::Inconsistent {

@@ -122,8 +122,9 @@ impl Slots {
         self.tenants.values().flat_map(|share| &share.waiting)
     }
 
-    /// The run waits no more.
+    /// The run waits no more, and no place is lent to it or by it.
     pub(super) fn forget(&mut self, run: &RunId) {
+        self.loans.retain(|lender, (to, _)| lender.run != *run && *to != *run);
         self.tenants.values_mut().for_each(|share| share.waiting.retain(|waiting| waiting != run));
     }
 
@@ -201,6 +202,13 @@ mod tests {
         // A start that came to nothing.
         slots.lend(lender.clone(), inner.clone());
         slots.settle_loan(&inner, None);
+        assert!(slots.may_lend(&lender));
+        // The borrower is set aside, then the lender: the place goes back.
+        slots.lend(lender.clone(), inner.clone());
+        slots.forget(&inner);
+        assert!(slots.may_lend(&lender));
+        slots.lend(lender.clone(), inner.clone());
+        slots.forget(&lender.run);
         assert!(slots.may_lend(&lender));
         // The lender ends first: its place is the borrower's.
         slots.lend(lender.clone(), inner.clone());
