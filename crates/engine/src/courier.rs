@@ -5,6 +5,7 @@
 //! not get done is in the journal, and the next engine's courier goes on with it; so each target is told at least once.
 
 mod errand;
+mod masking;
 mod notice;
 
 use crate::{
@@ -15,6 +16,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::{Flow, event::InterruptRaised, ids::RunId, notify::Target};
 use envoi_notify::{Outcome, retry, share};
+use envoi_step::Secrets;
 use errand::Errand;
 use std::{
     collections::BTreeMap,
@@ -54,12 +56,19 @@ pub struct Notices {
     pub how_to_answer: fn(&RunId, &InterruptRaised) -> String,
 }
 
+/// Who has started or resumed a run last.
+struct Called {
+    caller: CallerWire,
+    /// The flow's secrets; none if one of them cannot be had.
+    secrets: Option<Secrets>,
+}
+
 /// Environments of those who started or resumed runs, in memory only. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Callers {
     /// Whether somebody is told of every run.
     for_all: bool,
-    by_run: Arc<Mutex<BTreeMap<RunId, Arc<CallerWire>>>>,
+    by_run: Arc<Mutex<BTreeMap<RunId, Arc<Called>>>>,
 }
 
 impl Callers {
@@ -70,15 +79,16 @@ impl Callers {
     /// From now on notices of this run are sent with this one's environment. Nothing is kept if nobody is told of it.
     pub(crate) fn learn(&self, run: &RunId, flow: &Flow, caller: &CallerWire) {
         if self.for_all || !flow.notify.is_empty() {
-            self.lock().insert(run.clone(), Arc::new(caller.clone()));
+            let secrets = masking::secrets_of(flow, caller);
+            self.lock().insert(run.clone(), Arc::new(Called { caller: caller.clone(), secrets }));
         }
     }
 
-    fn of(&self, run: &RunId) -> Option<Arc<CallerWire>> {
+    fn of(&self, run: &RunId) -> Option<Arc<Called>> {
         self.lock().get(run).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<CallerWire>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, Arc<Called>>> {
         self.by_run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -242,8 +252,10 @@ impl Rounds {
     /// Has one target told, on a thread of its own.
     fn send(&mut self, row: DeliveryRow) {
         self.flying.insert(row.key, row.tenant.clone());
+        let called = self.callers.of(&row.run);
+        let caller = called.as_deref().map(|called| &called.caller);
         let errand = notice::compose(&self.reader, &row, self.notices.how_to_answer)
-            .and_then(|notice| Errand::of(&row, notice, &self.notices, self.callers.of(&row.run).as_deref()));
+            .and_then(|notice| Errand::of(&row, notice, &self.notices, caller));
         let errand = match errand {
             Ok(errand) => errand,
             Err(error) => return self.tried(row, Outcome::failed(error)),
@@ -277,12 +289,24 @@ impl Rounds {
     /// Hands the outcome to the writer. Until it is durable the row still says that it is due.
     fn tried(&mut self, row: DeliveryRow, outcome: Outcome) {
         self.under_way.remove(&row.key);
+        let outcome = self.masked(&row.run, outcome);
         let (key, signals) = (row.key, self.signals.clone());
         let done = move |result: Result<_, _>| {
             signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
         };
         let now = self.now();
         self.writer.mark(mark(&row, outcome, now), Box::new(done));
+    }
+
+    fn masked(&self, run: &RunId, outcome: Outcome) -> Outcome {
+        match (&outcome, self.callers.of(run)) {
+            (Outcome::Delivered, _) => outcome,
+            (_, Some(called)) => masking::masked(outcome, called.secrets.as_ref()),
+            (_, None) => {
+                let secrets = masking::secrets_here(&self.reader, run, self.notices.variable);
+                masking::masked(outcome, secrets.as_ref())
+            }
+        }
     }
 
     /// Ends commands that still run, so that none outlives the engine that would mark it. Whatever is cut short has been

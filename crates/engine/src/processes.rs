@@ -11,7 +11,7 @@ mod talk;
 
 use job::Trouble;
 pub use job::is_allowed;
-pub(crate) use job::secrets;
+pub(crate) use job::{known_secrets, secrets};
 pub use own::{PerAttempt, Variable};
 use settlement::Unsettled;
 
@@ -46,6 +46,7 @@ struct Shared {
     mailbox: Sender<Message>,
     reached: fn(Point),
     per_attempt: PerAttempt,
+    stream_cap_bytes: u64,
     large: Option<LargeSets>,
 }
 
@@ -74,9 +75,29 @@ impl Processes {
     pub fn new(store: Arc<Store>, launcher: Launcher, boot_id: String, mailbox: Sender<Message>) -> Self {
         let (layout, blobs) = (store.layout().clone(), store.blobs());
         let (reached, per_attempt): (fn(Point), _) = (|_| {}, PerAttempt::default());
-        let large = None;
-        let shared = Shared { store, layout, blobs, launcher, boot_id, mailbox, reached, per_attempt, large };
+        let stream_cap_bytes = envoi_step::Spec::STREAM_CAP_BYTES;
+        let shared = Shared {
+            store,
+            layout,
+            blobs,
+            launcher,
+            boot_id,
+            mailbox,
+            reached,
+            per_attempt,
+            stream_cap_bytes,
+            large: None,
+        };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// Keeps so much of each of stdout and stderr of an attempt, in place of [`envoi_step::Spec::STREAM_CAP_BYTES`].
+    #[must_use]
+    pub fn with_stream_cap(mut self, bytes: Option<u64>) -> Self {
+        if let (Some(shared), Some(bytes)) = (Arc::get_mut(&mut self.shared), bytes) {
+            shared.stream_cap_bytes = bytes;
+        }
+        self
     }
 
     /// Stores the contents of large sets through `writer` before their commit, and begins no attempt while `placing` has
@@ -246,7 +267,7 @@ impl Shared {
     }
 
     fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, String> {
-        settlement::in_doubt(dir, job, &job::known_secrets(self, job), doubt)
+        settlement::in_doubt(dir, job, &job::Known::of(self, job), doubt)
     }
 
     /// An attempt whose folder cannot be looked into, because of what stands in its place.

@@ -37,7 +37,7 @@ pub use cancel::{Cancelled, cancel};
 pub use dir::{AttemptDir, LockFile, wait_until_free};
 pub use launch::{Launcher, SpawnError, Supervisor};
 pub use leftovers::end_leftovers;
-pub use lost::mask_lost;
+pub use lost::{drop_unmasked, mask_lost};
 pub use mask::{MIN_SECRET_BYTES, Secrets};
 pub use probe::{Doubt, Evidence, Given, Probe, ProbeError, evidence, probe};
 pub use record::{Change, Exit, FileChange, FileRef, Outcome, Started, Stream};

@@ -43,6 +43,19 @@ fn masked(path: &Path, secrets: &Secrets) -> Option<String> {
     }
 }
 
+/// Removes what the command of a lost attempt wrote into the attempt's own folder, where nobody has the secrets that may
+/// stand in it. To be called when [`mask_lost`] may be.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn drop_unmasked(dir: &AttemptDir) -> io::Result<()> {
+    [dir.output(), dir.report()].into_iter().try_for_each(|path| match fs::remove_file(path) {
+        // A folder, for one, is nobody's output or report, and no file of it is ever read.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory) => Ok(()),
+        removed => removed,
+    })
+}
+
 /// True if the file was cut.
 fn mask_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     let Some(file) = plain::open_if_there(path)? else { return Ok(false) };

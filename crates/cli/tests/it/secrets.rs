@@ -1,6 +1,7 @@
 //! A secret reaches its command, and is written down nowhere.
 
-use crate::stage::{Process, Stage, wait_until};
+use crate::stage::{Done, Process, Stage, lives, signal, wait_until};
+use rustix::process::Signal;
 use std::{fs, path::Path};
 
 const FROM_ENV: &str = "hunter2-from-the-environment";
@@ -86,4 +87,158 @@ fn a_run_that_is_handed_over_brings_its_own_secrets_and_environment() {
     assert_written_nowhere(&stage.store());
     stage.write("go", "");
     assert_eq!(engine.done().code, Some(0));
+}
+
+const HELPERS: [(&str, &str); 4] = [
+    ("forms.py", include_str!("secrets/forms.py")),
+    ("leak.py", include_str!("secrets/leak.py")),
+    ("tell.py", include_str!("secrets/tell.py")),
+    ("search.py", include_str!("secrets/search.py")),
+];
+
+/// Every way out, and every way in which what came out goes on: values, items, questions, notices, the next step's inputs.
+const EVERY_WAY: &str = r#"flow: leaky
+secrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }
+notify: { command: [python3, tell.py] }
+steps:
+  - id: out
+    skill: leak
+    run: [python3, leak.py, out]
+    artifacts: ["out/**"]
+    envelope: true
+  - id: again
+    for_each: ${{ steps.out.data.all }}
+    run: [python3, leak.py, print, "${{ item }}", "${{ steps.out.data.document }}", "${{ steps.out.artifacts }}"]
+    env: { SEEN: "${{ item }}" }
+  - id: fail
+    skill: leak
+    run: [python3, leak.py, fail]
+    continue_on_error: true
+  - id: say
+    run: [python3, leak.py, say]
+    routing: { kind: microloop, success_values: [VERIFIED] }
+  - id: sure
+    ask: "Is ${{ steps.out.data.first }} right? ${{ steps.fail.summary }} ${{ steps.out.data.document }}"
+  - id: crash
+    run: [python3, leak.py, crash]
+"#;
+
+/// A stage with the secrets of a seed, which stand in a file and in the environment of [`Leaky::command`].
+struct Leaky {
+    stage: Stage,
+    token: String,
+    key: String,
+}
+
+impl Leaky {
+    fn new(seed: u64, flow: &str) -> Self {
+        let stage = Stage::with_flow(flow);
+        HELPERS.iter().for_each(|(name, text)| stage.write(name, text));
+        let secret = |seed: u64| {
+            let program =
+                format!("import sys, forms; sys.stdout.buffer.write(forms.secret({seed}).encode())");
+            let mut python = std::process::Command::new("python3");
+            let made = python.args(["-c", &program]).current_dir(stage.path("")).output().unwrap();
+            assert!(made.status.success(), "{made:?}");
+            String::from_utf8(made.stdout).unwrap()
+        };
+        let (token, key) = (secret(seed), secret(seed + 1000));
+        stage.write("key.txt", format!("{key}\n"));
+        Self { stage, token, key }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Process {
+        Process::spawn(self.stage.command(arguments).env("MY_TOKEN", &self.token))
+    }
+
+    /// Nothing of the store, and nothing that was printed, has a secret in it.
+    fn assert_clean(&self, printed: &[&Done]) {
+        for done in printed {
+            self.stage.write(".envoi/printed", format!("{}\n{}", done.out, done.err));
+            self.search();
+        }
+        self.search();
+    }
+
+    fn search(&self) {
+        let mut search = std::process::Command::new("python3");
+        search.args(["search.py", ".envoi", "TOKEN", "KEY"]).current_dir(self.stage.path(""));
+        let found = search.env("TOKEN", &self.token).env("KEY", &self.key).output().unwrap();
+        let told = String::from_utf8_lossy(&found.stdout);
+        let clean = found.status.success() && told.starts_with("looked at");
+        assert!(clean, "{:?} and {:?}: {found:?}\n{told}", self.token, self.key);
+    }
+}
+
+/// `SECRETS_SEED` tries others.
+fn seeds() -> Vec<u64> {
+    match std::env::var("SECRETS_SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) => vec![0, 1],
+    }
+}
+
+#[test]
+fn no_spelling_of_a_secret_reaches_the_disk_by_any_way_out() {
+    for seed in seeds() {
+        let leaky = Leaky::new(seed, EVERY_WAY);
+        let asked = leaky.command(&["--json", "run", "flow.yaml"]).done();
+        assert_eq!(asked.code, Some(3), "{asked:?}");
+        leaky.assert_clean(&[&asked]);
+        let run = leaky.stage.run_id();
+        let ended = leaky.command(&["--json", "approve", &run]).done();
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let shown = [
+            leaky.stage.expect(0, &["show", &run]),
+            leaky.stage.expect(0, &["show", &run, "--events"]),
+            leaky.stage.expect(0, &["logs", &run]),
+            leaky.stage.expect(0, &["why", &run]),
+        ];
+        assert!(shown[0].out.contains("its name holds a secret") || seed % 4 != 0, "{:?}", shown[0]);
+        let printed: Vec<&Done> = shown.iter().chain([&ended]).collect();
+        leaky.assert_clean(&printed);
+    }
+}
+
+/// A command that has written everything, and then outlives its supervisor and its engine.
+const HANGS: &str = r#"flow: hangs
+secrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }
+steps:
+  - id: work
+    run: [python3, leak.py, hang]
+    artifacts: ["out/**"]
+    on_in_doubt: ask
+"#;
+
+fn killed_both(seed: u64) -> Leaky {
+    let leaky = Leaky::new(seed, HANGS);
+    let engine = leaky.command(&["run", "flow.yaml"]);
+    wait_until("the step", || leaky.stage.path("hung").exists());
+    let supervisor = leaky.stage.supervisor("work.1.1").unwrap();
+    engine.kill();
+    signal(supervisor, Signal::KILL);
+    wait_until("the supervisor's end", || !lives(supervisor));
+    leaky
+}
+
+#[test]
+fn what_a_killed_attempt_left_is_masked_by_the_next_engine() {
+    for seed in seeds() {
+        let leaky = killed_both(seed);
+        let run = leaky.stage.run_id();
+        let asked = leaky.command(&["--json", "resume", &run]).done();
+        assert_eq!(asked.code, Some(5), "{asked:?}");
+        let shown = leaky.stage.expect(0, &["show", &run]);
+        leaky.assert_clean(&[&asked, &shown]);
+    }
+}
+
+#[test]
+fn what_cannot_be_masked_because_the_secret_is_gone_is_not_kept() {
+    let leaky = killed_both(4);
+    let run = leaky.stage.run_id();
+    fs::remove_file(leaky.stage.path("key.txt")).unwrap();
+    let cancelled = leaky.stage.envoi(&["cancel", &run]);
+    let shown = leaky.stage.expect(0, &["show", &run]);
+    leaky.assert_clean(&[&cancelled, &shown]);
 }

@@ -69,7 +69,7 @@ pub(super) fn spec(shared: &Shared, job: &Job, dir: &AttemptDir) -> Result<Spec,
         since: started.verifies.as_ref().map(|doubtful| shared.dir(&job.run, doubtful).path().to_owned()),
         timeout_ms: started.timeout_ms,
         grace_ms: Spec::GRACE_MS,
-        stream_cap_bytes: Spec::STREAM_CAP_BYTES,
+        stream_cap_bytes: shared.stream_cap_bytes,
         text_cap_bytes: Spec::TEXT_CAP_BYTES,
         success_codes: step.map(success_codes).unwrap_or_default(),
         secrets: secrets
@@ -94,10 +94,27 @@ pub(crate) fn secrets(declared: &[Secret], caller: &Caller) -> Result<Vec<(Strin
     declared.iter().map(|secret| Ok((secret.name.clone(), secret_value(secret, caller)?))).collect()
 }
 
-/// Those of them that can be had, and those of the attempt alone; for masking what a command may have been given.
-pub(super) fn known_secrets(shared: &Shared, job: &Job) -> Vec<String> {
-    let declared = job.pinned.secrets.iter().filter_map(|secret| secret_value(secret, &job.caller).ok());
-    declared.chain(shared.per_attempt.secrets(&job.run, &job.started.attempt)).collect()
+/// What a command may have been given that is to be masked.
+pub(super) struct Known {
+    pub(super) values: Vec<String>,
+    /// Every secret of the flow can be had; else what the command wrote itself cannot be masked.
+    pub(super) all: bool,
+}
+
+impl Known {
+    /// The secrets that can be had, and those of the attempt alone.
+    pub(super) fn of(shared: &Shared, job: &Job) -> Self {
+        let declared = &job.pinned.secrets;
+        let mut values: Vec<String> = known_secrets(declared, &job.caller).collect();
+        let all = values.len() == declared.len();
+        values.extend(shared.per_attempt.secrets(&job.run, &job.started.attempt));
+        Self { values, all }
+    }
+}
+
+/// The values of those secrets that can be had, for masking.
+pub(crate) fn known_secrets(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = String> {
+    declared.iter().filter_map(|secret| secret_value(secret, caller).ok())
 }
 
 fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {

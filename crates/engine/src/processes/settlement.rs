@@ -1,6 +1,6 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
-use super::Shared;
+use super::{Shared, job::Known};
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -94,14 +94,17 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
 pub(super) fn in_doubt(
     dir: &AttemptDir,
     job: &Job,
-    secrets: &[String],
+    secrets: &Known,
     doubt: Doubt,
 ) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
     let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
         .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
-    // A secret that cannot be had any more cannot be masked either; the command may not even have had it.
-    let notes = envoi_step::mask_lost(dir, secrets);
+    let notes = envoi_step::mask_lost(dir, &secrets.values);
+    if !secrets.all {
+        envoi_step::drop_unmasked(dir)
+            .map_err(|error| format!("attempt `{attempt}` cannot be masked: {error}"))?;
+    }
     let evidence = envoi_step::evidence(dir, doubt);
     let mut members = Object::default();
     members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
@@ -114,15 +117,21 @@ pub(super) fn in_doubt(
     members.insert("supervisor_said".to_owned(), Value::from(evidence.supervisor_said.trim()));
     members.insert("processes_ended".to_owned(), Value::from(u64::from(ended)));
     let changed = &evidence.files_changed;
-    let files: Vec<_> =
-        changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
-    members.insert("files_changed".to_owned(), Value::Array(files));
+    if secrets.all {
+        let files: Vec<_> =
+            changed.iter().take(MOST_NAMED).map(|change| Value::from(change.path.as_str())).collect();
+        members.insert("files_changed".to_owned(), Value::Array(files));
+    } else {
+        let why = "a secret of the flow cannot be had here: names of files, and what the command itself wrote as its \
+                   output and report, could hold it and are not kept";
+        members.insert("not_shown".to_owned(), Value::from(why));
+    }
     if changed.len() > MOST_NAMED {
         let total = u64::try_from(changed.len()).unwrap_or(u64::MAX);
         members.insert("files_changed_total".to_owned(), Value::from(total));
     }
     // The supervisor has masked the streams; names of files, and what escape sequences had split, are found only here.
-    let evidence = Secrets::new(secrets).mask_value(&Value::Object(members));
+    let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
 }
 
