@@ -18,13 +18,13 @@ use std::{
 };
 
 /// How others are told: whom the configuration names, and what this environment has for it.
-pub(crate) fn notices(layout: &Layout) -> Result<Notices, Failure> {
-    Ok(Notices {
-        targets: load(layout)?.notify,
+pub(crate) fn notices(configured: &Config) -> Notices {
+    Notices {
+        targets: configured.notify.clone(),
         env: home::allowed(),
         variable: home::variable,
         how_to_answer: |run, raised| how_to_answer(run, raised, false),
-    })
+    }
 }
 
 /// The configuration, which need not be there.

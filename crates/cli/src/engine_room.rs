@@ -347,14 +347,16 @@ pub(crate) fn start(
     jobs: Option<usize>,
     per_attempt: PerAttempt,
 ) -> Result<(Host, Telemetry), Failure> {
+    let configured = config::load(store.layout())?;
     let settings = Settings {
         jobs: jobs.unwrap_or_else(home::default_jobs),
         launcher: Launcher::own(["__attempt"]),
         socket_dirs: home::socket_dirs(),
         reached: failpoint::reached,
-        notices: config::notices(store.layout())?,
+        notices: config::notices(&configured),
         per_attempt,
         said: live::say,
+        stream_cap_bytes: configured.output.stream_bytes,
     };
     let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {

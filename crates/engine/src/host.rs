@@ -48,6 +48,8 @@ pub struct Settings {
     pub per_attempt: PerAttempt,
     /// Takes a line for the person who runs the engine.
     pub said: fn(&str),
+    /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
+    pub stream_cap_bytes: Option<u64>,
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -234,7 +236,8 @@ fn start_loop(
     let processes = Processes::new(Arc::clone(store), settings.launcher.clone(), boot_id.clone(), mailbox)
         .with_points(settings.reached)
         .with_variables(settings.per_attempt.clone())
-        .with_large_sets(Arc::clone(&log.writer), placing.clone());
+        .with_large_sets(Arc::clone(&log.writer), placing.clone())
+        .with_stream_cap(settings.stream_cap_bytes);
     let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
     let outbox = Outbox {
         targets: settings.notices.targets.clone(),

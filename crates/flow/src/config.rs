@@ -9,9 +9,10 @@ use crate::{
     keys,
     models::{self, Models},
     notify,
-    read::Fields,
+    read::{self, Fields},
     root,
     server::{self, Server},
+    yaml::Node,
 };
 use envoi_kernel::notify::Target;
 
@@ -30,7 +31,19 @@ pub struct Config {
     pub server: Server,
     /// Which models commands may call through it.
     pub models: Models,
+    /// What is kept of the output of commands.
+    pub output: Output,
 }
+
+/// See [`Config::output`]; `None` is the engine's own choice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Bytes of each of stdout and stderr of an attempt: the first half and the last half of them.
+    pub stream_bytes: Option<u64>,
+}
+
+/// Less would leave nothing to read; more than the upper one is a mistake in the unit.
+const STREAM_BYTES: core::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
 /// Reads a configuration from the text of a file; `name` is how messages call that file.
 ///
@@ -50,7 +63,14 @@ fn read(text: &str, problems: &mut Problems) -> Config {
         notify: fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default(),
         server: fields.get("server").map(|node| server::read(node, problems)).unwrap_or_default(),
         models: fields.get("models").map(|node| models::read(node, problems)).unwrap_or_default(),
+        output: fields.get("output").map(|node| output(node, problems)).unwrap_or_default(),
     }
+}
+
+fn output(node: &Node, problems: &mut Problems) -> Output {
+    let Some(fields) = Fields::of(node, &keys::OUTPUT, problems) else { return Output::default() };
+    let stream = fields.get("stream");
+    Output { stream_bytes: stream.and_then(|node| read::integer(node, "`stream`", STREAM_BYTES, problems)) }
 }
 
 /// The readers of the language know of flows only.
@@ -64,4 +84,26 @@ fn told(mut report: Report) -> Report {
         };
     }
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load;
+
+    #[test]
+    fn the_size_of_a_kept_stream_is_a_number_of_bytes_within_reason() {
+        let kept = |text: &str| load("config.yaml", text).map(|config| config.output.stream_bytes);
+        for (text, expected) in [
+            ("", None),
+            ("output: {}", None),
+            ("output: { stream: 4096 }", Some(4096)),
+            ("output: { stream: 1099511627776 }", Some(1 << 40)),
+        ] {
+            assert_eq!(kept(text).ok(), Some(expected), "{text}");
+        }
+        let wrong = ["{ stream: 4095 }", "{ stream: 64MiB }", "{ streams: 5000 }", "5000"];
+        for text in wrong.map(|value| format!("output: {value}")) {
+            assert_eq!(kept(&text).map_err(|report| report.diagnostics.len()), Err(1), "{text}");
+        }
+    }
 }

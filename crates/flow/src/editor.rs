@@ -49,6 +49,7 @@ mod tests {
             (&keys::NOTIFY, defs.get("notify").unwrap()),
             (&keys::WEBHOOK, defs.get("webhook").unwrap()),
             (&keys::CONFIG, &config),
+            (&keys::OUTPUT, config.get("$defs").unwrap().get("output").unwrap()),
             (&keys::STEP, defs.get("step").unwrap()),
             (&keys::ASK, defs.get("ask").unwrap()),
             (&keys::RETRY, defs.get("retry").unwrap()),

@@ -64,7 +64,10 @@ pub(crate) const BUDGET: Vocabulary =
 
 /// The configuration of a store.
 pub(crate) const CONFIG: Vocabulary =
-    Vocabulary { place: "a configuration", keys: &["notify", "server", "models"], later: &[] };
+    Vocabulary { place: "a configuration", keys: &["notify", "server", "models", "output"], later: &[] };
+
+/// What is kept of the output of commands.
+pub(crate) const OUTPUT: Vocabulary = Vocabulary { place: "`output`", keys: &["stream"], later: &[] };
 
 pub(crate) const NOTIFY: Vocabulary =
     Vocabulary { place: "a target of `notify`", keys: &["command", "webhook", "on"], later: &[] };

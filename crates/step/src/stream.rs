@@ -15,6 +15,17 @@ use crate::plain;
 /// Length of the count at the beginning of a ring file.
 const COUNT_BYTES: u64 = 8;
 
+/// What has become of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// What the command wrote.
+    pub(crate) total_bytes: u64,
+    /// What was left out of its middle, of the masked text.
+    pub(crate) left_out_bytes: u64,
+    /// What went wrong: then the file has only what could be written.
+    pub(crate) failed: Option<io::Error>,
+}
+
 /// A stream that is being written.
 pub(crate) struct StreamFile<'a> {
     path: PathBuf,
@@ -84,16 +95,16 @@ impl<'a> StreamFile<'a> {
         self.ring.as_mut().map_or(Ok(()), |ring| ring.push(rest))
     }
 
-    /// Adds the end to the file and syncs it. Returns how many bytes the command wrote, and what went wrong, if
-    /// something did: then the file has only what could be written.
-    pub(crate) fn finish(mut self) -> (u64, Option<io::Error>) {
+    /// Adds the end to the file and syncs it.
+    pub(crate) fn finish(mut self) -> Kept {
         let mut rest = Vec::new();
         self.masker.finish(&mut rest);
         if self.failed.is_none() {
             self.keep(&rest);
         }
+        let left_out_bytes = self.ring.as_ref().map_or(0, Ring::left_out_bytes);
         let finished = self.append_ring().and_then(|()| self.sync());
-        (self.total_bytes, self.failed.or(finished.err()))
+        Kept { total_bytes: self.total_bytes, left_out_bytes, failed: self.failed.or(finished.err()) }
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -103,7 +114,7 @@ impl<'a> StreamFile<'a> {
 
     fn append_ring(&mut self) -> io::Result<()> {
         let Some(mut ring) = self.ring.take() else { return Ok(()) };
-        let left_out = ring.written.saturating_sub(ring.cap_bytes);
+        let left_out = ring.left_out_bytes();
         if left_out > 0 {
             write!(self.head, "\n--- {left_out} bytes left out ---\n")?;
         }
@@ -150,6 +161,11 @@ impl Ring {
     fn create(path: &Path, cap_bytes: u64) -> io::Result<Self> {
         let file = plain::create(path)?;
         Ok(Self { file, cap_bytes, written: 0 })
+    }
+
+    /// How many bytes were written over.
+    fn left_out_bytes(&self) -> u64 {
+        self.written.saturating_sub(self.cap_bytes)
     }
 
     /// One that somebody else left. Its size is known only if it has gone round, and matters only then.
@@ -230,9 +246,10 @@ mod tests {
                 let secrets = Secrets::new(&[]);
                 let mut stream = StreamFile::create(path.clone(), cap, &secrets).unwrap();
                 text.as_bytes().chunks(size).for_each(|piece| stream.push(piece));
-                let (total, failed) = stream.finish();
-                assert!(failed.is_none());
-                assert_eq!(total, text.len() as u64);
+                let kept = stream.finish();
+                assert!(kept.failed.is_none());
+                assert_eq!(kept.total_bytes, text.len() as u64);
+                assert_eq!(kept.left_out_bytes, (text.len() as u64).saturating_sub(cap));
                 assert_eq!(std::fs::read_to_string(&path).unwrap(), expected, "{text} in pieces of {size}");
                 assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the ring is gone");
             }
@@ -246,8 +263,8 @@ mod tests {
         let mut stream = StreamFile::begin("/dev/full".into(), full, 100, &secrets);
         stream.push(b"output");
         stream.push(b"more");
-        let (total, failed) = stream.finish();
-        assert_eq!((total, failed.unwrap().kind()), (10, std::io::ErrorKind::StorageFull));
+        let kept = stream.finish();
+        assert_eq!((kept.total_bytes, kept.failed.unwrap().kind()), (10, std::io::ErrorKind::StorageFull));
     }
 
     #[test]

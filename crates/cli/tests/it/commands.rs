@@ -469,3 +469,29 @@ fn a_reopened_list_says_the_step_that_starts_again() {
     assert!(stage.expect(0, &["why"]).out.contains("reopened at only by "));
     assert_eq!(stage.json(&["--json", "show"])["reopened"][0]["steps"][0], "only");
 }
+
+#[test]
+fn output_beyond_its_limit_is_cut_with_a_warning_and_the_limit_can_be_set() {
+    let stage = Stage::with_flow(
+        "flow: loud\nsteps:\n  - id: work\n    run: \"head -c 20000 /dev/zero | tr '\\\\0' x; echo end; echo quiet >&2\"\n",
+    );
+    let warned = "warning: stdout is cut: of 20004 bytes";
+    for (limit, cut) in
+        [("", false), ("output: { stream: 4096 }", true), ("output: { stream: 40960 }", false)]
+    {
+        stage.write(".envoi/config.yaml", limit);
+        let done = stage.expect(0, &["run", "flow.yaml"]);
+        assert_eq!(done.err.contains(warned) || done.out.contains(warned), cut, "{limit}: {done:?}");
+        let run = text(&stage.runs()[0]["run"]);
+        let shown = stage.expect(0, &["show", &run]);
+        assert_eq!(shown.out.replace("work.1.1: ", "").contains(warned), cut, "{limit}: {shown:?}");
+        let settled =
+            stage.events(&run).into_iter().find(|event| event["type"] == "attempt_settled").unwrap();
+        assert_eq!(settled["warnings"].as_array().is_some_and(|all| all.len() == 1), cut, "{settled}");
+        let logged = stage.expect(0, &["logs", &run]).out;
+        assert_eq!(logged.contains("15908 bytes left out"), cut, "{limit}");
+    }
+    stage.write(".envoi/config.yaml", "output: { stream: 64MiB }");
+    let refused = stage.envoi(&["run", "flow.yaml"]);
+    assert!(refused.code == Some(2) && refused.err.contains("CONFIG_INVALID"), "{refused:?}");
+}

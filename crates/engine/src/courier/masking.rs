@@ -34,8 +34,12 @@ pub(super) fn secrets_here(
         SecretSource::File(_) => None,
     });
     let folder = run.started().and_then(|started| Path::new(&started.source).parent().map(Path::to_owned));
-    let caller =
-        CallerWire { env: Vec::new(), secrets: variables.collect(), flow_dir: folder.unwrap_or_default() };
+    let caller = CallerWire {
+        env: Vec::new(),
+        secrets: variables.collect(),
+        flow_dir: folder.unwrap_or_default(),
+        within: Vec::new(),
+    };
     secrets_of(flow, &caller)
 }
 

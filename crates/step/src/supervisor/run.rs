@@ -12,7 +12,7 @@ use super::signals::Signals;
 use super::watch::Watch;
 use super::{Attempt, now_ms};
 use crate::record::Outcome;
-use crate::stream::StreamFile;
+use crate::stream::{Kept, StreamFile};
 
 /// How it went; the streams are on disk.
 pub(super) struct Ended {
@@ -21,8 +21,8 @@ pub(super) struct Ended {
     pub(super) ran: bool,
     pub(super) started_at_ms: u64,
     pub(super) duration_ms: u64,
-    pub(super) stdout_bytes: u64,
-    pub(super) stderr_bytes: u64,
+    pub(super) stdout: Kept,
+    pub(super) stderr: Kept,
     pub(super) leftovers: u32,
 }
 
@@ -33,8 +33,8 @@ impl Ended {
             ran: false,
             started_at_ms: now_ms(),
             duration_ms: 0,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
+            stdout: Kept::default(),
+            stderr: Kept::default(),
             leftovers: 0,
         }
     }
@@ -64,8 +64,8 @@ impl Attempt {
         let duration_ms = watch.duration_ms();
         watch.drain()?;
         let leftovers = watch.end_leftovers()?;
-        let [stdout_bytes, stderr_bytes] = [stdout, stderr].map(|stream| self.finish(stream));
-        Ok(Ended { outcome, ran: true, started_at_ms, duration_ms, stdout_bytes, stderr_bytes, leftovers })
+        let [stdout, stderr] = [stdout, stderr].map(StreamFile::finish);
+        Ok(Ended { outcome, ran: true, started_at_ms, duration_ms, stdout, stderr, leftovers })
     }
 
     fn streams(&self) -> io::Result<[StreamFile<'_>; 2]> {
@@ -104,14 +104,6 @@ impl Attempt {
             (false, _) => format!("`{program}` was not found in PATH"),
         };
         self.cannot_start(&reason, true)
-    }
-
-    fn finish(&self, stream: StreamFile<'_>) -> u64 {
-        let (total_bytes, failed) = stream.finish();
-        if let Some(error) = failed {
-            self.log(&format!("the output could not be kept in full: {error}"));
-        }
-        total_bytes
     }
 }
 

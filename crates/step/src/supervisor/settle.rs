@@ -14,6 +14,7 @@ use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
 use crate::report::Collected;
 use crate::spec::Spec;
+use crate::stream::Kept;
 use crate::{durable, report, text};
 
 /// How much of stderr goes into the record.
@@ -56,11 +57,11 @@ impl Attempt {
             started_at_ms: ended.started_at_ms,
             ended_at_ms: ended.started_at_ms.saturating_add(ended.duration_ms),
             duration_ms: ended.duration_ms,
-            stdout: self.stream(&self.dir.stdout(), ended.stdout_bytes)?,
-            stderr: self.stream(&self.dir.stderr(), ended.stderr_bytes)?,
+            stdout: self.stream(&self.dir.stdout(), &ended.stdout)?,
+            stderr: self.stream(&self.dir.stderr(), &ended.stderr)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
-            warnings: self.warnings(handed.left_out, report.as_ref(), before),
+            warnings: self.warnings(ended, handed.left_out, report.as_ref(), before),
             report,
             report_assigned: assigned,
             report_unreadable: unreadable.map(|what| self.secrets.mask_str(&what)),
@@ -108,7 +109,7 @@ impl Attempt {
     }
 
     /// Refers to the file of a stream; an empty one stands for a command that never ran.
-    fn stream(&self, path: &Path, total_bytes: u64) -> io::Result<Stream> {
+    fn stream(&self, path: &Path, kept: &Kept) -> io::Result<Stream> {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             durable::put(path, &[])?;
         }
@@ -117,7 +118,7 @@ impl Attempt {
             let why = format!("`{}` holds more than was written to it", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
-        Ok(Stream { total_bytes, file: report::file_ref(path)? })
+        Ok(Stream { total_bytes: kept.total_bytes, file: report::file_ref(path)? })
     }
 
     /// Whether the command ended as one that has done its work. What its report says of that is not known here.
@@ -180,6 +181,7 @@ impl Attempt {
     /// What a person should know, masked and bounded: a command may leave any number of strange files.
     fn warnings(
         &self,
+        ended: &Ended,
         left_out: Vec<String>,
         report: Option<&FileRef>,
         before: Option<&Before>,
@@ -189,6 +191,8 @@ impl Attempt {
         if more > 0 {
             all.push(format!("{more} more warnings about artifacts"));
         }
+        all.extend(stream_warnings("stdout", &ended.stdout));
+        all.extend(stream_warnings("stderr", &ended.stderr));
         if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
             all.push("the report has more than 16 MiB and is cut".to_owned());
         }
@@ -231,6 +235,19 @@ impl Handed {
 
 fn is_larger(path: &Path, bytes: u64) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.len() > bytes)
+}
+
+/// What is missing of a stream, in a sentence each.
+fn stream_warnings(name: &str, kept: &Kept) -> impl Iterator<Item = String> {
+    let cut = (kept.left_out_bytes > 0).then(|| {
+        format!(
+            "{name} is cut: of {} bytes the first and the last half of the limit are kept, {} bytes between them are left out \
+             (`output.stream` in the configuration)",
+            kept.total_bytes, kept.left_out_bytes
+        )
+    });
+    let failed = kept.failed.as_ref().map(|error| format!("{name} could not be kept in full: {error}"));
+    cut.into_iter().chain(failed)
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ pub(crate) fn a_gigabyte_of_output_stays_within_the_cap() {
     assert!(kept.contains("\n--- 999934473 bytes left out ---\n"));
     assert!(read(&stage.dir.text()).ends_with("x\nthe end\n"));
     assert_eq!(exit.text.bytes, 1024);
+    let cut = "stdout is cut: of 1000000009 bytes the first and the last half of the limit are kept, 999934473 bytes between \
+               them are left out (`output.stream` in the configuration)";
+    assert_eq!(exit.warnings, [cut]);
 }
 
 fn bytes_below(path: &Path) -> u64 {
