@@ -169,6 +169,9 @@ pub(crate) enum Command {
     },
     /// Check the machine and the store
     Doctor,
+    /// Decide about a store that was copied
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Say what an error code means and what to do
     Explain {
         /// Such as TOOL_TIMEOUT
@@ -242,6 +245,17 @@ impl Command {
             _ => (None, log::Format::default()),
         }
     }
+}
+
+/// See [`Command::Store`].
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Make a copy a store of its own, so that it can be used beside the original
+    Adopt {
+        /// Runs that the original began may work in its workspaces outside of the project's folder
+        #[arg(long)]
+        share_workspaces: bool,
+    },
 }
 
 /// `envoi token`.

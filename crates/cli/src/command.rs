@@ -23,5 +23,6 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod store;
 pub(crate) mod token;
 pub(crate) mod why;

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an engine may take to say that it is there. One that is stopped still has its socket.
 pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// Exit code of a request that makes no sense now.
-const REFUSED: u8 = 6;
+pub(crate) const REFUSED: u8 = 6;
 /// What the collector of spans gets to take the last ones.
 pub(crate) const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Between two tries.

@@ -1,6 +1,6 @@
 //! Where the store is, who asks, and what commands may see: all that comes from the environment.
 
-use crate::failure::Failure;
+use crate::{engine_room, failure::Failure};
 use envoi_engine::{CallingAttempt, is_allowed, protocol::CallerWire};
 use envoi_journal::{Layout, OpenError, Reader, Store};
 use envoi_kernel::{
@@ -69,7 +69,8 @@ impl Home {
         Ok((store, reader))
     }
 
-    fn existing(&self) -> Result<PathBuf, Failure> {
+    /// The folder of the store, which must be there.
+    pub(crate) fn existing(&self) -> Result<PathBuf, Failure> {
         let dir = self.dir()?;
         if dir.join("envoi.db").is_file() {
             return Ok(dir);
@@ -80,8 +81,32 @@ impl Home {
     }
 }
 
-fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
-    Failure::store(format!("the store `{}`: {error}", dir.display())).hint("`envoi doctor` looks closer")
+/// Why a store cannot be opened, with what the machine says about it.
+pub(crate) fn cannot_open(dir: &Path, error: &OpenError) -> Failure {
+    if let OpenError::Copied { original, .. } = error {
+        let message = format!(
+            "the store `{}` is a copy of `{}`, which is still there: it can be read and not be used",
+            dir.display(),
+            original.display()
+        );
+        return Failure::new(engine_room::REFUSED, "STORE_COPIED", message).hint(
+            "go on in the original; or `envoi store adopt` makes the copy a store of its own (`envoi explain STORE_COPIED`)",
+        );
+    }
+    Failure::store(format!("the store `{}`: {error}", dir.display())).hint(cure(error))
+}
+
+/// What may help.
+fn cure(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Io { .. } => {
+            "`envoi doctor` looks closer; the store's folder has to be one that may be written"
+        }
+        OpenError::Corrupt { .. } => {
+            "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
+        }
+        _ => "`envoi doctor` looks closer",
+    }
 }
 
 /// One spelling for one folder: processes of an attempt are known by it. Without links where it exists, else where its

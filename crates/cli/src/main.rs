@@ -106,6 +106,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Repair { run: Some(run) } => command::repair::look(&home, &run),
         Command::Repair { run: None } => command::repair::repair(&home),
         Command::Doctor => command::doctor::doctor(&home),
+        Command::Store(args::StoreCommand::Adopt { share_workspaces }) => {
+            command::store::adopt(&home, share_workspaces)
+        }
         Command::Explain { code } => command::explain::explain(&code, cli.json),
         Command::Schema { name } => command::schema::schema(name.as_deref(), cli.json),
         Command::Completions { shell } => command::completions::completions(shell),

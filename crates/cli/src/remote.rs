@@ -120,6 +120,7 @@ fn at_the_server(address: &Address, json: bool, command: Command) -> Result<u8, 
         Command::Token(_) => Err(not_here("token")),
         Command::Repair { .. } => Err(not_here("repair")),
         Command::Doctor => Err(not_here("doctor")),
+        Command::Store(_) => Err(not_here("store")),
         // These need neither a store nor a server; see [`concerns`].
         _ => Err(not_here("this")),
     }

@@ -230,6 +230,10 @@ impl Shared {
                     Err(Unsettled::Machine(reason)) => return Err(reason),
                 },
                 Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
+                // Nothing ran here. Where the store was copied from, it may have.
+                Probe::NotStarted(_) if self.is_of_original(job)? => {
+                    return self.in_doubt(job, &dir, Doubt::SupervisorGone);
+                }
                 // Nothing ran: that is certain, so it is no doubt.
                 Probe::NotStarted(_) if spawned == MAX_SPAWNS => {
                     return Ok(settlement::cannot_start(job, never_starts(&dir)));
@@ -267,7 +271,14 @@ impl Shared {
     }
 
     fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, String> {
-        settlement::in_doubt(dir, job, &job::Known::of(self, job), doubt)
+        let is_of_original = self.is_of_original(job)?;
+        settlement::in_doubt(dir, job, &job::Known::of(self, job), doubt, is_of_original)
+    }
+
+    /// Whether the attempt was announced before the files of the store were copied.
+    fn is_of_original(&self, job: &Job) -> Result<bool, String> {
+        let reader = self.store.reader().map_err(|error| error.to_string())?;
+        reader.is_of_original(&job.run, &job.started.attempt).map_err(|error| error.to_string())
     }
 
     /// An attempt whose folder cannot be looked into, because of what stands in its place.

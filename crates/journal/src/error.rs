@@ -82,15 +82,24 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file is no database, or a damaged one.
-    #[error("the store in `{path}` is damaged")]
+    #[error("the store in `{path}` is damaged: {source}")]
     Corrupt {
         /// The database.
         path: PathBuf,
         /// What SQLite said.
         source: Cause,
     },
+    /// The store is a copy, and the one that it was copied from is still there. It may be read; to be used, it has to be
+    /// adopted first ([`crate::Store::adopt`]).
+    #[error("the store in `{path}` is a copy of the one in `{original}`, which is still there")]
+    Copied {
+        /// The folder of the copy.
+        path: PathBuf,
+        /// The folder of the original.
+        original: PathBuf,
+    },
     /// The machine refused.
-    #[error("the store in `{path}` cannot be opened")]
+    #[error("the store in `{path}` cannot be opened: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -105,7 +114,9 @@ impl OpenError {
     pub fn class(&self) -> Class {
         match self {
             Self::Busy { .. } | Self::OlderInUse { .. } | Self::Io { .. } => Class::Retry,
-            Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } => Class::Reject,
+            Self::Newer { .. } | Self::Older { .. } | Self::Unfinished { .. } | Self::Copied { .. } => {
+                Class::Reject
+            }
             Self::Checksum { .. } | Self::Corrupt { .. } => Class::Bug,
         }
     }
@@ -132,7 +143,7 @@ pub enum CommitError {
         found: u64,
     },
     /// The disk, or the database's own limit, is full. The run stands where it stood; make room and ask again.
-    #[error("no room for the commit")]
+    #[error("disk full: the journal could not be written: {source}")]
     Full {
         /// What SQLite said.
         source: Cause,
@@ -141,7 +152,7 @@ pub enum CommitError {
     #[error("the store stays busy")]
     Busy,
     /// The machine failed. If it failed within COMMIT, the outcome is unknown until the run is loaded again.
-    #[error("the commit failed")]
+    #[error("the journal could not be written: {source}")]
     Io {
         /// What SQLite said.
         source: Cause,

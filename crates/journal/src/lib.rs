@@ -13,12 +13,14 @@ mod deliveries;
 mod durable;
 mod error;
 pub mod files;
+mod identity;
 mod journal;
 mod layout;
 mod lease;
 pub mod manifest;
 mod network;
 mod notes;
+mod places;
 mod projection;
 mod reader;
 mod repair;
@@ -34,11 +36,13 @@ pub use a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow};
 pub use blobs::{Blobs, INLINE_MAX_BYTES, Incoming};
 pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
 pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
+pub use identity::{AdoptError, Identity, Standing};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
 pub use lease::{Holder, Lease, LeaseError, Seen, Taken};
 pub use network::{Counts, InboxPage, NewsItem, RegisteredFlow, RunPage, StartKey, TokenRow, Upload};
 pub use notes::{Aside, HeldBy, Note};
+pub use places::Places;
 pub use reader::{
     Loaded, Reader,
     story::{EventText, Told},

@@ -139,8 +139,8 @@ impl Progress {
 
 fn insert_run(conn: &Connection, run: RunKey, started: &RunStarted, at: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO runs (run, id, flow, flow_digest, workspace, tenant, actor, started_at_ms, updated_at_ms, \
-               next_seq, live_attempts, open_interrupts, in_doubt, pending_timers) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 1, 0, 0, 0, 0)";
+               next_seq, live_attempts, open_interrupts, in_doubt, pending_timers, run_base) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 1, 0, 0, 0, 0, ?9)";
     let values = params![
         run,
         started.run.as_str(),
@@ -149,7 +149,8 @@ fn insert_run(conn: &Connection, run: RunKey, started: &RunStarted, at: Timestam
         started.workspace,
         started.by.tenant,
         started.by.actor,
-        at.as_millis()
+        at.as_millis(),
+        started.run_base
     ];
     conn.prepare_cached(sql)?.execute(values).map(|_| ())
 }

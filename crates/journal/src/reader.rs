@@ -12,8 +12,11 @@ pub(crate) mod story;
 use crate::{
     blobs::Blobs,
     error::{BlobError, Cause, ReadError},
+    identity::Identity,
+    layout::Layout,
     manifest,
     notes::select_runs,
+    places::{Places, Translator},
     projection,
     rows::{Found, HandoffRow, InboxFilter, InboxRow, ManifestRow, Match, Place, RunFilter, RunRow},
     schema::{self, Access, cause},
@@ -23,16 +26,19 @@ use crate::{
 };
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_kernel::{
-    event::{AttemptSettled, Event, FileChange, HandoffWritten, InterruptAnswered, Record},
-    ids::{InterruptId, RunId, Seq, StepId, VisitId},
+    event::{AttemptSettled, Event, FileChange, HandoffWritten, InterruptAnswered, Record, RunStarted},
+    ids::{AttemptId, InterruptId, RunId, Seq, StepId, VisitId},
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Params, Row, params};
-use std::{borrow::Cow, collections::BTreeMap, fmt, path::Path, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 /// A reading connection. One thread at a time; open as many as there are threads that read.
 pub struct Reader {
     conn: Connection,
     blobs: Blobs,
+    translator: Translator,
+    /// Events up to this one were committed before the store was copied.
+    copied_event: i64,
 }
 
 impl fmt::Debug for Reader {
@@ -55,10 +61,58 @@ pub struct Loaded {
 }
 
 impl Reader {
-    pub(crate) fn open(db: &Path, access: Access, blobs: Blobs) -> Result<Self, ReadError> {
-        let conn = schema::connect_as(db, access).map_err(|error| read_error(error, "the store"))?;
-        conn.pragma_update(None, "query_only", true).map_err(|error| read_error(error, "the store"))?;
-        Ok(Self { conn, blobs })
+    pub(crate) fn open(layout: Layout, access: Access, blobs: Blobs) -> Result<Self, ReadError> {
+        let failed = |error| read_error(error, "the store");
+        let conn = schema::connect_as(&layout.db(), access).map_err(failed)?;
+        conn.pragma_update(None, "query_only", true).map_err(failed)?;
+        let identity = Identity::read(&conn).map_err(failed)?;
+        let translator = Translator::new(layout, &identity);
+        Ok(Self { conn, blobs, translator, copied_event: identity.copied_event })
+    }
+
+    /// Where the files of a run are now, which has `started` so.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn places_of(&self, started: &RunStarted) -> Result<Places, ReadError> {
+        let RunStarted { run, workspace, run_base, source, .. } = started;
+        let recorded = Places {
+            workspace: workspace.clone(),
+            run_base: run_base.clone(),
+            source: source.clone(),
+            is_originals: false,
+        };
+        Ok(self.translator.translate(run, self.key(run)?, recorded))
+    }
+
+    /// The workspace of a run if it is one of the store that this one is a copy of, and nobody has agreed that both work in it.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn workspace_of_original(&self, run: &RunId) -> Result<Option<String>, ReadError> {
+        let key = self.key(run)?;
+        let recorded = |row: &Row<'_>| {
+            let (workspace, run_base) = (row.get("workspace")?, row.get("run_base")?);
+            Ok(Places { workspace, run_base, source: String::new(), is_originals: false })
+        };
+        let recorded = self.one("SELECT workspace, run_base FROM runs WHERE run = ?1", [key], recorded)?;
+        let found = recorded.map(|recorded| self.translator.translate(run, key, recorded));
+        Ok(found.filter(|places| places.is_originals).map(|places| places.workspace))
+    }
+
+    /// Whether an attempt was announced before the files of the store were copied to where they are: then no process here
+    /// is known to be of it, and it may live elsewhere.
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run.
+    pub fn is_of_original(&self, run: &RunId, attempt: &AttemptId) -> Result<bool, ReadError> {
+        if self.copied_event == 0 {
+            return Ok(false);
+        }
+        let sql = "SELECT 1 FROM events WHERE run = ?1 AND event <= ?2 AND json_extract(body, '$.type') = 'attempt_started' \
+                   AND json_extract(body, '$.attempt') = ?3 LIMIT 1";
+        let values = params![self.key(run)?, self.copied_event, attempt.to_string()];
+        Ok(self.one(sql, values, |_| Ok(()))?.is_some())
     }
 
     /// One run at a glance.
@@ -67,7 +121,7 @@ impl Reader {
     /// [`ReadError::Missing`] when there is none of this id.
     pub fn run(&self, run: &RunId) -> Result<RunRow, ReadError> {
         let key = self.key(run)?;
-        let row = self.rows(&select_runs("WHERE runs.run = ?1"), [key], decode::run, "a run")?;
+        let row = self.rows(&select_runs("WHERE runs.run = ?1"), [key], |row| self.run_row(row), "a run")?;
         row.into_iter().next().ok_or_else(|| missing("run", run))
     }
 
@@ -98,7 +152,7 @@ impl Reader {
         let wanted = if filter.unfinished { "WHERE ended IS NULL" } else { "" };
         let sql = select_runs(&format!("{wanted} ORDER BY runs.run DESC LIMIT ?1"));
         let limit = filter.limit.map_or(-1, i64::from);
-        self.rows(&sql, [limit], decode::run, "a run")
+        self.rows(&sql, [limit], |row| self.run_row(row), "a run")
     }
 
     /// A run that is no fork and all that go back to it by forks, oldest first: those that share its bounds.
@@ -109,7 +163,7 @@ impl Reader {
         let sql = select_runs(
             "WHERE root = ?1 OR runs.run = (SELECT run FROM journals WHERE id = ?1) ORDER BY runs.run",
         );
-        self.rows(&sql, [root.as_str()], decode::run, "a run")
+        self.rows(&sql, [root.as_str()], |row| self.run_row(row), "a run")
     }
 
     /// What an id, or a prefix or suffix of one, stands for: the whole id wins; `run_` and `int_` may be left out of a prefix.
@@ -463,6 +517,19 @@ impl Reader {
 
     fn place(&self) -> std::path::PathBuf {
         self.conn.path().unwrap_or_default().into()
+    }
+
+    /// A run at a glance, with its workspace where it is now.
+    fn run_row(&self, row: &Row<'_>) -> rusqlite::Result<RunRow> {
+        let mut run = decode::run(row)?;
+        let recorded = Places {
+            workspace: std::mem::take(&mut run.workspace),
+            run_base: row.get("run_base")?,
+            source: String::new(),
+            is_originals: false,
+        };
+        run.workspace = self.translator.translate(&run.run, row.get("run")?, recorded).workspace;
+        Ok(run)
     }
 
     fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {

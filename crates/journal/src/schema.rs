@@ -7,7 +7,7 @@ mod read_only;
 mod upgrade;
 
 use crate::{
-    durable,
+    durable::{self, Temporary},
     error::{Cause, OpenError},
     layout::Layout,
     lease::{Lease, Taken},
@@ -16,13 +16,14 @@ use envoi_contract::digest::Digest;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 use std::{
     fs::File,
-    path::Path,
+    io,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-pub(crate) use read_only::{Access, connect_as, open as open_read_only};
+pub(crate) use read_only::{Access, connect_as, glance, open as open_read_only};
 
 /// How long a connection waits for another process before it gives up.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
@@ -201,8 +202,34 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             OpenError::Corrupt { path, source: cause(error) }
         }
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            // SQLite says that it failed, and not why.
+            match refusal(&path) {
+                Some((path, refusal)) => OpenError::Io { path, source: Arc::new(refusal) },
+                None => OpenError::Io { path, source: cause(error) },
+            }
+        }
         _ => OpenError::Io { path, source: cause(error) },
     }
+}
+
+/// What the machine says to the one who wants to write a database, or the files that SQLite needs beside it.
+fn refusal(db: &Path) -> Option<(PathBuf, io::Error)> {
+    let opened = |path: PathBuf, create: bool| {
+        let result = File::options().read(true).write(true).create(create).truncate(false).open(&path);
+        result.err().map(|error| (path, error))
+    };
+    let beside = |suffix: &str| {
+        let mut name = db.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let existing = [beside("-wal"), beside("-shm")].into_iter().filter(|path| path.exists());
+    let found = std::iter::once(db.to_owned()).chain(existing).find_map(|path| opened(path, false));
+    found.or_else(|| {
+        let folder = durable::parent(db);
+        Temporary::create(folder).err().map(|error| (folder.to_owned(), error))
+    })
 }
 
 /// The error of the database as part of one of ours.
@@ -276,6 +303,20 @@ mod tests {
         let error = open(&Layout::new(place.path())).unwrap_err();
         assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
         assert!(error.source().is_some());
+        assert!(error.to_string().contains("file is not a database"), "{error}");
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_opened_says_what_the_machine_said() {
+        let place = tempfile::tempdir().unwrap();
+        // No user, not even the superuser, opens a folder as a file.
+        std::fs::create_dir(place.path().join("envoi.db")).unwrap();
+        let error = open(&Layout::new(place.path())).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be opened: Is a directory (os error 21)"), "{error}");
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = crate::Store::open(Layout::new(file.join(".envoi"))).unwrap_err();
+        assert!(error.to_string().contains("Not a directory"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::{
     blobs::Blobs,
     error::{CommitError, OpenError, ReadError},
+    identity::{self, AdoptError, Identity, Standing},
     journal::DiskJournal,
     layout::Layout,
     reader::Reader,
@@ -12,6 +13,7 @@ use crate::{
 use rusqlite::Connection;
 use std::{
     fmt, fs, io,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -37,11 +39,34 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes the folder and the database where they are missing, and brings the schema up to date.
+    /// Makes the folder and the database where they are missing, brings the schema up to date, and remembers where the store
+    /// lies.
     ///
     /// # Errors
-    /// [`OpenError`]: a newer store, an older one that an engine works with, another's migration, damage, or the machine.
+    /// [`OpenError`]: a newer store, an older one that an engine works with, another's migration, a copy, damage, or the
+    /// machine.
     pub fn open(layout: Layout) -> Result<Self, OpenError> {
+        let store = Self::open_any(layout)?;
+        let root = store.layout.root();
+        let (path, settled) = match store.standing()? {
+            Standing::Home => return Ok(store),
+            Standing::Copy { of } => {
+                return Err(OpenError::Copied { path: root.to_owned(), original: of });
+            }
+            Standing::Moved { copied, .. } => {
+                let mut conn = store.conn.lock().unwrap_or_else(PoisonError::into_inner);
+                (store.layout.db(), identity::settle(&mut conn, root, copied))
+            }
+        };
+        settled.map_err(|error| schema::open_error(&path, error))?;
+        Ok(store)
+    }
+
+    /// As [`Store::open`], also for a copy: to look at it closely, and to adopt it. Remembers nothing.
+    ///
+    /// # Errors
+    /// As [`Store::open`], but for [`OpenError::Copied`].
+    pub fn open_any(layout: Layout) -> Result<Self, OpenError> {
         layout
             .create()
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
@@ -62,6 +87,50 @@ impl Store {
         let (conn, access) = schema::open_read_only(&layout.db())?;
         let blobs = Blobs::new(layout.clone());
         Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access })
+    }
+
+    /// What the store knows of itself.
+    ///
+    /// # Errors
+    /// [`OpenError`] of the database.
+    pub fn identity(&self) -> Result<Identity, OpenError> {
+        let conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        Identity::read(&conn).map_err(|error| schema::open_error(&self.layout.db(), error))
+    }
+
+    /// Whether the store lies where it did, was moved, or is a copy.
+    ///
+    /// # Errors
+    /// [`OpenError`] of the database or its folder.
+    pub fn standing(&self) -> Result<Standing, OpenError> {
+        let root = self.layout.root();
+        self.identity()?.standing(root).map_err(|error| identity::unplaced(root, error))
+    }
+
+    /// Makes a copy a store of its own: a new id, and this folder as its place. Attempts that were live in the original are
+    /// in doubt here, whatever their steps say about doubt, and a person is asked. Returns where the original lies, or
+    /// `None` if the store is no copy; then nothing changes.
+    ///
+    /// To be called by the holder of the lease. `shares_workspaces`: runs that the original has begun may work in its
+    /// workspaces outside of the project's folder.
+    ///
+    /// # Errors
+    /// [`AdoptError`]
+    pub fn adopt(&self, shares_workspaces: bool) -> Result<Option<PathBuf>, AdoptError> {
+        let standing = self.standing()?;
+        let mut conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = match standing {
+            Standing::Copy { of } => Some(of),
+            Standing::Home | Standing::Moved { .. } => None,
+        };
+        if let Some(of) = &of {
+            identity::adopt(&mut conn, &self.layout, of)?;
+        }
+        if shares_workspaces {
+            identity::share_workspaces(&conn)
+                .map_err(|error| schema::open_error(&self.layout.db(), error))?;
+        }
+        Ok(of)
     }
 
     /// Where everything lies.
@@ -152,7 +221,7 @@ impl Store {
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        Reader::open(&self.layout.db(), self.access, self.blobs())
+        Reader::open(self.layout.clone(), self.access, self.blobs())
     }
 
     /// Writer, reader and content behind the one interface that the engine's loop knows.

@@ -63,5 +63,5 @@ pub use flow::Flow;
 pub use fork::{Cut, Fork};
 pub use input::{Input, Refusal, Wants};
 pub use run::{Progress, ReplayError, Run};
-pub use settle::MAX_RERUNS;
+pub use settle::{COPIED, MAX_RERUNS};
 pub use status::Status;

@@ -127,6 +127,14 @@ impl Run {
         Ok(Self { flow, control, envelope, by_step })
     }
 
+    /// The run as it is where its files are now: they have moved since it was started. No event says so, and none is changed.
+    pub fn relocate(&mut self, workspace: String, run_base: String, source: String) {
+        let Some(started) = self.control.started.as_mut() else { return };
+        self.envelope.metadata.insert("workspace".to_owned(), workspace.as_str().into());
+        let started = Arc::make_mut(started);
+        (started.workspace, started.run_base, started.source) = (workspace, run_base, source);
+    }
+
     /// Says what `input` would cause, and changes nothing.
     ///
     /// The records are to be committed together, then passed to [`Run::apply`] in this order. Safe to ask twice: the same

@@ -24,6 +24,10 @@ use envoi_contract::{
 /// without room, would otherwise be run for ever. Then a person is asked.
 pub const MAX_RERUNS: u32 = 3;
 
+/// The member of an attempt's evidence that says `true` if the attempt was begun before its store was copied: a person
+/// decides about it, whatever the step says about doubt.
+pub const COPIED: &str = "copied";
+
 /// Input: an attempt is over.
 pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
     let attempt = result.attempt.clone();
@@ -122,7 +126,10 @@ pub(crate) fn in_doubt<'a>(
     let question = format!(
         "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
     );
+    // What a policy does by itself, a rerun or a verification, could act where the attempt still runs.
+    let is_of_copied = evidence.get(COPIED) == Some(&Value::Bool(true));
     match &step.on_in_doubt {
+        _ if is_of_copied => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
         InDoubtPolicy::Ask => {
             conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
         }

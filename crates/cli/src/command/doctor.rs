@@ -1,8 +1,9 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
 use crate::{called, config, failure::Failure, home::Home, output};
-use envoi_journal::{Aside, Layout, Lease, RunFilter, Store, Taken, Undelivered};
+use envoi_journal::{Aside, Layout, Lease, OpenError, RunFilter, Standing, Store, Taken, Undelivered};
 use serde_json::json;
+use std::path::Path;
 
 struct Finding {
     what: &'static str,
@@ -65,10 +66,12 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     if !dir.join("envoi.db").is_file() {
         return Ok(vec![finding("store", Ok(format!("none yet at {}", dir.display())))]);
     }
-    let store = match Store::open(Layout::new(&dir)) {
+    // A copy may be looked at. What cannot be written may be readable.
+    let store = match Store::open_any(Layout::new(&dir)) {
         Ok(store) => store,
-        Err(error) => return Ok(vec![finding("store", Err(format!("{}: {error}", dir.display())))]),
+        Err(error) => return Ok(vec![finding("store", Err(why_closed(&dir, &error)))]),
     };
+    let place = finding("place", place(&store));
     let runs = store
         .reader()
         .and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }))
@@ -96,8 +99,13 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         Err(error) => Err(error.to_string()),
     };
     let notices = finding("notices", notices);
-    let mut findings =
-        vec![finding("store", runs), finding("engine", engine), finding("configuration", config), notices];
+    let mut findings = vec![
+        finding("store", runs),
+        place,
+        finding("engine", engine),
+        finding("configuration", config),
+        notices,
+    ];
     findings.extend(set_aside(&store));
     Ok(findings)
 }
@@ -114,6 +122,33 @@ fn set_aside(store: &Store) -> Vec<Finding> {
         finding("run that is set aside", Err(said))
     });
     said.collect()
+}
+
+/// Why the store cannot be opened, and what to do.
+fn why_closed(dir: &Path, error: &OpenError) -> String {
+    let failure = crate::home::cannot_open(dir, error);
+    let readable = match Store::open_read_only(Layout::new(dir)) {
+        Ok(_) => "; it can be read: `runs`, `show` and `logs` work",
+        Err(_) => "",
+    };
+    let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{}{readable}{hint}", failure.message)
+}
+
+/// Whether the store lies where it did.
+fn place(store: &Store) -> Result<String, String> {
+    let standing = store.standing().map_err(|error| error.to_string())?;
+    Ok(match standing {
+        Standing::Home => "where it was last".to_owned(),
+        Standing::Moved { from: Some(from), .. } if from != store.layout().root() => {
+            format!("moved from {}: the next command that uses it takes note", from.display())
+        }
+        Standing::Moved { .. } => "new, or restored from a backup".to_owned(),
+        Standing::Copy { of } => format!(
+            "a copy of {}: it can be read; `envoi store adopt` makes it a store of its own, to be used",
+            of.display()
+        ),
+    })
 }
 
 /// No fault of the store, whatever the numbers: a receiver that is gone is not mended here.

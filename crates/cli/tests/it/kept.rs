@@ -61,3 +61,23 @@ fn the_runs_of_an_older_build_are_shown() {
     assert_eq!(stage.read(&artifact), "hello\n");
     stage.expect(0, &["repair"]);
 }
+
+#[test]
+fn the_runs_of_an_older_build_go_on_where_the_store_is_now() {
+    let stage = kept();
+    // Until somebody has looked, the step whose engine was killed may be at work in the workspace.
+    stage.expect(5, &["resume", KILLED]);
+    stage.expect(0, &["approve", ASKS]);
+    assert_eq!(stage.lines("published.txt"), ["draft"]);
+    stage.write("mended", "");
+    stage.expect(0, &["resume", FAILS]);
+    assert_eq!(stage.lines("tries.txt"), ["trying", "trying"]);
+    stage.expect(0, &["approve", WORKSPACE]);
+    stage.expect(0, &["approve", COPY]);
+    let said = stage.expect(0, &["logs", COPY, "--step", "done"]).out;
+    assert!(said.contains("page"), "{said}");
+    stage.write("go", "");
+    stage.expect(0, &["resume", KILLED, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("killed.ledger"), ["before", "long.1.1", "long.1.2", "after"]);
+    stage.expect(0, &["fork", FINISHED, "--from", "write", "--copy"]);
+}

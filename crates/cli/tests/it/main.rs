@@ -18,6 +18,7 @@ mod bad_files;
 mod cancel;
 mod check;
 mod commands;
+mod copies;
 mod crash;
 mod doubt;
 mod envelope;

@@ -3,7 +3,10 @@
 //! Owns the checks that the kernel cannot make: nothing of the family is under way, the workspace may be used, and secrets
 //! are there. The workspace is not put back to what it was; where it differs, the client is told.
 
-use super::{Desk, begin::check_yes_to, caller_of, check_secrets, load_run, read_failed, refused, tell};
+use super::{
+    Desk, begin::check_yes_to, caller_of, check_secrets, load_run, read_failed, refused,
+    resume::check_places, tell,
+};
 use crate::{
     message::{Branch, EngineError, Message},
     protocol::{ForkRequest, Refused, Response, ResumeRequest, WorkspaceUse},
@@ -30,6 +33,7 @@ impl Desk {
         }
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         let source = load_run(&reader, &request.from)?;
+        check_places(&reader, &request.from)?;
         let family = self.family_of(&reader, &source, None)?;
         let lived = reader.records(&request.from, 0, None).map_err(|error| read_failed(&error))?;
         let cut = Cut::of(source.flow(), &lived, request.step.as_ref())

@@ -7,7 +7,7 @@ use crate::{
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
     trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, ReadError, Reader, files};
+use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, Places, ReadError, Reader, files};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -162,6 +162,9 @@ impl Desk {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
         loop {
             let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
+            if purpose == Purpose::GoOn {
+                check_places(&reader, id)?;
+            }
             self.callers.learn(id, run.flow(), caller);
             let (asks, caller) = (wanted(&run)?, caller_of(run.flow(), caller));
             let adopt = |reply| Adopt { run: run.clone(), asks, purpose, again, tail_bytes, caller, reply };
@@ -172,6 +175,20 @@ impl Desk {
             }
         }
     }
+}
+
+/// Refuses to go on with a run whose workspace is the original's, if the store is a copy that was adopted: both would work
+/// there.
+pub(super) fn check_places(reader: &Reader, run: &RunId) -> Result<(), Refused> {
+    let Some(workspace) = reader.workspace_of_original(run).map_err(|error| read_failed(&error))? else {
+        return Ok(());
+    };
+    let message = format!(
+        "run `{run}` works in `{workspace}`, which was not copied with the project: the store that this one was copied from \
+         works there"
+    );
+    let hint = "`envoi store adopt --share-workspaces` lets both work there; or start a new run";
+    Err(Refused::new("STORE_COPIED", message, Some(hint)))
 }
 
 /// How a run is adopted.
@@ -236,8 +253,18 @@ pub fn load_run(reader: &Reader, id: &RunId) -> Result<Run, Refused> {
     load_with_weight(reader, id).map(|(run, _)| run).map_err(|error| error.refused(id))
 }
 
-/// The run, and the bytes of its events since its last snapshot.
+/// The run with its places as they are now, and the bytes of its events since its last snapshot.
 fn load_with_weight(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
+    let (mut run, weight) = load_as_recorded(reader, id)?;
+    if let Some(started) = run.started() {
+        let Places { workspace, run_base, source, .. } =
+            reader.places_of(started).map_err(LoadError::Read)?;
+        run.relocate(workspace, run_base, source);
+    }
+    Ok((run, weight))
+}
+
+fn load_as_recorded(reader: &Reader, id: &RunId) -> Result<(Run, u64), LoadError> {
     let loaded = reader.load(id).map_err(LoadError::Read)?;
     let PinnedFlow { name, text, parts, .. } = &loaded.pinned;
     let flow =

@@ -9,6 +9,7 @@ use envoi_contract::{
 };
 use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest};
 use envoi_kernel::{
+    COPIED,
     event::{Blob, Change, FileChange, Outcome},
     files::{MOST_FILES, Manifest, are_listed},
     input::{AttemptResult, ReportPlace},
@@ -87,7 +88,8 @@ pub(super) fn cannot_start(job: &Job, reason: String) -> Settlement {
     Settlement::Finished { result: Box::new(result), blobs: Vec::new() }
 }
 
-/// An attempt whose end is unknown. What still lived of it has been ended when this returns.
+/// An attempt whose end is unknown. What still lived of it has been ended when this returns; unless it `is_of_original`,
+/// announced before the files of the store were copied: then what runs of it is the original's.
 ///
 /// # Errors
 /// A sentence: the machine failed.
@@ -96,10 +98,15 @@ pub(super) fn in_doubt(
     job: &Job,
     secrets: &Known,
     doubt: Doubt,
+    is_of_original: bool,
 ) -> Result<Settlement, String> {
     let attempt = job.started.attempt.to_string();
-    let ended = envoi_step::end_leftovers(&attempt, &job.run_base)
-        .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?;
+    let ended = if is_of_original {
+        0
+    } else {
+        envoi_step::end_leftovers(&attempt, &job.run_base)
+            .map_err(|error| format!("what is left of attempt `{attempt}` cannot be ended: {error}"))?
+    };
     let notes = envoi_step::mask_lost(dir, &secrets.values);
     if !secrets.all {
         envoi_step::drop_unmasked(dir)
@@ -107,7 +114,11 @@ pub(super) fn in_doubt(
     }
     let evidence = envoi_step::evidence(dir, doubt);
     let mut members = Object::default();
-    members.insert("why".to_owned(), Value::from(why(&evidence.doubt)));
+    let why = if is_of_original { BEGUN_ELSEWHERE.to_owned() } else { why(&evidence.doubt) };
+    members.insert("why".to_owned(), Value::from(why));
+    if is_of_original {
+        members.insert(COPIED.to_owned(), Value::from(true));
+    }
     if !notes.is_empty() {
         members.insert("notes".to_owned(), Value::Array(notes.into_iter().map(Value::from).collect()));
     }
@@ -134,6 +145,10 @@ pub(super) fn in_doubt(
     let evidence = Secrets::new(&secrets.values).mask_value(&Value::Object(members));
     Ok(Settlement::InDoubt { evidence })
 }
+
+/// Why nobody knows what became of an attempt of the original.
+const BEGUN_ELSEWHERE: &str =
+    "it was begun before the store was copied, and may go on where it was copied from";
 
 fn why(doubt: &Doubt) -> String {
     match doubt {

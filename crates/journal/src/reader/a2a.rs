@@ -2,7 +2,7 @@
 //!
 //! Everything by tenant: a task of another tenant is never found.
 
-use super::{Reader, decode};
+use super::Reader;
 use crate::{
     a2a::{MessageRow, PushRow, TaskPage, TaskRow, message_row, push_row, task_row},
     error::ReadError,
@@ -59,7 +59,7 @@ impl Reader {
             "SELECT runs.*, {NOTES} FROM a2a_tasks JOIN runs ON runs.id = a2a_tasks.run {JOIN_NOTES} \
              WHERE a2a_tasks.token = ?1 AND a2a_tasks.context = ?2 AND {STATUS} = 'waiting' ORDER BY runs.run"
         );
-        self.rows(&sql, [token, context], decode::run, "a run")
+        self.rows(&sql, [token, context], |row| self.run_row(row), "a run")
     }
 
     /// A message that a token has sent in a conversation, whatever task it named.
@@ -161,7 +161,7 @@ impl Reader {
         );
         let (flow, limit) = (&page.flow, page.limit);
         let values = params![page.tenant, page.context, statuses, after, flow, behind_at, behind_id, limit];
-        let rows = self.rows(&sql, values, decode::run, "a run")?;
+        let rows = self.rows(&sql, values, |row| self.run_row(row), "a run")?;
         let count = format!("SELECT count(*) {wanted}");
         let values = params![page.tenant, page.context, statuses, after, flow];
         let all = self.one(&count, values, |row| row.get::<_, i64>(0))?;

@@ -75,7 +75,7 @@ impl Reader {
              AND pending_timers = 0 THEN 'waiting' ELSE 'running' END)) ORDER BY runs.run DESC LIMIT ?5",
         );
         let values = params![page.tenant, before, page.flow, page.status, page.limit];
-        self.rows(&sql, values, decode::run, "a run")
+        self.rows(&sql, values, |row| self.run_row(row), "a run")
     }
 
     fn key_of(&self, tenant: &str, run: &RunId) -> Result<i64, ReadError> {

@@ -49,6 +49,13 @@ pub(crate) fn open(path: &Path) -> Result<(Connection, Access), OpenError> {
     }
 }
 
+/// A connection to look once at a database that is another store's, of any version: no file is made beside it.
+pub(crate) fn glance(path: &Path) -> rusqlite::Result<Connection> {
+    // Whoever has commits waiting there has the files beside it already.
+    let access = if commits_wait(path) { Access::Read } else { Access::Frozen };
+    connect_as(path, access)
+}
+
 /// None if SQLite wants to write first.
 fn try_open(path: &Path, access: Access) -> Result<Option<Connection>, OpenError> {
     let opened = connect_as(path, access).and_then(|conn| Ok((applied_rows(&conn)?, conn)));

@@ -86,3 +86,5 @@ rm -f .envoi/envoi.db-shm .envoi/envoi.db-wal
 cd ..
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=2026-11-22 -cf - project | gzip -9n > "$out"
 ls -la "$out"
+# A store that is still there makes every unpacked one a copy.
+rm -rf $root

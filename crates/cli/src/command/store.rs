@@ -1,0 +1,62 @@
+//! `envoi store adopt`: a copy becomes a store of its own.
+
+use crate::{
+    engine_room::REFUSED,
+    failure::Failure,
+    home::{self, Home},
+    output,
+};
+use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
+use serde_json::json;
+
+pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> {
+    let dir = home.existing()?;
+    let cannot_open = |error| home::cannot_open(&dir, &error);
+    let store = Store::open_any(Layout::new(&dir)).map_err(cannot_open)?;
+    let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
+        Taken::Lease(lease) => lease,
+        Taken::Held(_) => {
+            return Err(Failure::new(REFUSED, "ENGINE_BUSY", "an engine is at work in this store")
+                .hint("a store that an engine works with is no copy that has to be adopted"));
+        }
+    };
+    let adopted = store.adopt(share_workspaces);
+    lease.release();
+    let of = adopted.map_err(|error| match error {
+        AdoptError::Open(error) => cannot_open(error),
+        error => Failure::new(REFUSED, "STORE_COPIED", error.to_string())
+            .hint("`cp -r` makes files of their own, `cp -l` does not"),
+    })?;
+    let id = store.identity().map_err(cannot_open)?.id;
+    let reader = store.reader().map_err(Failure::store)?;
+    let unfinished = reader.runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
+    let apart = unfinished.iter().filter(|row| of_original(&reader, row)).collect::<Vec<_>>();
+    if home.json {
+        let elsewhere: Vec<_> = apart.iter().map(|row| row.run.as_str()).collect();
+        let copied = of.as_ref().map(|of| of.display().to_string());
+        let told = json!({"store": id, "folder": dir, "copied_from": copied, "unfinished": unfinished.len(),
+                          "workspace_of_original": elsewhere});
+        return output::data(&format!("{told}\n")).map(|()| 0);
+    }
+    let mut text = match &of {
+        Some(of) => format!(
+            "{} is a store of its own now, no longer a copy of {}\n{} unfinished runs: each can go on here and there; steps that \
+             ran when the copy was made are in doubt here\n",
+            dir.display(),
+            of.display(),
+            unfinished.len()
+        ),
+        None => format!("{} is no copy: nothing to adopt\n", dir.display()),
+    };
+    for row in apart {
+        text.push_str(&format!(
+            "run {} does not go on: its workspace `{}` was not copied; --share-workspaces lets it work there\n",
+            row.run, row.workspace
+        ));
+    }
+    output::data(&text).map(|()| 0)
+}
+
+fn of_original(reader: &Reader, row: &RunRow) -> bool {
+    reader.workspace_of_original(&row.run).is_ok_and(|workspace| workspace.is_some())
+}

@@ -1,0 +1,231 @@
+//! A store that was copied, moved or restored.
+
+use crate::stage::{Done, Stage, lives, text, wait_until};
+use std::{fs, path::Path, process::Command};
+
+const ASKS: &str = "flow: asks\nsteps:\n  - { id: draft, run: 'echo drafted > draft.txt', artifacts: [draft.txt] }\n  \
+                    - { id: release, ask: 'Release it?' }\n  - { id: publish, run: 'echo published >> published.txt' }\n";
+
+const LIVE: &str = "flow: live\nsteps:\n  - id: long\n    on_in_doubt: rerun\n    \
+                    run: 'echo $ENVOI_ATTEMPT >> ledger; until [ -e go ]; do sleep 0.02; done; echo done >> ledger'\n";
+
+/// What a command says of the project in this folder.
+fn at(stage: &Stage, project: &str, arguments: &[&str]) -> Done {
+    let home = format!("{project}/.envoi");
+    let arguments: Vec<&str> = ["--home", &home].iter().chain(arguments).copied().collect();
+    stage.envoi(&arguments)
+}
+
+fn expect(stage: &Stage, project: &str, code: i32, arguments: &[&str]) -> Done {
+    let done = at(stage, project, arguments);
+    assert_eq!(done.code, Some(code), "{project} {arguments:?}: {done:?}");
+    done
+}
+
+/// A project `a` with a run that waits for an answer, and the run.
+fn waiting() -> (Stage, String) {
+    let stage = Stage::new();
+    stage.write("a/flow.yaml", ASKS);
+    expect(&stage, "a", 3, &["run", "a/flow.yaml"]);
+    let run = run_in(&stage, "a");
+    (stage, run)
+}
+
+fn run_in(stage: &Stage, project: &str) -> String {
+    let done = expect(stage, project, 0, &["--json", "runs"]);
+    let runs: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    text(&runs[0]["run"])
+}
+
+fn copy(stage: &Stage, how: &str, from: &str, to: &str) {
+    let done = Command::new("cp").arg(how).args([stage.path(from), stage.path(to)]).status();
+    assert!(done.unwrap().success());
+}
+
+/// Every file below a folder with its bytes, but for those that SQLite makes to read.
+fn files(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !path.to_string_lossy().ends_with("-shm") && !path.to_string_lossy().ends_with("-wal") {
+            found.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_copy_is_read_and_not_used_until_it_is_adopted() {
+    let (stage, run) = waiting();
+    copy(&stage, "-r", "a", "b");
+    let (original, whole) = (files(&stage.path("a")), files(&stage.path("b")));
+    for read in [&["runs"][..], &["show", &run], &["logs", &run], &["why", &run], &["inbox"], &["doctor"]] {
+        expect(&stage, "b", 0, read);
+    }
+    for used in [
+        &["run", "b/flow.yaml"][..],
+        &["approve", &run],
+        &["deny", &run],
+        &["resume", &run],
+        &["cancel", &run],
+        &["fork", &run],
+        &["raise", &run, "--llm-calls", "1"],
+        &["repair"],
+        &["token", "create", "me"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ] {
+        let refused = expect(&stage, "b", 6, used);
+        assert!(refused.err.contains("STORE_COPIED") && refused.err.contains("/a/.envoi"), "{refused:?}");
+    }
+    assert_eq!(files(&stage.path("b")), whole);
+    let told = expect(&stage, "b", 0, &["doctor"]).out;
+    assert!(told.contains("envoi store adopt"), "{told}");
+
+    let adopted = expect(&stage, "b", 0, &["store", "adopt"]).out;
+    assert!(adopted.contains("1 unfinished runs"), "{adopted}");
+    expect(&stage, "b", 0, &["approve", &run]);
+    assert_eq!(stage.lines("b/published.txt"), ["published"]);
+    assert_eq!(files(&stage.path("a")), original, "nothing of the copy changes the original");
+    expect(&stage, "a", 0, &["approve", &run]);
+    assert_eq!((stage.lines("a/published.txt").len(), stage.lines("b/published.txt").len()), (1, 1));
+    let again = expect(&stage, "b", 0, &["store", "adopt"]).out;
+    assert!(again.contains("no copy"), "{again}");
+    expect(&stage, "b", 3, &["run", "b/flow.yaml"]);
+}
+
+#[test]
+fn every_copy_is_one_whatever_it_was_copied_from() {
+    let (stage, run) = waiting();
+    copy(&stage, "-r", "a", "b");
+    copy(&stage, "-r", "a", "c");
+    copy(&stage, "-r", "b", "d");
+    let refused_for = |project: &str, original: &str| {
+        let refused = expect(&stage, project, 6, &["approve", &run]);
+        assert!(refused.err.contains(&format!("/{original}/.envoi`, which")), "{refused:?}");
+    };
+    ["b", "c", "d"].iter().for_each(|project| refused_for(project, "a"));
+    expect(&stage, "b", 0, &["store", "adopt"]);
+    copy(&stage, "-r", "b", "e");
+    refused_for("c", "a");
+    refused_for("e", "b");
+    // Is the original gone, the copy is what was moved.
+    fs::remove_dir_all(stage.path("b")).unwrap();
+    expect(&stage, "e", 0, &["approve", &run]);
+    assert_eq!(stage.lines("e/published.txt"), ["published"]);
+    assert!(!stage.path("a/published.txt").exists() && !stage.path("b").exists());
+}
+
+#[test]
+fn a_project_that_was_moved_goes_on_where_it_is() {
+    let (stage, run) = waiting();
+    fs::rename(stage.path("a"), stage.path("b")).unwrap();
+    let shown = expect(&stage, "b", 0, &["--json", "runs"]).out;
+    assert!(shown.contains("/b\"") && !shown.contains("/a\""), "{shown}");
+    expect(&stage, "b", 0, &["approve", &run]);
+    assert_eq!(stage.lines("b/published.txt"), ["published"]);
+    assert!(!stage.path("a").exists(), "nothing is made where it lay");
+    // By another name of the same folder it is no other store.
+    std::os::unix::fs::symlink(stage.path("b"), stage.path("link")).unwrap();
+    expect(&stage, "link", 3, &["run", "b/flow.yaml"]);
+    expect(&stage, "b", 3, &["run", "b/flow.yaml"]);
+}
+
+#[test]
+fn a_step_that_is_live_in_the_original_is_in_doubt_in_the_copy_and_a_person_decides() {
+    let stage = Stage::new();
+    stage.write("a/flow.yaml", LIVE);
+    let engine = stage.start(&["--home", "a/.envoi", "run", "a/flow.yaml"]);
+    wait_until("the step", || !stage.lines("a/ledger").is_empty());
+    let attempts = format!("a/.envoi/runs/{}/attempts/long.1.1/started.json", run_in(&stage, "a"));
+    wait_until("its supervisor", || stage.path(&attempts).exists());
+    let started: serde_json::Value = serde_json::from_str(&stage.read(&attempts)).unwrap();
+    let supervisor = u32::try_from(started["supervisor_pid"].as_u64().unwrap()).unwrap();
+    copy(&stage, "-r", "a", "b");
+    expect(&stage, "b", 0, &["store", "adopt"]);
+    let run = run_in(&stage, "b");
+    let doubt = expect(&stage, "b", 5, &["resume", &run]);
+    assert!(doubt.err.contains("in doubt"), "{doubt:?}");
+    assert_eq!(stage.lines("b/ledger"), ["long.1.1"], "it is not run again by itself");
+    assert!(lives(supervisor), "what runs of the original is not ended");
+    stage.write("b/go", "");
+    expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("b/ledger"), ["long.1.1", "long.1.2", "done"]);
+    stage.write("a/go", "");
+    assert_eq!(engine.done().code, Some(0));
+    assert_eq!(stage.lines("a/ledger"), ["long.1.1", "done"]);
+}
+
+#[test]
+fn an_adopted_copy_does_not_work_in_a_workspace_that_was_not_copied_unless_that_is_agreed() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("out")).unwrap();
+    stage.write("a/flow.yaml", ASKS.replace("steps:", "workspace: ../out\nsteps:"));
+    expect(&stage, "a", 3, &["run", "a/flow.yaml"]);
+    let run = run_in(&stage, "a");
+    copy(&stage, "-r", "a", "b");
+    let adopted = expect(&stage, "b", 0, &["store", "adopt"]).out;
+    assert!(adopted.contains(&run) && adopted.contains("--share-workspaces"), "{adopted}");
+    let refused = expect(&stage, "b", 6, &["approve", &run]);
+    assert!(refused.err.contains("STORE_COPIED") && refused.err.contains("/out`"), "{refused:?}");
+    assert!(!stage.path("out/published.txt").exists());
+    expect(&stage, "b", 0, &["store", "adopt", "--share-workspaces"]);
+    let went_on = at(&stage, "b", &["resume", &run]);
+    assert!(matches!(went_on.code, Some(0 | 3)), "{went_on:?}");
+}
+
+#[test]
+fn a_copy_whose_files_are_those_of_the_original_is_not_adopted() {
+    let (stage, run) = waiting();
+    copy(&stage, "-al", "a", "b");
+    let refused = expect(&stage, "b", 6, &["store", "adopt"]);
+    assert!(refused.err.contains("hard links"), "{refused:?}");
+    expect(&stage, "a", 0, &["approve", &run]);
+}
+
+#[test]
+fn a_backup_that_is_restored_to_its_place_is_no_copy() {
+    let (stage, run) = waiting();
+    copy(&stage, "-r", "a", "backup");
+    fs::remove_dir_all(stage.path("a")).unwrap();
+    copy(&stage, "-r", "backup", "a");
+    expect(&stage, "a", 0, &["approve", &run]);
+    assert_eq!(stage.lines("a/published.txt"), ["published"]);
+    expect(&stage, "backup", 6, &["approve", &run]);
+}
+
+#[test]
+fn a_store_that_may_not_be_written_says_so_and_is_read() {
+    let (stage, run) = waiting();
+    let is_root = rustix::process::geteuid().is_root();
+    let root = stage.path("");
+    let mode = |mode: &str| {
+        let done = Command::new("chmod").args(["-R", mode]).arg(&root).status();
+        assert!(done.unwrap().success());
+    };
+    // The superuser may write everything: another user is asked.
+    let ask = |arguments: &[&str]| {
+        let mut command = stage.command(arguments);
+        if is_root {
+            let mut other = Command::new("setpriv");
+            other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(command.get_program());
+            other.args(command.get_args()).current_dir(&root).env_clear();
+            other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            other.stdin(std::process::Stdio::null());
+            other.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            command = other;
+        }
+        crate::stage::Process::spawn(&mut command).done()
+    };
+    mode("a+rX,a-w");
+    let refused = ask(&["--home", "a/.envoi", "approve", &run]);
+    let shown = ask(&["--home", "a/.envoi", "show", &run]);
+    let doctor = ask(&["--home", "a/.envoi", "doctor"]);
+    mode("u+w");
+    assert_eq!(refused.code, Some(8), "{refused:?}");
+    assert!(refused.err.contains("Permission denied") && refused.err.contains("/a/.envoi"), "{refused:?}");
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert_eq!(doctor.code, Some(8), "{doctor:?}");
+    assert!(doctor.out.contains("Permission denied"), "{doctor:?}");
+}
