@@ -272,7 +272,7 @@ fn steps_go_on_while_a_receiver_of_another_run_hangs() {
     wait_until("the engine's step", || {
         stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
     });
-    stage.expect(0, &["run", "flow.yaml"]);
+    stage.expect(0, &["run", "--share-workspace", "flow.yaml"]);
     receiver.next();
     stage.write("other/go", "");
     // The try would take a minute; a command of these tests that does is killed.
@@ -334,7 +334,10 @@ fn a_run_that_was_handed_over_is_told_of_with_its_own_caller_s_token() {
     wait_until("the engine's step", || {
         stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
     });
-    let done = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MINE", "of-the-caller")).done();
+    let done = Process::spawn(
+        stage.command(&["run", "--share-workspace", "flow.yaml"]).env("MINE", "of-the-caller"),
+    )
+    .done();
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(receiver.next().header("authorization"), Some("Bearer of-the-caller"));
     stage.write("other/go", "");
@@ -406,7 +409,7 @@ fn ctrl_c_leaves_a_command_that_is_being_told_and_the_next_engine_tells_again() 
     wait_until("the engine's step", || {
         stage.attempt("wait.1.1").is_some_and(|dir| dir.join("started.json").exists())
     });
-    stage.expect(3, &["run", "flow.yaml"]);
+    stage.expect(3, &["run", "--share-workspace", "flow.yaml"]);
     wait_until("the notice", || stage.lines("told").len() == 1);
     engine.signal(rustix::process::Signal::INT);
     wait_until("its hearing that", || engine.said().contains("starting nothing new"));
