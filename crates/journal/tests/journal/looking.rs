@@ -28,6 +28,10 @@ fn look(layout: &Layout) -> String {
     if fs::metadata(place.path()).unwrap().uid() == 0 {
         command.uid(NOBODY).gid(NOBODY);
     }
+    // The database is its owner's alone; here it is the folder that is in the way, not the file.
+    for file in names(layout.root()).iter().filter(|name| name.to_string_lossy().starts_with("envoi.db")) {
+        fs::set_permissions(layout.root().join(file), Permissions::from_mode(0o644)).unwrap();
+    }
     fs::set_permissions(layout.root(), Permissions::from_mode(0o555)).unwrap();
     let before = names(layout.root());
     let output = command.output().unwrap();
