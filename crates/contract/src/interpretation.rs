@@ -14,7 +14,7 @@ pub struct Interpretation {
     pub pointer: String,
     /// How it was written, shortened.
     pub read: String,
-    /// What it is written as now, shortened; `nothing` if it is left out.
+    /// What it is written as now, shortened; `nothing` if it is left out; or in words where it was not taken.
     pub taken_as: String,
 }
 

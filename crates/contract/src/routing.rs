@@ -16,6 +16,7 @@
 //! # Ok::<(), envoi_contract::error::Diagnostic>(())
 //! ```
 
+mod handoff;
 mod hint;
 mod input;
 mod label;

@@ -52,7 +52,16 @@ CALLS: Dict[str, Any] = {
     "raiseRun": lambda ask: ask("run_1", {"llm_calls": 1}, "why"),
     "registerFlow": lambda ask: ask("main.yaml", {"main.yaml": "flow: f\n"}),
     "resumeRun": lambda ask: ask("run_1", "rerun", "why"),
-    "startRun": lambda ask: ask("publish", {"a": 1}, workspace="copy", yes_to=["a"]),
+    "startRun": lambda ask: ask(
+        "publish",
+        {"a": 1},
+        workspace="copy",
+        yes_to=["a"],
+        user_id="u",
+        session_id="s",
+        metadata={"k": "v"},
+        raw_input="asked",
+    ),
     "uploadArtifact": lambda ask: ask(b"words", mime="text/plain"),
 }
 """Each operation, asked for with all that its method takes."""

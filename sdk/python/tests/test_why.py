@@ -60,6 +60,25 @@ class AnImport(unittest.TestCase):
             ],
         )
 
+    def test_it_reports_members_that_another_system_groups(self) -> None:
+        document = envoi.json.loads(
+            '{"identity":{"envelope_id":"env-1","user_id":"u","tenant":"t"},"user_id":"top","termination_reason":null,'
+            '"a/b":{"termination_reason":"r","iteration":null},"bounds":{"llm_call_count":2,"deep":{"iteration":1}},"pipeline":[]}'
+        )
+        envelope, interpretations = envoi.Envelope.import_dict(document)
+        self.assertEqual((envelope.envelope_id, envelope.user_id), ("", "top"))
+        self.assertEqual(
+            interpretations,
+            [
+                envoi.Interpretation(pointer, read, f"a part of the unknown member, not `{name}`")
+                for pointer, read, name in [
+                    ("/identity/envelope_id", '`"env-1"`', "envelope_id"),
+                    ("/a~1b/termination_reason", '`"r"`', "termination_reason"),
+                    ("/bounds/llm_call_count", "`2`", "llm_call_count"),
+                ]
+            ],
+        )
+
     def test_our_own_has_nothing_to_interpret(self) -> None:
         state = envoi.create_envelope("x", metadata={"a": [1.5, None, {}]}).to_state_dict()
         self.assertEqual(envoi.Envelope.import_dict(state)[1], [])

@@ -62,7 +62,7 @@ const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   raiseRun: (client) => client.raiseRun("run_1", { more: { llm_calls: 1 }, why: "why" }),
   registerFlow: (client) => client.registerFlow("main.yaml", { files: { "main.yaml": "flow: f\n" } }),
   resumeRun: (client) => client.resumeRun("run_1", { choice: "rerun", why: "why" }),
-  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"] }),
+  startRun: (client) => client.startRun({ flow: "publish", inputs: { a: 1 }, workspace: "copy", yes_to: ["a"], user_id: "u", session_id: "s", metadata: { k: "v" }, raw_input: "asked" }),
   uploadArtifact: (client) => client.uploadArtifact({ content: new Uint8Array(1), mime: "text/plain" }),
 };
 

@@ -55,6 +55,14 @@ test("an import says what is written in another way", () => {
   ]);
 });
 
+test("an import reports members that another system groups", () => {
+  const document = parseJson('{"identity":{"envelope_id":"env-1","user_id":"u","tenant":"t"},"user_id":"top","termination_reason":null,"a/b":{"termination_reason":"r","iteration":null},"bounds":{"llm_call_count":2,"deep":{"iteration":1}},"pipeline":[]}');
+  const { envelope, interpretations } = Envelope.importDict(document);
+  assert.deepEqual([envelope.envelope_id, envelope.user_id], ["", "top"]);
+  const rows = [["/identity/envelope_id", '`"env-1"`', "envelope_id"], ["/a~1b/termination_reason", '`"r"`', "termination_reason"], ["/bounds/llm_call_count", "`2`", "llm_call_count"]] as const;
+  assert.deepEqual(interpretations, rows.map(([pointer, read, name]) => ({ pointer, read, taken_as: `a part of the unknown member, not \`${name}\`` })));
+});
+
 test("our own envelope has nothing to interpret, and a wrong one is refused", () => {
   const ours = createEnvelope({ raw_input: "x", user_id: "", session_id: "", metadata: { a: [1.5, null, {}] } });
   assert.deepEqual(Envelope.importDict(ours.toStateDict()).interpretations, []);

@@ -83,6 +83,24 @@ fn reading_says_what_it_interpreted_and_nothing_else() {
 }
 
 #[test]
+fn members_that_another_system_groups_are_reported() {
+    let foreign = value(
+        r#"{"identity":{"envelope_id":"env-1","user_id":"u","tenant":"t"},"user_id":"top","termination_reason":null,
+            "a/b":{"termination_reason":"r","iteration":null},"bounds":{"llm_call_count":2,"deep":{"iteration":1}},"pipeline":[]}"#,
+    );
+    let (envelope, interpretations) = Envelope::import(&foreign).unwrap();
+    assert_eq!((envelope.envelope_id.as_str(), envelope.user_id.as_str()), ("", "top"));
+    let told: Vec<_> =
+        interpretations.iter().map(|one| format!("{} {} {}", one.pointer, one.read, one.taken_as)).collect();
+    let expected = [
+        "/identity/envelope_id `\"env-1\"` a part of the unknown member, not `envelope_id`",
+        "/a~1b/termination_reason `\"r\"` a part of the unknown member, not `termination_reason`",
+        "/bounds/llm_call_count `2` a part of the unknown member, not `llm_call_count`",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn a_new_envelope_is_received_when_it_is_made() {
     let [envelope_id, raw_input, user_id, session_id, request_id] =
         ["e", "i", "u", "s", "r"].map(ToString::to_string);

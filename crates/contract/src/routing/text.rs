@@ -2,10 +2,14 @@
 //!
 //! What stands in a fenced block or on a quoted line is somebody else's word and does not count; a text that is one YAML or
 //! JSON block as a whole is the step's own, and its `status` does. What the findings mean is the table's business.
+//!
+//! A hand-off in JSON is quoted text wherever it stands, also as the whole text: a step that prints the hand-off it was given
+//! states nothing by that.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use super::handoff;
 use super::hint::{Hint, hints};
 use super::label::{self, Label, Stated};
 use crate::json::{self, Object};
@@ -34,7 +38,11 @@ pub(super) enum Reading<'a> {
 impl<'a> Reading<'a> {
     pub(super) fn of(text: &'a str) -> Reading<'a> {
         let whole = text.trim_ascii();
-        if let Some((info, body)) = only_block(whole) {
+        let block = only_block(whole);
+        if handoff::is_whole(block.map_or(whole, |(_, body)| body)) {
+            return Reading::Lines(Vec::new());
+        }
+        if let Some((info, body)) = block {
             return fenced(info, body).unwrap_or_else(|| Reading::of_lines(text));
         }
         match whole.starts_with('{').then(|| json_object(whole)).flatten() {
@@ -44,7 +52,7 @@ impl<'a> Reading<'a> {
     }
 
     fn of_lines(text: &'a str) -> Reading<'a> {
-        Reading::Lines(counted_lines(text).collect())
+        Reading::Lines(counted_lines(text))
     }
 
     /// What the text says; `with_hints` false leaves hints alone.
@@ -183,24 +191,41 @@ fn line_of_member<'a>(body: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))
+    text.split('\n').map(without_return)
 }
 
-/// The lines that count: not fenced, not quoted.
-fn counted_lines(text: &str) -> impl Iterator<Item = &str> {
+fn without_return(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// The lines that count: not fenced, not quoted, without the hand-offs in them. What stands before and behind a hand-off are
+/// lines of their own.
+fn counted_lines(text: &str) -> Vec<&str> {
+    let mut counted = Vec::new();
+    let mut handoffs = handoff::Finder::new(text);
     let mut open: Option<Fence<'_>> = None;
-    lines(text).filter(move |line| match &open {
-        Some(fence) => {
+    let mut rest = text;
+    loop {
+        let end = rest.find('\n').unwrap_or(rest.len());
+        let line = without_return(rest.get(..end).unwrap_or_default());
+        let mut next = rest.get(end + 1..);
+        if let Some(fence) = &open {
             if fence.is_closed_by(line) {
                 open = None;
             }
-            false
-        }
-        None => {
+        } else {
             open = Fence::opened_by(line);
-            open.is_none() && !line.trim_ascii_start().starts_with('>')
+            if open.is_none() && !line.trim_ascii_start().starts_with('>') {
+                let found = handoffs.first(rest, end);
+                counted.push(found.map_or(line, |(before, _)| before));
+                next = found.map_or(next, |(_, behind)| Some(behind));
+            }
         }
-    })
+        match next {
+            Some(next) => rest = next,
+            None => return counted,
+        }
+    }
 }
 
 /// An open fence: at least three backticks or tildes.

@@ -2,9 +2,10 @@
 
 import { jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, isText, isTruth, withUnknown } from "../fields.js";
+import { escapeSegment } from "../json/error.js";
 import type { Source } from "../json/source.js";
 import { membersOf, refuseStringify } from "../json/stringify.js";
-import { toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
+import { describe, toJsonObject, type JsonObject, type JsonValue } from "../json/value.js";
 import { EXCHANGED_MEMBERS, TERMINAL_REASONS, type TerminalReason } from "../vocabulary.js";
 import { INVALID, readTime } from "./fields.js";
 import { interpretations, type Interpretation } from "../interpretation.js";
@@ -93,12 +94,14 @@ export class Envelope {
 
   /**
    * Reads an envelope as `fromDict` does, and says which values of it are written in another way now. Members that were missing
-   * or null and have their defaults now are not among them. @throws as `fromDict`
+   * or null and have their defaults now are not among them. A group of members, as some systems write it, is kept as an unknown
+   * member; what stands in it and would be one of ours is among them. @throws as `fromDict`
    */
   static importDict(data: unknown): { envelope: Envelope; interpretations: Interpretation[] } {
     const value = jsonFor(INVALID, data);
     const envelope = read(value);
-    return { envelope, interpretations: interpretations(value, envelope.toStateDict()) };
+    const found = interpretations(value, envelope.toStateDict());
+    return { envelope, interpretations: [...found, ...grouped(value)] };
   }
 
   /**
@@ -300,4 +303,19 @@ function readHistory(envelope: Envelope, fields: Fields): void {
 
 function readObjects(fields: Fields, name: string): JsonObject[] {
   return fields.list(name, "a list of objects", (element, place) => new Fields(INVALID, element, place).rest());
+}
+
+/** Members of ours that stand inside an unknown member, and nowhere else. */
+function grouped(read: JsonValue): Interpretation[] {
+  if (!(read instanceof Map)) return [];
+  const known = new Envelope().toStateDict();
+  return Array.from(read).flatMap(([group, members]) => {
+    if (known.has(group) || !(members instanceof Map)) return [];
+    const ours = Array.from(members).filter(([name, value]) => known.has(name) && value !== null && (read.get(name) ?? null) === null);
+    return ours.map(([name, value]) => ({
+      pointer: `/${escapeSegment(group)}/${name}`,
+      read: describe(value),
+      taken_as: `a part of the unknown member, not \`${name}\``,
+    }));
+  });
 }

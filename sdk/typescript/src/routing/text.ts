@@ -2,7 +2,7 @@
  * Reads a hand-off text: which lines count, what they state, where they ask to go.
  *
  * A fenced block or a quoted line is somebody else's word and does not count; a text that is one YAML or JSON block as a
- * whole is the step's own, and its `status` does.
+ * whole is the step's own, and its `status` does. A hand-off in JSON is quoted text wherever it stands.
  */
 
 import { escapeSegment } from "../json/error.js";
@@ -10,6 +10,7 @@ import { locate } from "../json/locate.js";
 import { parseJson } from "../json/read.js";
 import type { JsonObject } from "../json/value.js";
 import { dropStart, lower, trim, trimStart } from "../scalars.js";
+import { HandoffFinder, isWholeHandoff } from "./handoff.js";
 import { hintToStep, hintsOf } from "./hint.js";
 import { deniesHelp, isNo, isStated, namesHelp, namesStatus, statusesOf, valueOf, type Stated, type Value } from "./label.js";
 import type { Route } from "./signal.js";
@@ -33,6 +34,7 @@ type Reading =
 function readingOf(text: string): Reading {
   const whole = trim(text);
   const block = onlyBlock(whole);
+  if (isWholeHandoff(block?.body ?? whole)) return { as: "lines", text: "" };
   if (block !== undefined) return fencedReading(block) ?? { as: "lines", text };
   const object = whole.startsWith("{") ? jsonObject(whole) : undefined;
   return object === undefined ? { as: "lines", text } : { as: "json", object, body: whole, fenced: false };
@@ -42,7 +44,7 @@ function readingOf(text: string): Reading {
 export function findingsOf(text: string, withHints: boolean): Findings {
   const findings: Findings = { statuses: [], hints: [], deniesHelp: false };
   const reading = readingOf(text);
-  if (reading.as === "lines") countedLines(text).forEach((line) => addLine(findings, line, withHints));
+  if (reading.as === "lines") countedLines(reading.text).forEach((line) => addLine(findings, line, withHints));
   else if (reading.as === "yaml") marginLines(reading.body).forEach((line) => addLine(findings, line, false));
   else addMembers(findings, reading.object, withHints && !reading.fenced);
   return findings;
@@ -52,14 +54,14 @@ export function findingsOf(text: string, withHints: boolean): Findings {
 export function proseOf(text: string): string[] {
   const reading = readingOf(text);
   if (reading.as === "yaml" || (reading.as === "json" && reading.fenced)) return [];
-  const prose = reading.as === "json" ? reading.body : text;
+  const prose = reading.as === "json" ? reading.body : reading.text;
   return countedLines(prose).filter((line) => !statusesOf(line).includes("template"));
 }
 
 /** The lines that carry a counted status label or hint, for the summary of a long text. */
 export function summaryLines(text: string): string[] {
   const reading = readingOf(text);
-  if (reading.as === "lines") return countedLines(text).filter((line) => tells(line, true));
+  if (reading.as === "lines") return countedLines(reading.text).filter((line) => tells(line, true));
   if (reading.as === "yaml") return marginLines(reading.body).filter((line) => tells(line, false));
   const names = Array.from(reading.object.keys()).filter(namesStatus);
   return names.flatMap((name) => lineOfMember(reading.body, name));
@@ -159,18 +161,37 @@ function lineOfMember(body: string, name: string): string[] {
 }
 
 function linesOf(text: string): string[] {
-  return text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  return text.split("\n").map(withoutReturn);
 }
 
-/** The lines that count: not fenced, not quoted. */
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
+}
+
+/**
+ * The lines that count: not fenced, not quoted, without the hand-offs in them. What stands before and behind a hand-off are lines
+ * of their own.
+ */
 function countedLines(text: string): string[] {
+  const counted: string[] = [];
+  const handoffs = new HandoffFinder(text);
   let fence: Fence | undefined;
-  return linesOf(text).filter((line) => {
+  for (let start = 0; start <= text.length; ) {
+    const newline = text.indexOf("\n", start);
+    const end = newline < 0 ? text.length : newline;
+    const line = withoutReturn(text.slice(start, end));
+    let next = end + 1;
     if (fence !== undefined) {
       if (closes(fence, line)) fence = undefined;
-      return false;
+    } else {
+      fence = fenceOpenedBy(line);
+      if (fence === undefined && !trimStart(line).startsWith(">")) {
+        const found = handoffs.first(start, end);
+        counted.push(found === undefined ? line : text.slice(start, found.start));
+        next = found?.end ?? next;
+      }
     }
-    fence = fenceOpenedBy(line);
-    return fence === undefined && !trimStart(line).startsWith(">");
-  });
+    start = next;
+  }
+  return counted;
 }

@@ -34,7 +34,8 @@ export class UserEnvelopeParseError extends Error {
   readonly diagnostic: ContractError | undefined;
 
   constructor(reason: string, diagnostic?: ContractError) {
-    super(`${INVALID}: ${reason}`);
+    // A diagnostic that is the whole reason has the code in it already.
+    super(diagnostic?.message === reason ? reason : `${INVALID}: ${reason}`);
     this.reason = reason;
     this.diagnostic = diagnostic;
   }
@@ -44,8 +45,8 @@ export class UserEnvelopeParseError extends Error {
  * Takes an answer apart. Not `enabled`: the text is `raw` as it came, whatever it looks like. `enabled`: `raw` must be
  * `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then the top-level ones.
  *
- * @throws TypeError if `enabled` is anything but true or false; UserEnvelopeParseError if the opted-in text is not the envelope, if a top-level attachment is no reference, or if
- * there are more than 20 attachments in either place or together.
+ * @throws TypeError if `enabled` is anything but true or false; UserEnvelopeParseError if the opted-in text is not the envelope,
+ * if a top-level attachment is no reference, or if there are more than 20 attachments in either place or together.
  */
 export function parseUserEnvelope(
   raw: string,
@@ -67,7 +68,7 @@ function readTopLevel(value: unknown): AttachmentRef {
   try {
     return readAttachment(value);
   } catch (error) {
-    throw error instanceof ContractError ? new UserEnvelopeParseError(error.withoutCode, error) : error;
+    throw error instanceof ContractError ? new UserEnvelopeParseError(error.message, error) : error;
   }
 }
 

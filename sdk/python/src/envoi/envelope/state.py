@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .. import json, moment
 from ..ascii import lower
-from ..errors import ENVELOPE_INVALID, ContractError, read_document
+from ..errors import ENVELOPE_INVALID, ContractError, describe, read_document
 from ..fields import ABSENT, Fields, with_unknown
 from ..moment import Time
 from ..vocabulary import EXCHANGED_MEMBERS, TerminalReason
@@ -106,10 +106,12 @@ class Envelope:
     def import_dict(cls, data: Mapping[str, Any]) -> Tuple["Envelope", List[Interpretation]]:
         """Reads an envelope as `from_dict` does, and says which values of it are written in another way now.
 
-        Members that were missing or null and have their defaults now are not among them. Raises as `from_dict`.
+        Members that were missing or null and have their defaults now are not among them. A group of members, as some systems
+        write it, is kept as an unknown member; what stands in it and would be one of ours is among them. Raises as `from_dict`.
         """
         envelope = cls.from_dict(data)
-        return envelope, list(interpretations(json.plain(data), envelope.to_state_dict()))
+        read = json.plain(data)
+        return envelope, [*interpretations(read, envelope.to_state_dict()), *_grouped(read)]
 
     @classmethod
     def from_json(cls, document: Union[bytes, str]) -> "Envelope":
@@ -226,6 +228,17 @@ _OBJECT = _Member(lambda fields, name, _: fields.object(name))
 _OBJECTS = _Member(lambda fields, name, _: fields.objects(name))
 _TRUTHS = _Member(lambda fields, name, _: fields.map_of(name, bool, "true or false"))
 _TEXT_MAP = _Member(lambda fields, name, _: fields.map_of(name, str, "a string"))
+
+def _grouped(read: Mapping[str, Any]) -> Iterator[Interpretation]:
+    """Members of ours that stand inside an unknown member, and nowhere else."""
+    for group, members in read.items():
+        if group in _MEMBERS or not isinstance(members, dict):
+            continue
+        for name, value in members.items():
+            if name in _MEMBERS and value is not None and read.get(name) is None:
+                pointer = f"/{json.escape_segment(group)}/{name}"
+                yield Interpretation(pointer, describe(value), f"a part of the unknown member, not `{name}`")
+
 
 _MEMBERS: Dict[str, _Member] = {
     "envelope_id": _TEXT,

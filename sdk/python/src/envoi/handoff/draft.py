@@ -89,7 +89,7 @@ def _in_our_words(data: Any) -> Any:
         return data
     members: Dict[str, Any] = {}
     for name, value in data.items():
-        ours = _SEEDS_WORDS.get(name, name)
+        ours: str = _SEEDS_WORDS[name] if name in _SEEDS_WORDS else name
         if ours != name and ours in data:
             expected = f"one of `{name}` and `{ours}`"
             raise ContractError(HANDOFF_INVALID, f"/{name}", expected, "both", "they mean the same: leave one out")

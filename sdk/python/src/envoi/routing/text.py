@@ -1,7 +1,7 @@
 """Reads a step's text: which lines count, what they state, where they ask to go.
 
 What is fenced or quoted is somebody else's word. A text that is one JSON or YAML block as a whole is the step's own word.
-What the findings mean is decided elsewhere.
+What the findings mean is decided elsewhere. A hand-off in JSON is quoted text wherever it stands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from .. import json
 from ..ascii import SPACE, lower, same
-from . import label
+from . import handoff, label
 from .hint import Hint, hints, to_step
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -125,6 +125,8 @@ def read(text: str) -> Reading:
     """A text as it is to be read."""
     whole = text.strip(SPACE)
     block = _only_block(whole)
+    if handoff.is_whole(whole if block is None else block[1]):
+        return LinesReading("")
     if block is not None:
         return _fenced(*block) or LinesReading(text)
     members = _json_object(whole) if whole.startswith("{") else None
@@ -189,15 +191,28 @@ def _lines(text: str) -> List[str]:
 
 
 def _counted_lines(text: str) -> Iterator[str]:
-    """The lines that are neither fenced nor quoted."""
+    """The lines that are neither fenced nor quoted, without the hand-offs in them.
+
+    What stands before and behind a hand-off are lines of their own.
+    """
     fence: Optional[_Fence] = None
-    for line in _lines(text):
+    handoffs = handoff.Finder(text)
+    start = 0
+    while start <= len(text):
+        newline = text.find("\n", start)
+        end = len(text) if newline < 0 else newline
+        line = text[start : end - 1] if text.endswith("\r", start, end) else text[start:end]
+        after = end + 1
         if fence is not None:
             fence = None if fence.is_closed_by(line) else fence
-            continue
-        fence = _Fence.opened_by(line)
-        if fence is None and not line.lstrip(SPACE).startswith(">"):
-            yield line
+        else:
+            fence = _Fence.opened_by(line)
+            if fence is None and not line.lstrip(SPACE).startswith(">"):
+                found = handoffs.first(start, end)
+                if found is not None:
+                    line, after = text[start : found[0]], found[1]
+                yield line
+        start = after
 
 
 @dataclass(frozen=True)
