@@ -2,7 +2,8 @@
 //!
 //! It does not decide what is refused; each contract does, beside its own rules.
 
-use alloc::borrow::{Cow, ToOwned};
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -37,8 +38,8 @@ pub struct Diagnostic {
     pub expected: String,
     /// What stands there, shortened.
     pub found: String,
-    /// What to do; may be empty.
-    pub hint: Cow<'static, str>,
+    /// What to do; may be empty. Boxed, so that a refusal stays small enough to be returned by value.
+    pub hint: Box<str>,
 }
 
 impl Diagnostic {
@@ -52,7 +53,7 @@ impl Diagnostic {
             column: None,
             expected: expected.to_owned(),
             found: found.to_owned(),
-            hint: Cow::Borrowed(advice(code)),
+            hint: Box::from(advice(code)),
         }
     }
 
@@ -74,13 +75,13 @@ impl Diagnostic {
             column: Some(column),
             expected,
             found,
-            hint: Cow::Borrowed(hint),
+            hint: Box::from(hint),
         }
     }
 
     /// The same with advice.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Diagnostic {
+    pub fn with_hint(mut self, hint: impl Into<Box<str>>) -> Diagnostic {
         self.hint = hint.into();
         self
     }
@@ -88,8 +89,8 @@ impl Diagnostic {
     /// The same, seen from the document in which the refused one stands at `prefix`, under that document's `code`.
     #[must_use]
     pub fn under(mut self, code: &'static str, prefix: &str) -> Diagnostic {
-        if self.hint == advice(self.code) {
-            self.hint = Cow::Borrowed(advice(code));
+        if *self.hint == *advice(self.code) {
+            self.hint = Box::from(advice(code));
         }
         self.code = code;
         self.pointer.insert_str(0, prefix);

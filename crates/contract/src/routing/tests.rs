@@ -81,7 +81,7 @@ fn every_refusal_says_what_to_do() {
     assert!(refusals.iter().all(|refusal| !refusal.hint.is_empty()), "{refusals:?}");
     let inside =
         crate::handoff::decode_draft(br#"{"routing_signal":{"decision":"advance","reason":1}}"#).unwrap_err();
-    assert_eq!(inside.hint, "correct the hand-off (CONTRACTS 2)");
+    assert_eq!(&*inside.hint, "correct the hand-off (CONTRACTS 2)");
 }
 
 #[test]
