@@ -38,7 +38,7 @@ impl Failure {
         let refusal = refusal.located(bytes);
         let place = Some(Box::new(Place::of(&refusal, file, bytes)));
         let Diagnostic { code, expected, found, hint, .. } = refusal;
-        let hint = Some(hint.into_owned()).filter(|hint| !hint.is_empty());
+        let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
         Self { hint, place, ..Self::new(BAD_INPUT, code, message) }
     }
