@@ -73,6 +73,11 @@ fn has_manifest(handoff: &Handoff) -> bool {
     is_manifest(handoff.artifacts.iter().map(|(name, path)| (name, path.as_str())))
 }
 
+/// The digest of the list of a large set. A step that has no attempt of its own does not store one.
+fn list_digest(handoff: &Handoff) -> Option<Digest> {
+    handoff.file_changes.get(MANIFEST).and_then(Value::as_str).and_then(Digest::parse)
+}
+
 /// Writes again whatever file of a run is missing or differs, and says which. For when a run is loaded.
 ///
 /// # Errors
@@ -95,7 +100,7 @@ pub(crate) fn restore(layout: &Layout, reader: &Reader, run: &RunId) -> Result<R
     let files = Files { layout, reader, run };
     let mut restored = Restored::default();
     for row in reader.handoffs(run)? {
-        files.restore_handoff(&row, &mut restored.written)?;
+        files.restore_handoff(&row, List::Checked, &mut restored.written)?;
     }
     files.restore_places(reader.places(run)?, &mut restored)?;
     if reader.run(run)?.root.is_some() {
@@ -126,7 +131,9 @@ pub fn restore_answer(
     Files { layout, reader, run }.restore_answer(&row, &mut Vec::new())
 }
 
-/// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step.
+/// As [`restore_run`], but only what one visit left: for when its hand-off is about to be given to a step. Of a large set only
+/// the hand-off and the list: each attempt that reads the hand-off comes here, and would look at every file of the set. Those
+/// were placed after the commit, or were made good when the run was loaded.
 ///
 /// # Errors
 /// As [`restore_run`].
@@ -137,16 +144,31 @@ pub fn restore_visit(
     visit: &VisitId,
 ) -> Result<Vec<PathBuf>, FileError> {
     let files = Files { layout, reader, run };
-    let handoff = reader.handoff_row(run, visit)?;
-    let places = reader.places(run)?.into_iter().filter(|place| place.visit == *visit).collect();
+    let row = reader.handoff_row(run, visit)?;
     let mut restored = Restored::default();
-    files.restore_handoff(&handoff, &mut restored.written)?;
-    files.restore_places(places, &mut restored)?;
+    let handoff = files.restore_handoff(&row, List::Given, &mut restored.written)?;
+    if !has_manifest(&handoff.handoff) {
+        let is_of_visit = |place: &Place| place.visit == *visit;
+        // For the places of a run, the lists of all its large sets are read: only if the visit has left a file.
+        if reader.listed_places(run)?.iter().any(is_of_visit) {
+            let places = reader.places(run)?.into_iter().filter(is_of_visit).collect();
+            files.restore_places(places, &mut restored)?;
+        }
+    }
     Ok(restored.written)
 }
 
 /// Where an attempt's folder has the copies of what it hands over.
 const COPIES: &str = "files";
+
+/// How the list of a large set is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    /// It is compared with what the journal says.
+    Checked,
+    /// One that would have to be gathered from all attempts of its step only has to be there.
+    Given,
+}
 
 /// What the files of one run are made from, and where they go.
 struct Files<'a> {
@@ -163,29 +185,51 @@ impl Files<'_> {
         // An engine that was taken over may come to this long after another one has written later visits.
         if self.reader.is_newest(self.run, &written.visit)? {
             self.replace(&newest, |file| Ok(file.write_all(&bytes)?))?;
-            if let Some((target, list)) = self.manifest_file(flow, written)? {
-                self.replace(&target, |file| Ok(file.write_all(&list)?))?;
+            if has_manifest(&written.handoff) {
+                let list = self.list(written)?;
+                self.replace(&self.list_path(flow, written), |file| Ok(file.write_all(&list)?))?;
             }
         }
         Ok(())
     }
 
-    /// The list of the files of a hand-off, and where it lies, if the hand-off names one.
-    fn manifest_file(
+    /// Where the list of the files of a hand-off lies.
+    fn list_path(&self, flow: &FlowId, written: &HandoffWritten) -> PathBuf {
+        self.layout.flow(self.run, flow).join(format!("{}.files.json", written.visit.step))
+    }
+
+    /// The list of the files of a hand-off that names one.
+    fn list(&self, written: &HandoffWritten) -> Result<Vec<u8>, FileError> {
+        match list_digest(&written.handoff) {
+            Some(digest) => Ok(self.reader.blob(&digest)?),
+            None => self.gathered(&written.visit),
+        }
+    }
+
+    /// The list of a hand-off that names one, if it is missing or differs.
+    fn restore_list(
         &self,
         flow: &FlowId,
-        written: &HandoffWritten,
-    ) -> Result<Option<(PathBuf, Vec<u8>)>, FileError> {
-        if !has_manifest(&written.handoff) {
-            return Ok(None);
-        }
-        let own = written.handoff.file_changes.get(MANIFEST).and_then(Value::as_str).and_then(Digest::parse);
-        let list = match own {
-            Some(digest) => self.reader.blob(&digest)?,
-            None => self.gathered(&written.visit)?,
+        handoff: &HandoffWritten,
+        look: List,
+        written: &mut Vec<PathBuf>,
+    ) -> Result<(), FileError> {
+        let target = self.list_path(flow, handoff);
+        let found = digest_of(&target);
+        let is_well = match list_digest(&handoff.handoff) {
+            // The list need not be read from the store to be compared.
+            Some(digest) => found == Some(digest),
+            None => look == List::Given && found.is_some(),
         };
-        let target = self.layout.flow(self.run, flow).join(format!("{}.files.json", written.visit.step));
-        Ok(Some((target, list)))
+        if is_well {
+            return Ok(());
+        }
+        let list = self.list(handoff)?;
+        if found != Some(Digest::of(&list)) {
+            self.replace(&target, |file| Ok(file.write_all(&list)?))?;
+            written.push(target);
+        }
+        Ok(())
     }
 
     /// The list of what the items of a visit have handed over: the step itself has no attempt of its own.
@@ -273,8 +317,13 @@ impl Files<'_> {
         is_plain(path).then(|| self.layout.artifact_place(self.run, flow, path))
     }
 
-    /// The visit's own file; and the newest one, if no later visit of the step has written.
-    fn restore_handoff(&self, row: &HandoffRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
+    /// The visit's own file; and the newest one with its list, if no later visit of the step has written.
+    fn restore_handoff(
+        &self,
+        row: &HandoffRow,
+        look: List,
+        written: &mut Vec<PathBuf>,
+    ) -> Result<HandoffWritten, FileError> {
         let handoff = self.reader.written_at(self.run, row.seq)?;
         let bytes = reader::bytes(&handoff);
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
@@ -285,13 +334,10 @@ impl Files<'_> {
                 written.push(path);
             }
         }
-        if let Some((target, list)) = self.manifest_file(&row.flow, &handoff)?.filter(|_| is_newest)
-            && digest_of(&target) != Some(Digest::of(&list))
-        {
-            self.replace(&target, |file| Ok(file.write_all(&list)?))?;
-            written.push(target);
+        if is_newest && has_manifest(&handoff.handoff) {
+            self.restore_list(&row.flow, &handoff, look, written)?;
         }
-        Ok(())
+        Ok(handoff)
     }
 
     fn restore_answer(&self, row: &InboxRow, written: &mut Vec<PathBuf>) -> Result<(), FileError> {
@@ -403,6 +449,7 @@ mod tests {
         Commit, Store, Writer,
         testing::{attempt, commit, flow, handoff, place, run, settled, started, visit},
     };
+    use envoi_contract::json::Object;
 
     /// A run of two visits; the artifact changes in both, and another comes and goes.
     fn lived() -> (crate::testing::Place, Writer, Vec<Record>) {
@@ -545,6 +592,72 @@ mod tests {
         let newest =
             ["handoff/repair.2.json", "handoff/repair.json", "shop/a.py"].map(|name| base.join(name));
         assert_eq!(restore(2), newest);
+    }
+
+    /// What a step with a large set hands over; without a digest, one that has no attempt of its own.
+    fn large_handoff(name: &str, list: Option<Digest>) -> Event {
+        let Event::HandoffWritten(mut written) = handoff(name, 1, "many") else { unreachable!() };
+        let path = envoi_kernel::files::manifest_path("fix", name);
+        written.handoff.artifacts.insert(MANIFEST, path);
+        let digest = |digest: Digest| Object::from([(MANIFEST, Value::from(digest.to_string()))]);
+        written.handoff.file_changes = list.map_or(Value::Null, |list| Value::Object(digest(list)));
+        Event::HandoffWritten(written)
+    }
+
+    #[test]
+    fn a_step_is_given_the_hand_off_and_the_list_of_a_large_set_and_its_files_are_not_looked_at() {
+        let (place, writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let run = run("a");
+        let Event::AttemptSettled(mut made) = settled("make", 1, &[("out/one", Some(&b"x"[..]))]) else {
+            unreachable!()
+        };
+        let (manifest, list) = manifest::write(&made.files).unwrap();
+        let digest = manifest.list.digest;
+        (made.files, made.manifest) = (Vec::new(), Some(manifest));
+        let mut item = made.clone();
+        item.attempt.visit.step = crate::testing::step("each");
+        let blobs = vec![(Digest::of(b"x"), b"x".to_vec()), (digest, list.clone())];
+        let events = [
+            Event::AttemptSettled(made),
+            large_handoff("make", Some(digest)),
+            Event::AttemptSettled(item),
+            large_handoff("each", None),
+        ];
+        let commit = Commit { blobs, ..commit(&run, 7, events) };
+        writer.commit(commit.clone()).unwrap();
+        project_all(&place.store, &place.reader, &commit.records);
+        let base = place.store.layout().flow(&run, &flow());
+        let restored =
+            |step: &str| restore_visit(place.store.layout(), &place.reader, &run, &visit(step, 1)).unwrap();
+        for step in ["make", "each"] {
+            let [own, newest, listed] = [
+                format!("handoff/{step}.1.json"),
+                format!("handoff/{step}.json"),
+                format!("{step}.files.json"),
+            ]
+            .map(|name| base.join(name));
+            for path in [&own, &newest, &listed, &base.join("out/one")] {
+                drop(fs::remove_file(path));
+            }
+            assert_eq!(restored(step), [own, newest, listed.clone()]);
+            assert_eq!(fs::read(&listed).unwrap(), list);
+            assert_eq!(restored(step), Vec::<PathBuf>::new());
+            // One that the journal has the digest of is compared; the other one is, when the run is loaded.
+            fs::remove_file(&listed).unwrap();
+            fs::write(&listed, "tampered").unwrap();
+            let expected = if step == "make" { vec![listed.clone()] } else { Vec::new() };
+            assert_eq!(restored(step), expected);
+        }
+        let written = restore_run(place.store.layout(), &place.reader, &run).unwrap();
+        assert_eq!(written, ["each.files.json", "out/one"].map(|name| base.join(name)));
+        // That of an older visit has no list of its own to be read.
+        let later = handoff("make", 2, "again");
+        writer.commit(crate::testing::commit(&run, 11, [later])).unwrap();
+        let store = rusqlite::Connection::open(place.store.layout().db()).unwrap();
+        store.execute("DELETE FROM blobs WHERE digest = ?1", [digest.as_bytes()]).unwrap();
+        fs::remove_file(base.join("make.files.json")).unwrap();
+        assert_eq!(restored("make"), Vec::<PathBuf>::new());
     }
 
     #[test]
