@@ -633,7 +633,7 @@ impl Engine {
     fn serve_borrowers(&mut self) {
         while self.stopped.is_none() {
             let Some(id) = self.slots.waiting().find(|id| self.lender(id).is_some()).cloned() else { return };
-            self.slots.forget(&id);
+            self.slots.stop_waiting(&id);
             self.turn(&id);
         }
     }

@@ -125,6 +125,11 @@ impl Slots {
     /// The run waits no more, and no place is lent to it or by it.
     pub(super) fn forget(&mut self, run: &RunId) {
         self.loans.retain(|lender, (to, _)| lender.run != *run && *to != *run);
+        self.stop_waiting(run);
+    }
+
+    /// The run waits no more. Places that are lent to it or by it stay lent.
+    pub(super) fn stop_waiting(&mut self, run: &RunId) {
         self.tenants.values_mut().for_each(|share| share.waiting.retain(|waiting| waiting != run));
     }
 
@@ -181,6 +186,33 @@ mod tests {
         assert!(slots.is_awaited());
         assert_eq!([slots.next(), slots.next()], [Some(run("n1")), None], "a place is not kept for anybody");
         assert!(slots.is_free() && !slots.is_awaited());
+    }
+
+    #[test]
+    fn a_run_that_stops_waiting_keeps_the_places_that_are_lent_to_it_and_by_it() {
+        let (tenant, middle) = (Arc::from("local"), RunId::new("run_middle").unwrap());
+        let outer = CallingAttempt::parse("run_outer:call.1.1").unwrap();
+        let inner = CallingAttempt::parse("run_middle:call.1.1").unwrap();
+        let mut slots = Slots::new(1);
+        slots.take(&tenant);
+        for (lender, to) in [(&outer, &middle), (&inner, &RunId::new("run_inner").unwrap())] {
+            slots.lend(lender.clone(), to.clone());
+            slots.take(&tenant);
+            slots.settle_loan(to, Some(&AttemptId::parse("call.1.1").unwrap()));
+        }
+        slots.wait(&tenant, &middle);
+        slots.stop_waiting(&middle);
+        assert!(!slots.is_awaited());
+        assert!(!slots.may_lend(&outer) && !slots.may_lend(&inner));
+        // Three attempts, of which two have the place of another one: the only place is taken, and free with the next end.
+        slots.give_back(&tenant);
+        slots.end_loans(&CallingAttempt::parse("run_inner:call.1.1").unwrap());
+        slots.give_back(&tenant);
+        slots.end_loans(&inner);
+        assert!(!slots.is_free());
+        slots.give_back(&tenant);
+        slots.end_loans(&outer);
+        assert!(slots.is_free() && slots.used() == 0);
     }
 
     #[test]
