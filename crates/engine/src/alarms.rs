@@ -5,6 +5,10 @@
 //! back, before or after the engine came up, holds up nothing that is due: a retry after one second comes after one second.
 //! The price: until the wall clock has caught up, the events of that run bear a later time than the clock shows.
 //!
+//! A limit: while the wall clock is behind the last event of a run, each engine that comes up begins again at that event,
+//! because nothing durable says how long the engine before it has waited. So a retry that is due in 30 minutes does not come
+//! while each engine lives for 20; it comes as soon as an engine lives long enough, or the wall clock has caught up.
+//!
 //! An alarm therefore goes off by whichever clock gets there first: the monotonic one, which nobody can set back, or the wall
 //! clock, which alone goes on while the machine is suspended and alone knows that it was set forward.
 
