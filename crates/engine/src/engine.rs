@@ -110,7 +110,7 @@ impl Engine {
             Message::Committed { run, result } => self.committed(&run, result),
             Message::Settled { run, attempt, settlement } => self.settled(&run, &attempt, settlement),
             Message::Noted { note, result } => self.noted(note, result),
-            Message::Troubled { run, trouble } => self.set_aside(&run, trouble),
+            Message::Troubled { run, trouble } => self.troubled(&run, trouble),
             Message::Unloadable { run, trouble, reply } => self.refuse_to_load(&run, &trouble, reply),
             Message::Wake => self.wake(),
             Message::Drain => self.draining = true,

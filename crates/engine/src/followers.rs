@@ -217,7 +217,7 @@ impl Observer for Shower {
         let id = &started.run;
         match &self.placing {
             // What comes later is shown later: followers hear of it in the order of the journal.
-            Some(placing) if placing.is_busy(id) || records.iter().any(files::are_many) => {
+            Some(placing) if placing.is_behind(id) || records.iter().any(files::are_many) => {
                 let records = records.to_vec();
                 placing.push(id, Box::new(move |reader| shown.show(reader, &records)))
             }
@@ -228,6 +228,12 @@ impl Observer for Shower {
     fn set_aside(&mut self, run: &RunId, why: &Aside) {
         chronicle::set_aside(run, why);
         self.followers.set_aside(run, why);
+    }
+
+    fn taken_up(&mut self, run: &RunId) {
+        if let Some(placing) = &self.placing {
+            placing.forget_failure(run);
+        }
     }
 }
 

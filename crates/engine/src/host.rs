@@ -118,7 +118,7 @@ impl Host {
         let writer = Arc::new(store.patient_writer(epoch, patience(settings.said, &stopping))?);
         let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
-        let placing = Placing::new(Arc::clone(store), epoch);
+        let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());
         let log = WriterLog { writer, reader, mailbox: mailbox.clone(), courier: courier.nudge() };
         let thread = start_loop(store, log, settings, boot_id, channels, (followers, placing))?;
         Ok(Parts { desk, mailbox, closing, thread, courier, socket, stopping })
@@ -273,7 +273,14 @@ fn run_loop(
     while engine.stopped().is_none() {
         closing = closing || closed.try_recv().is_ok();
         if (closing || engine.is_draining()) && engine.is_idle() {
-            break;
+            // Whoever follows a run that is over hears so when its files are in their places. A run whose files cannot be
+            // placed is set aside before the loop ends, or it would pass for one that is whole.
+            placing.wait_for_all();
+            match inbox.try_recv() {
+                Ok(message) => engine.handle(message),
+                Err(_) => break,
+            }
+            continue;
         }
         match inbox.recv_timeout(until_next(&engine)) {
             Ok(message) => engine.handle(message),
@@ -281,7 +288,6 @@ fn run_loop(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // Whoever follows a run that is over hears so when its files are in their places.
     placing.wait_for_all();
     let stopped = engine.stopped().cloned();
     let reason = stopped.as_ref().map_or_else(|| "it was asked to".to_owned(), ToString::to_string);

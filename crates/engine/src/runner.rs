@@ -151,4 +151,7 @@ pub trait Observer {
 
     /// It is durable that a run is set aside. Tells followers.
     fn set_aside(&mut self, _run: &RunId, _why: &envoi_journal::Aside) {}
+
+    /// It is durable that a run which was set aside is tried again. Its files were made good before that.
+    fn taken_up(&mut self, _run: &RunId) {}
 }

@@ -67,6 +67,36 @@ fn an_engine_that_dies_while_a_large_set_is_settled_or_placed_is_made_up_for() {
     }
 }
 
+/// One step makes many files, and puts a file where they belong; what follows it, if anything, comes behind it.
+fn in_the_way(then: &str) -> String {
+    let blocked = "], artifacts: [\"out/**\"] }";
+    let make = format!(
+        "import os, pathlib, shutil\\nos.makedirs('out', exist_ok=True)\\nfor n in range({MANY}):\\n    \
+         open(f'out/{{n:04}}', 'w').write(f'content {{n}}')\\nbase = pathlib.Path(os.environ['ENVOI_RUN_BASE'], 'big')\\n\
+         shutil.rmtree(base, ignore_errors=True)\\nbase.write_text('in the way')\\n"
+    );
+    format!("flow: big\nsteps:\n  - {{ id: make, run: [\"python3\", \"-c\", \"{make}\"{blocked}\n{then}")
+}
+
+#[test]
+fn a_run_whose_large_set_cannot_be_placed_is_set_aside_though_no_attempt_waits_for_it() {
+    let asks = "  - { id: sure, ask: { message: Go on? } }\n";
+    for (then, code) in [("", 0), (asks, 3)] {
+        let stage = Stage::with_flow(&in_the_way(then));
+        let done = stage.expect(8, &["run", "flow.yaml"]);
+        assert!(done.out.contains("set_aside") && done.err.contains("RUN_FILES_FAILED"), "{done:?}");
+        let run = stage.run_id();
+        assert_eq!(stage.runs()[0]["set_aside"]["code"], "RUN_FILES_FAILED");
+        stage.expect(8, &["resume", &run]);
+        let base = stage.path(&format!(".envoi/runs/{run}/big"));
+        fs::remove_file(&base).unwrap();
+        stage.expect(code, &["resume", &run]);
+        assert_eq!(count(&base.join("out")), MANY);
+        assert_eq!(stage.runs()[0]["set_aside"], serde_json::Value::Null);
+        assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"));
+    }
+}
+
 #[test]
 fn an_expression_over_artifacts_that_a_manifest_has_fails_and_says_why() {
     let flow = flow().replace("\"sh\", \"-c\"", "\"echo\", \"${{ steps.make.artifacts }}\", \"-c\"");

@@ -8,7 +8,7 @@ use super::Engine;
 use crate::{
     message::{Adopt, EngineError, Reply},
     runner::CallingAttempt,
-    trouble::Trouble,
+    trouble::{Trouble, TroubleKind},
 };
 use envoi_journal::{Aside, CommitError, Note, Receipt};
 use envoi_kernel::ids::{AttemptId, RunId};
@@ -36,6 +36,18 @@ enum Stage {
 }
 
 impl Engine {
+    /// Something beside the loop has found what is wrong with a run. The files of a run are placed also after its end, when
+    /// the loop does not hold it any more; trouble with an attempt of such a run is over with it.
+    pub(super) fn troubled(&mut self, id: &RunId, trouble: Trouble) {
+        if self.runs.contains_key(id) {
+            return self.set_aside(id, trouble);
+        }
+        // One that is aside already says what went wrong first. One that is being taken up has had its files made good.
+        if trouble.kind == TroubleKind::Files && !self.aside.contains_key(id) {
+            self.put_aside(id, &trouble, Vec::new());
+        }
+    }
+
     /// Takes a run out of the loop because of what is wrong with it. A commit of it that is under way is waited for: it is
     /// applied, shown and answered first.
     pub(super) fn set_aside(&mut self, id: &RunId, trouble: Trouble) {
@@ -147,6 +159,7 @@ impl Engine {
         match note {
             Note::SetAside { run, .. } => self.is_aside(&run),
             Note::TakeUp { run, .. } => {
+                self.world.observer.taken_up(&run);
                 let adopts = self.aside.remove(&run).map(|aside| aside.adopts).unwrap_or_default();
                 adopts.into_iter().for_each(|adopt| self.adopt_held(adopt));
                 // Of one that had ended, its files were what was wrong: they are made good by now.

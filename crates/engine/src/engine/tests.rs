@@ -109,6 +109,10 @@ impl Observer for Doings {
     fn set_aside(&mut self, run: &RunId, why: &Aside) {
         self.add(format!("{run} is shown as set aside: {}: {}", why.code, why.reason));
     }
+
+    fn taken_up(&mut self, run: &RunId) {
+        self.add(format!("{run} is shown as taken up"));
+    }
 }
 
 fn engine(jobs: usize) -> (Engine, Doings) {

@@ -133,7 +133,11 @@ fn a_run_that_is_set_aside_comes_back_only_when_it_is_tried_again_and_when_that_
     assert_eq!(doings.take(), ["run_a is taken up"]);
     assert!(taken(&heard).is_none() && !engine.is_idle());
     engine.handle(taken_up("a"));
-    assert_eq!(doings.take(), ["run_a ensures only.1.1"], "what became of it is looked for anew");
+    assert_eq!(
+        doings.take(),
+        ["run_a is shown as taken up", "run_a ensures only.1.1"],
+        "what became of it is looked for anew"
+    );
     assert!(matches!((taken(&heard), taken(&beside)), (Some(Ok(())), Some(Ok(())))));
 }
 
@@ -149,7 +153,11 @@ fn an_attempt_that_lives_on_is_neither_counted_nor_started_twice() {
     let (_, resume) = adopt(&loaded, true);
     engine.handle(resume);
     engine.handle(taken_up("a"));
-    assert_eq!(doings.take(), ["run_a is taken up"], "the runner is still at it");
+    assert_eq!(
+        doings.take(),
+        ["run_a is taken up", "run_a is shown as taken up"],
+        "the runner is still at it"
+    );
     assert_eq!(engine.live(), 1);
     engine.handle(settled("a", "only.1.1"));
     engine.handle(durable("a"));
@@ -169,7 +177,30 @@ fn an_attempt_that_ends_while_its_run_is_aside_is_looked_for_when_the_run_is_tri
     let (_, resume) = adopt(&loaded, true);
     engine.handle(resume);
     engine.handle(taken_up("a"));
-    assert_eq!(doings.take(), ["run_a is taken up", "run_a ensures only.1.1"]);
+    let expected = ["run_a is taken up", "run_a is shown as taken up", "run_a ensures only.1.1"];
+    assert_eq!(doings.take(), expected);
+}
+
+#[test]
+fn a_run_that_has_ended_is_set_aside_when_its_files_prove_to_be_missing() {
+    let (mut engine, doings) = running("a");
+    let read = engine.run(&id("a")).unwrap().clone();
+    engine.handle(settled("a", "only.1.1"));
+    engine.handle(durable("a"));
+    assert!(engine.run(&id("a")).is_none(), "it is over");
+    doings.take();
+    let troubled = |kind| Message::Troubled { run: id("a"), trouble: Trouble::new(kind, "no room") };
+    engine.handle(troubled(TroubleKind::Attempt));
+    assert!(doings.take().is_empty(), "an attempt of it does not matter any more");
+    engine.handle(troubled(TroubleKind::Files));
+    engine.handle(troubled(TroubleKind::Files));
+    assert_eq!(doings.take(), ["run_a is set aside: RUN_FILES_FAILED"]);
+    assert!(!engine.is_idle(), "the row is on its way to the disk");
+    engine.handle(aside_is_durable("a"));
+    assert_eq!(doings.take(), ["run_a is shown as set aside: RUN_FILES_FAILED: no room"]);
+    let (heard, resume) = adopt(&read, false);
+    engine.handle(resume);
+    assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
 }
 
 #[test]
