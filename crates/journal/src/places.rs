@@ -26,16 +26,26 @@ pub(crate) struct Translator {
     layout: Layout,
     adopted_run: i64,
     shares_workspaces: bool,
+    /// The files are elsewhere, where the events say: nothing is translated.
+    is_mirror: bool,
 }
 
 impl Translator {
     pub(crate) fn new(layout: Layout, identity: &Identity) -> Self {
         let Identity { adopted_run, shares_workspaces, .. } = *identity;
-        Self { layout, adopted_run, shares_workspaces }
+        Self { layout, adopted_run, shares_workspaces, is_mirror: false }
+    }
+
+    /// For a store that mirrors what another machine has: its runs lie where their events say.
+    pub(crate) fn of_mirror(self) -> Self {
+        Self { is_mirror: true, ..self }
     }
 
     /// `places` as they were recorded for the run with this key.
     pub(crate) fn translate(&self, run: &RunId, key: i64, places: Places) -> Places {
+        if self.is_mirror {
+            return places;
+        }
         let now = self.layout.run(run);
         let then = PathBuf::from(&places.run_base);
         let store = then.parent().and_then(Path::parent);
@@ -103,6 +113,7 @@ mod tests {
                 layout: Layout::new(self.path(home)),
                 adopted_run: adopted,
                 shares_workspaces: shares,
+                is_mirror: false,
             };
             let places = Places {
                 workspace: self.path(workspace),

@@ -70,6 +70,11 @@ impl Reader {
         Ok(Self { conn, blobs, translator, copied_event: identity.copied_event })
     }
 
+    /// Places of runs are as their events say.
+    pub(crate) fn of_mirror(self) -> Self {
+        Self { translator: self.translator.of_mirror(), ..self }
+    }
+
     /// Where the files of a run are now, which has `started` so.
     ///
     /// # Errors

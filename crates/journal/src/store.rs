@@ -36,6 +36,8 @@ pub struct Store {
     blobs: Blobs,
     conn: Arc<Mutex<Connection>>,
     access: Access,
+    /// Its runs are those of a store elsewhere.
+    is_mirror: bool,
 }
 
 impl Store {
@@ -72,7 +74,7 @@ impl Store {
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
         let conn = Arc::new(Mutex::new(schema::open(&layout)?));
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn, access: Access::Full })
+        Ok(Self { layout, blobs, conn, access: Access::Full, is_mirror: false })
     }
 
     /// A store to look at: makes and migrates nothing, so that it may be called while any engine runs, and on a folder
@@ -86,7 +88,7 @@ impl Store {
     pub fn open_read_only(layout: Layout) -> Result<Self, OpenError> {
         let (conn, access) = schema::open_read_only(&layout.db())?;
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access })
+        Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access, is_mirror: false })
     }
 
     /// What the store knows of itself.
@@ -221,7 +223,15 @@ impl Store {
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        Reader::open(self.layout.clone(), self.access, self.blobs())
+        let reader = Reader::open(self.layout.clone(), self.access, self.blobs())?;
+        Ok(if self.is_mirror { reader.of_mirror() } else { reader })
+    }
+
+    /// For a store that shows the runs of one elsewhere: their places are as their events say, and never translated to where
+    /// this one lies.
+    #[must_use]
+    pub fn as_mirror(self) -> Self {
+        Self { is_mirror: true, ..self }
     }
 
     /// Writer, reader and content behind the one interface that the engine's loop knows.

@@ -42,7 +42,7 @@ impl Mirror {
         let folder = Folder::new(&home::private_dir())?;
         *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.path().to_owned());
         let failed = |error: &dyn std::fmt::Display| Failure::machine(folder.path().display(), error);
-        let store = Store::open(Layout::new(folder.path())).map_err(|error| failed(&error))?;
+        let store = Store::open(Layout::new(folder.path())).map_err(|error| failed(&error))?.as_mirror();
         let epoch = store.take_epoch().map_err(|error| failed(&error))?;
         let writer = store.writer(epoch).map_err(|error| failed(&error))?;
         Ok(Self { store: Arc::new(store), runs: Mutex::default(), writer, _folder: folder })

@@ -121,7 +121,7 @@ impl Row {
             Kind::Loop => symlink(&path, &path).unwrap(),
             Kind::Unreadable => {
                 fs::write(&path, "not for you").unwrap();
-                fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
             }
             Kind::Sparse => {
                 let bytes = if self.in_workspace { 16 << 20 } else { 5 << 30 };
