@@ -74,7 +74,9 @@ pub(crate) fn a_cancel_ends_a_running_command() {
     let supervisor = stage.spawn(&stage.shell("sleep 600 & echo $! > child; echo $$ > leader; wait"));
     let (leader, child) = (stage.told("leader"), stage.told("child"));
     assert!(lives(&leader) && lives(&child));
-    assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Told);
+    // The supervisor looks for the wish whenever it wakes up: it may have settled before the signal is sent.
+    let asked = cancel(&stage.dir).unwrap();
+    assert!(matches!(asked, Cancelled::Told | Cancelled::AlreadyOver), "{asked:?}");
     supervisor.wait().unwrap();
     assert_eq!(stage.settled().outcome, Outcome::Cancelled);
     assert_gone(&leader);
