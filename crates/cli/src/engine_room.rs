@@ -357,10 +357,14 @@ pub(crate) fn start(
         per_attempt,
         said: live::say,
         stream_cap_bytes: configured.output.stream_bytes,
+        waits_to_start: other.is_none(),
     };
+    // A store that is locked may be waited for long: until the engine is up, the first signal ends that.
+    interrupts::mean(Mode::Idle)?;
     let started = match (Host::start(Arc::clone(store), lease, &settings), other) {
         (Err((HostError::Store(CommitError::Busy), lease)), Some(other)) => {
             kill(store.layout().root(), other.pid);
+            let settings = Settings { waits_to_start: true, ..settings };
             Host::start(Arc::clone(store), lease, &settings)
         }
         (started, _) => started,

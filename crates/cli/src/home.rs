@@ -105,6 +105,7 @@ fn cure(error: &OpenError) -> &'static str {
         OpenError::Corrupt { .. } => {
             "restore it from a backup: what SQLite cannot read, `envoi repair` cannot either"
         }
+        OpenError::Busy { .. } => "end that transaction (a backup, a database shell), and try again",
         _ => "`envoi doctor` looks closer",
     }
 }

@@ -50,6 +50,9 @@ pub struct Settings {
     pub said: fn(&str),
     /// What is kept of each of stdout and stderr of an attempt; `None`: [`envoi_step::Spec::STREAM_CAP_BYTES`].
     pub stream_cap_bytes: Option<u64>,
+    /// Whether a store that another process keeps locked is waited for at the start, as it is later on. Who has replaced
+    /// another engine wants to know at once, because that one may keep it locked.
+    pub waits_to_start: bool,
 }
 
 /// See the module. [`Host::close`] ends it in order; dropping it leaves the attempts to their supervisors.
@@ -96,7 +99,14 @@ impl Host {
     fn come_up(store: &Arc<Store>, lease: &Lease, settings: &Settings) -> Result<Parts, HostError> {
         // Who finds the store busy with an engine that was stopped while it came up can then end it.
         lease.announce(&Holder { pid: std::process::id(), socket: PathBuf::new() })?;
-        let epoch = store.take_epoch()?;
+        let stopping = Arc::new(AtomicBool::new(false));
+        let patience = patience(settings.said, &stopping);
+        let epoch = match settings.waits_to_start {
+            // Who has been replaced meanwhile must not fence the one that did it.
+            true => store
+                .take_epoch_in_time(patience.each, |tries| lease.is_current() && (patience.waits)(tries))?,
+            false => store.take_epoch()?,
+        };
         store.sweep()?;
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
@@ -114,8 +124,7 @@ impl Host {
         let socket = socket::Listener::bind(&settings.socket_dirs, &desk)?;
         lease.announce(&Holder { pid: std::process::id(), socket: socket.path().to_owned() })?;
         let channels = Channels { mailbox: mailbox.clone(), inbox, closed };
-        let stopping = Arc::new(AtomicBool::new(false));
-        let writer = Arc::new(store.patient_writer(epoch, patience(settings.said, &stopping))?);
+        let writer = Arc::new(store.patient_writer(epoch, patience)?);
         let courier = Courier::start(store, Arc::clone(&writer), settings.notices.clone(), callers)?;
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
         let placing = Placing::new(Arc::clone(store), epoch, mailbox.clone());

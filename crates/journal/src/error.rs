@@ -76,7 +76,7 @@ pub enum OpenError {
         version: u32,
     },
     /// Another process kept the database locked for five seconds.
-    #[error("the store in `{path}` is busy")]
+    #[error("the store in `{path}` is busy: another process holds a transaction open")]
     Busy {
         /// The database.
         path: PathBuf,
@@ -149,7 +149,7 @@ pub enum CommitError {
         source: Cause,
     },
     /// Another process kept the database locked for five seconds: an engine that was stopped within a transaction.
-    #[error("the store stays busy")]
+    #[error("the store stays busy: another process holds a transaction open")]
     Busy,
     /// The machine failed. If it failed within COMMIT, the outcome is unknown until the run is loaded again.
     #[error("the journal could not be written: {source}")]
@@ -212,7 +212,7 @@ pub enum ReadError {
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// Another process kept the database locked for five seconds.
-    #[error("the store stays busy")]
+    #[error("the store stays busy: another process holds a transaction open")]
     Busy,
     /// The machine failed.
     #[error("the store cannot be read")]

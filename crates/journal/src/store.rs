@@ -15,6 +15,7 @@ use std::{
     fmt, fs, io,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 /// The number of a holder of the engine's lease; each new one is larger.
@@ -155,6 +156,31 @@ impl Store {
     /// [`CommitError::Busy`] when another engine was stopped within a transaction; otherwise the machine.
     pub fn take_epoch(&self) -> Result<Epoch, CommitError> {
         writer::take_epoch(&self.conn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// As [`Store::take_epoch`], but a database that another process keeps locked is waited for, without end while `waits`
+    /// says so. It is called after each try in vain, with their number so far; one try lasts `each`.
+    ///
+    /// # Errors
+    /// [`CommitError::Busy`] once it is waited for no longer; otherwise the machine.
+    pub fn take_epoch_in_time(
+        &self,
+        each: Duration,
+        waits: impl Fn(u32) -> bool,
+    ) -> Result<Epoch, CommitError> {
+        let mut tries = 0_u32;
+        loop {
+            let conn = self.conn.lock().unwrap_or_else(PoisonError::into_inner);
+            conn.busy_timeout(each).map_err(writer::commit_error)?;
+            let taken = writer::take_epoch(&conn);
+            // Whatever else this connection is used for waits as ever.
+            conn.busy_timeout(schema::BUSY).map_err(writer::commit_error)?;
+            drop(conn);
+            tries = tries.saturating_add(1);
+            if !matches!(taken, Err(CommitError::Busy)) || !waits(tries) {
+                return taken;
+            }
+        }
     }
 
     /// The connection of this process, for what is written beside the events.

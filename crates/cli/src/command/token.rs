@@ -7,7 +7,7 @@ use crate::{
     output,
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::TokenRow;
+use envoi_journal::{CommitError, TokenRow};
 use envoi_server::{
     scope::{Scope, Scopes},
     token::{self, TokenError, Wish},
@@ -60,6 +60,9 @@ pub(crate) fn failed(error: TokenError) -> Failure {
         TokenError::Taken { .. } => Failure::new(REFUSED, "TOKEN_NAME_TAKEN", message)
             .hint("what was done with that token stands under its name; take another one"),
         TokenError::Random(error) => Failure::machine("random bytes", error),
+        TokenError::Store(error @ CommitError::Busy) => {
+            Failure::store(error).hint("end that transaction (a backup, a database shell), and try again")
+        }
         TokenError::Store(error) => Failure::store(error),
     }
 }

@@ -164,3 +164,21 @@ fn an_engine_waits_for_whoever_locks_the_store_and_loses_nothing() {
     assert_eq!(stage.lines("did"), ["plain"]);
     assert_eq!(served.process.said().matches("failed").count(), 0, "{}", served.process.said());
 }
+
+#[test]
+fn a_command_that_comes_up_as_the_engine_waits_for_whoever_locks_the_store() {
+    let stage = Stage::with_flow(PLAIN);
+    stage.expect(0, &["run", "flow.yaml"]);
+    let (mut locking, _out) =
+        database(&stage, "db.execute('BEGIN IMMEDIATE'); print('ready', flush=True); sys.stdin.read()");
+    let stopped = stage.start(&["run", "flow.yaml"]);
+    wait_until("the engine to say so", || stopped.said().contains("keeps the store locked"));
+    stopped.signal(Signal::INT);
+    assert_eq!(stopped.done().code, Some(7));
+    let run = stage.start(&["run", "flow.yaml"]);
+    wait_until("the engine to say so", || run.said().contains("keeps the store locked"));
+    locking.stdin.take().unwrap().flush().unwrap();
+    locking.wait().unwrap();
+    assert_eq!(run.done().code, Some(0));
+    assert_eq!(stage.lines("did"), ["plain", "plain"], "the one that was stopped had begun nothing");
+}

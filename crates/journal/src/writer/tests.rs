@@ -93,6 +93,24 @@ fn a_commit_waits_as_long_as_another_process_keeps_the_database_locked() {
 }
 
 #[test]
+fn an_epoch_is_waited_for_as_long_as_another_process_keeps_the_database_locked() {
+    let place = place();
+    let before = place.store.take_epoch().unwrap();
+    let other = locked(&place);
+    let waits = |tries| {
+        if tries == 3 {
+            other.execute_batch("ROLLBACK").unwrap();
+        }
+        true
+    };
+    let epoch = place.store.take_epoch_in_time(Duration::from_millis(1), waits).unwrap();
+    assert_eq!(epoch.0, before.0 + 1);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let given_up = place.store.take_epoch_in_time(Duration::from_millis(1), |tries| tries < 3);
+    assert!(matches!(given_up, Err(CommitError::Busy)), "{given_up:?}");
+}
+
+#[test]
 fn a_writer_that_is_to_wait_no_longer_says_that_the_store_is_busy() {
     let place = place();
     let patience = Patience { each: Duration::from_millis(1), waits: Arc::new(|tries| tries < 3) };
