@@ -207,7 +207,7 @@ fn patience(said: fn(&str), stopping: &Arc<AtomicBool>) -> Patience {
 }
 
 /// How the loop has ended.
-struct Ending {
+pub(crate) struct Ending {
     stopped: Option<EngineError>,
     /// Nothing more is to be done than what has to be.
     in_haste: bool,
@@ -272,7 +272,7 @@ fn start_loop(
 /// the wall clock set forward.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-fn run_loop(
+pub(crate) fn run_loop(
     mut engine: Engine,
     inbox: &Receiver<Message>,
     closed: &Receiver<()>,

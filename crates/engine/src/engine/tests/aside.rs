@@ -1,6 +1,9 @@
 //! One run's trouble stays with that run.
 
 use super::*;
+use crate::{followers::Followers, host::run_loop, placing::Placing};
+use envoi_journal::{Layout, Reader, Store};
+use std::sync::mpsc;
 
 type Heard = Arc<Mutex<Option<Result<(), EngineError>>>>;
 
@@ -201,6 +204,36 @@ fn a_run_that_has_ended_is_set_aside_when_its_files_prove_to_be_missing() {
     let (heard, resume) = adopt(&read, false);
     engine.handle(resume);
     assert!(matches!(taken(&heard), Some(Err(EngineError::SetAside { .. }))));
+}
+
+#[test]
+fn a_loop_that_is_closed_ends_when_a_run_whose_files_are_missing_is_set_aside() {
+    let (engine, doings) = engine(1);
+    let root = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(Layout::new(root.path().join("store"))).unwrap());
+    let epoch = store.take_epoch().unwrap();
+    let (mailbox, inbox) = mpsc::channel();
+    let placing = Placing::new(store, epoch, mailbox.clone());
+    // The files of its last step; the loop is closed before they prove to have no place.
+    let (go, gate) = mpsc::channel::<()>();
+    let fails = Box::new(move |_: &Reader| {
+        gate.recv().map_err(|error| error.to_string())?;
+        Err("no room".to_owned())
+    });
+    placing.push(&id("a"), fails).unwrap();
+    let (close, closed) = mpsc::channel();
+    close.send(()).unwrap();
+    let waits = placing.clone();
+    let disk = std::thread::spawn(move || {
+        go.send(()).unwrap();
+        waits.wait(&id("a")).unwrap_err();
+        mailbox.send(aside_is_durable("a")).unwrap();
+    });
+    run_loop(engine, &inbox, &closed, (&Followers::default(), &placing));
+    drop(disk.join());
+    let expected =
+        ["run_a is set aside: RUN_FILES_FAILED", "run_a is shown as set aside: RUN_FILES_FAILED: no room"];
+    assert_eq!(doings.take(), expected);
 }
 
 #[test]
