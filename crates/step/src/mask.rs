@@ -1,8 +1,9 @@
 //! Masking of secret values in a flow of bytes, however it is cut into pieces, and in JSON values.
 //!
 //! Knows the values only, not where they come from. A value is found in every spelling: each of its characters as it is,
-//! escaped as in a JSON string or encoded as in a URL, and the whole in base64. Each line of a value is found by itself too,
-//! however it is indented. What is encoded otherwise (hexadecimal, compressed, encrypted, folded) is not found.
+//! escaped as in a JSON string or another language, quoted as in a shell or CSV, or encoded as in a URL, and the whole in base64.
+//! Each line of a value is found by itself too, however it is indented. What is encoded otherwise (hexadecimal, compressed,
+//! encrypted, folded) is not found.
 
 mod index;
 mod pattern;

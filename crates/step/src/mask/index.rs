@@ -173,9 +173,11 @@ fn raw_pairs(first: Unit, second: Option<Unit>) -> Vec<u16> {
         (_, Some(second)) => raw_firsts(second),
         (_, None) => (0..=u8::MAX).collect(),
     };
+    // Several quotes may stand for one.
+    let quotes: &[u8] = if matches!(first, Unit::Char('\'' | '"')) { b"'\"" } else { b"" };
     let pairs = |first: u8| {
         // An escape may follow.
-        let seconds = seconds.iter().copied().chain(*b"\\%+");
+        let seconds = seconds.iter().chain(b"\\%+").chain(quotes).copied();
         seconds.map(move |second| u16::from_be_bytes([first, second])).collect::<Vec<_>>()
     };
     raw_firsts(first).into_iter().filter(|byte| !is_special(*byte)).flat_map(pairs).collect()
@@ -199,7 +201,7 @@ fn special_pairs(firsts: &BTreeSet<u8>) -> Vec<u16> {
     });
     add(b'\\', &|second| match second {
         _ if begins(b'\\') => true,
-        b'u' | b'U' | b'x' | b'\\' | b'%' => true,
+        b'u' | b'U' | b'x' | b'0'..=b'7' | b'\\' | b'%' => true,
         b'n' => begins(b'\n'),
         b'r' => begins(b'\r') || begins(b'\n'),
         b't' => begins(b'\t'),
@@ -215,6 +217,8 @@ fn raw_firsts(unit: Unit) -> Vec<u8> {
     match unit {
         // A line end of another system has another byte before it.
         Unit::Char('\n') => vec![b'\n', b'\r'],
+        // Outside of a shell's quotes, one kind of quote stands in the other: `"'"`.
+        Unit::Char('\'' | '"') => vec![b'\'', b'"'],
         Unit::Char(char) => char.encode_utf8(&mut [0; 4]).as_bytes().first().copied().into_iter().collect(),
         Unit::Sextet { .. } => {
             (0..=127).filter(|letter| value_of(*letter).is_some() && unit.takes(*letter)).collect()

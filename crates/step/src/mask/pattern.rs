@@ -1,6 +1,6 @@
 //! One secret in one form: its characters, or its base64 at one of three alignments. Each character may be escaped.
 
-use super::spelling::{Reading, TooFew, is_special, readings};
+use super::spelling::{Reading, TooFew, is_quote, is_special, quotes, readings};
 use std::sync::Arc;
 
 /// Base64 goes on in the next line only after so many letters of a pattern. Fewer are found at the end of any line, and
@@ -104,10 +104,12 @@ impl Pattern {
         let mut undecided = false;
         scratch.now.clear();
         scratch.now.push(at);
-        for unit in std::iter::once(first).chain(units) {
+        let mut units = std::iter::once(first).chain(units).peekable();
+        while let Some(unit) = units.next() {
             scratch.next.clear();
+            let place = Place { wraps: letters >= LETTERS_BEFORE_GAP, inside: units.peek().is_some() };
             for at in &scratch.now {
-                undecided |= unit.ends(bytes, *at, letters >= LETTERS_BEFORE_GAP, &mut scratch.next).is_err();
+                undecided |= unit.ends(bytes, *at, place, &mut scratch.next).is_err();
             }
             if scratch.next.len() > 1 {
                 scratch.next.sort_unstable();
@@ -171,6 +173,7 @@ impl Unit {
         let is_it = match self {
             Self::Char(_) if is_special(first) => return Step::Several,
             Self::Char('\n') if first == b'\r' => return Step::Several,
+            Self::Char('\'' | '"') if is_quote(first) => return Step::Several,
             Self::Char(char) if !char.is_ascii() => return wide_step(char, bytes, at),
             Self::Char(char) => u32::from(char) == u32::from(first),
             Self::Sextet { .. } => match first {
@@ -182,17 +185,18 @@ impl Unit {
         if is_it { Step::To(at.saturating_add(1)) } else { Step::Nowhere }
     }
 
-    /// Adds to `ends` every place at which this ends if it begins at `at`. `wraps`: a line end may stand before it.
-    fn ends(self, bytes: &[u8], at: usize, wraps: bool, ends: &mut Vec<usize>) -> Result<(), TooFew> {
-        match self.step(bytes, at, wraps) {
+    /// Adds to `ends` every place at which this ends if it begins at `at`.
+    fn ends(self, bytes: &[u8], at: usize, place: Place, ends: &mut Vec<usize>) -> Result<(), TooFew> {
+        match self.step(bytes, at, place.wraps) {
             Step::To(end) => ends.push(end),
             Step::Nowhere => {}
             Step::TooFew => return Err(TooFew),
             Step::Several => {
                 return match self {
+                    Self::Char(char @ ('\'' | '"')) => quoted(char, bytes, at, place.inside, ends),
                     Self::Char(char) if char.is_ascii() => ascii(char, bytes, at, ends),
                     Self::Char(char) => wide(char, bytes, at, ends),
-                    Self::Sextet { .. } => self.letter(bytes, at, wraps, ends),
+                    Self::Sextet { .. } => self.letter(bytes, at, place.wraps, ends),
                 };
             }
         }
@@ -230,6 +234,15 @@ impl Unit {
     }
 }
 
+/// Where in its pattern a unit stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// A line end may stand before it.
+    wraps: bool,
+    /// Another unit follows.
+    inside: bool,
+}
+
 /// Where a unit can end.
 enum Step {
     To(usize),
@@ -256,6 +269,17 @@ fn ascii(char: char, bytes: &[u8], at: usize, ends: &mut Vec<usize>) -> Result<(
         })?;
     }
     looked
+}
+
+/// A quote, which may also be written as several ones.
+fn quoted(char: char, bytes: &[u8], at: usize, inside: bool, ends: &mut Vec<usize>) -> Result<(), TooFew> {
+    let looked = ascii(char, bytes, at, ends);
+    let several = quotes(bytes, at, inside, |sign, end| {
+        if u32::from(char) == u32::from(sign) {
+            ends.push(end);
+        }
+    });
+    looked.and(several)
 }
 
 fn wide_step(char: char, bytes: &[u8], at: usize) -> Step {

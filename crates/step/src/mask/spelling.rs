@@ -1,8 +1,8 @@
 //! What the bytes at one place can stand for: themselves, or a character that a writer escaped.
 //!
 //! Reads URL encoding and the escapes of JSON strings (of other languages too), one inside the other: JSON that stands in
-//! a JSON string, JSON in a URL. Knows no secret. A reading has a bounded length, so that whoever waits for the end of one
-//! waits for few bytes.
+//! a JSON string, JSON in a URL; and the ways to write a quote within quotes. Knows no secret. A reading has a bounded length,
+//! so that few bytes are held back for the end of one.
 
 /// The most backslashes before an escaped character: JSON in JSON in JSON has seven before a quote, and eight in the place
 /// of one backslash.
@@ -10,6 +10,9 @@ const MOST_BACKSLASHES: usize = 8;
 
 /// How often `%` may be encoded again: `%2F`, `%252F`, `%25252F`.
 const MOST_PERCENTS: usize = 3;
+
+/// The most digits in braces: `\u{000000e9}`.
+const MOST_DIGITS_IN_BRACES: usize = 8;
 
 /// What some bytes stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,11 @@ impl Reading {
 /// Whether a byte can stand for anything but itself.
 pub(super) fn is_special(byte: u8) -> bool {
     matches!(byte, b'\\' | b'%' | b'+')
+}
+
+/// Whether a character can be written as several quotes: see [`quotes`].
+pub(super) fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'\'' | b'"')
 }
 
 /// There are too few bytes to say.
@@ -74,7 +82,7 @@ fn percent(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> R
     Ok(())
 }
 
-/// `\/`, `\n`, `\u0026`, `\xc3`, with any number of backslashes, and backslashes alone.
+/// `\/`, `\n`, `\u0026`, `\xc3`, `\303`, with any number of backslashes, and backslashes alone.
 fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
     let (mut end, mut count) = (at, 0);
     let escaped = loop {
@@ -93,6 +101,13 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
     };
     let (letter, end) = escaped;
     match letter {
+        b'0'..=b'7' => octal(bytes, letter, end, found),
+        b'u' if plain(bytes, end)?.0 == b'{' => {
+            let braced = in_braces(bytes, end)?;
+            let char = braced.and_then(|(code, end)| Some((char::from_u32(code)?, end)));
+            char.into_iter().for_each(|(char, end)| found(Reading::Char(char), end));
+            Ok(())
+        }
         b'u' => unicode(bytes, end, found),
         b'U' => {
             if let Some((code, end)) = hex(bytes, end, 8)? {
@@ -101,10 +116,9 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
             Ok(())
         }
         b'x' => {
-            if let Some((code, end)) = hex(bytes, end, 2)? {
-                // Python means a byte of UTF-8 by it in `bytes`, and a character in `str`.
-                u8::try_from(code).into_iter().for_each(|byte| found(Reading::Byte(byte), end));
-                char::from_u32(code).into_iter().for_each(|char| found(Reading::Char(char), end));
+            let in_braces = in_braces(bytes, end)?;
+            if let Some((code, end)) = if in_braces.is_some() { in_braces } else { hex(bytes, end, 2)? } {
+                byte_or_char(code, end, found);
             }
             Ok(())
         }
@@ -122,6 +136,51 @@ fn backslash(bytes: &[u8], at: usize, found: &mut impl FnMut(Reading, usize)) ->
             Ok(())
         }
     }
+}
+
+/// Python means a byte of UTF-8 by `\xe9` in `bytes`, and a character in `str`; so does Perl.
+fn byte_or_char(code: u32, end: usize, found: &mut impl FnMut(Reading, usize)) {
+    u8::try_from(code).into_iter().for_each(|byte| found(Reading::Byte(byte), end));
+    char::from_u32(code).into_iter().for_each(|char| found(Reading::Char(char), end));
+}
+
+/// One to three octal digits, of which `first` is the first one.
+fn octal(bytes: &[u8], first: u8, at: usize, found: &mut impl FnMut(Reading, usize)) -> Result<(), TooFew> {
+    let (mut code, mut digit, mut end) = (0_u32, first, at);
+    for count in 1..=3 {
+        let Some(value) = char::from(digit).to_digit(8) else { break };
+        code = code.wrapping_mul(8).wrapping_add(value);
+        if code > u32::from(u8::MAX) {
+            break;
+        }
+        byte_or_char(code, end, found);
+        if count < 3 {
+            // This digit is counted in; the next one may belong to the escape, or not.
+            (digit, end) = plain(bytes, end)?;
+        }
+    }
+    Ok(())
+}
+
+/// The digits in `{e9}`; none if something else stands there.
+fn in_braces(bytes: &[u8], at: usize) -> Result<Option<(u32, usize)>, TooFew> {
+    let (brace, mut end) = plain(bytes, at)?;
+    if brace != b'{' {
+        return Ok(None);
+    }
+    let mut code = 0_u32;
+    for count in 0..=MOST_DIGITS_IN_BRACES {
+        let (digit, next) = plain(bytes, end)?;
+        end = next;
+        match digit_of(digit) {
+            Some(value) if count < MOST_DIGITS_IN_BRACES => {
+                code = code.wrapping_mul(16).wrapping_add(u32::from(value));
+            }
+            None if digit == b'}' && count > 0 => return Ok(Some((code, end))),
+            _ => break,
+        }
+    }
+    Ok(None)
 }
 
 /// The digits after `\u`; a character outside of the basic plane is two escapes.
@@ -195,6 +254,64 @@ fn digit_of(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
+/// A quote in one of its spellings.
+#[derive(Clone, Copy)]
+struct Quote<'a> {
+    sign: u8,
+    text: &'a [u8],
+    end: usize,
+}
+
+/// Calls `found` with every quote for which several quotes stand from `at` on, and with the place after them: `""` in CSV,
+/// `''` in SQL and YAML, `'\''` and `'"'"'` in a shell. Each of them may be escaped too. `inside`: the secret goes on after
+/// this quote.
+pub(super) fn quotes(
+    bytes: &[u8],
+    at: usize,
+    inside: bool,
+    mut found: impl FnMut(u8, usize),
+) -> Result<(), TooFew> {
+    let Some(first) = quote(bytes, at)? else { return Ok(()) };
+    let Some(second) = quote(bytes, first.end)? else { return Ok(()) };
+    // `\""` is JSON in CSV. At the end of a secret it is JSON alone, and the second quote ends the string.
+    let doubled = if inside { first.text.ends_with(second.text) } else { first.text == second.text };
+    if doubled {
+        found(second.sign, second.end);
+    }
+    // The first one ends a quoted part, the next one stands outside, the third one begins a part again.
+    let Some(third) = quote(bytes, second.end)? else { return Ok(()) };
+    if third.text != first.text {
+        return Ok(());
+    }
+    if first.sign != second.sign || second.text != first.text && second.text.ends_with(first.text) {
+        found(second.sign, third.end);
+    }
+    if first.sign == second.sign {
+        return Ok(());
+    }
+    // `'"'"'`: what stands outside is quoted itself.
+    let Some(fourth) = quote(bytes, third.end)? else { return Ok(()) };
+    if fourth.text != second.text {
+        return Ok(());
+    }
+    let Some(fifth) = quote(bytes, fourth.end)? else { return Ok(()) };
+    if fifth.text == first.text {
+        found(first.sign, fifth.end);
+    }
+    Ok(())
+}
+
+/// The quote at `at`, escaped or not; none if another character stands there.
+fn quote(bytes: &[u8], at: usize) -> Result<Option<Quote<'_>>, TooFew> {
+    let mut quote = None;
+    readings(bytes, at, |reading, end| {
+        if let Some(sign) = reading.ascii().filter(|sign| is_quote(*sign)) {
+            quote = Some(Quote { sign, text: bytes.get(at..end).unwrap_or_default(), end });
+        }
+    })?;
+    Ok(quote)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +338,14 @@ mod tests {
             (r"\\u002f", '/'),
             (r"\x2f", '/'),
             (r"\U0000002f", '/'),
+            (r"\u{2f}", '/'),
+            (r"\u{00002F}", '/'),
+            (r"\\x{2f}", '/'),
+            (r"\57", '/'),
+            (r"\057", '/'),
+            (r"\\057", '/'),
+            ("%5C0%357", '/'),
+            (r"\0", '\0'),
             ("%2f", '/'),
             ("%2F", '/'),
             ("%252F", '/'),
@@ -251,17 +376,42 @@ mod tests {
             let ascii: Vec<_> = found.iter().filter_map(|reading| reading.ascii()).collect();
             assert!(ascii.contains(&u8::try_from(*expected).unwrap()), "{text}: {found:?}");
         }
-        let wide = [(r"\u00e9", 'é'), (r"\xe9", 'é'), (r"\ud83d\ude00", '😀'), (r"\\uD83D\\uDE00", '😀')];
+        let wide = [
+            (r"\u00e9", 'é'),
+            (r"\xe9", 'é'),
+            (r"\351", 'é'),
+            (r"\u{e9}", 'é'),
+            (r"\x{1f600}", '😀'),
+            (r"\ud83d\ude00", '😀'),
+            (r"\\uD83D\\uDE00", '😀'),
+        ];
         for (text, expected) in wide {
             assert!(read(&format!("{text}."), text.len()).contains(&Reading::Char(expected)), "{text}");
         }
         assert_eq!(read("%C3.", 3), [Reading::Byte(0xc3)]);
+        assert!(read(r"\303.", 4).contains(&Reading::Byte(0xc3)));
     }
 
     #[test]
     fn what_is_no_escape_stands_for_itself_alone() {
-        for text in [r"\q.", r"\u00g0.", r"\x", "%", "%2", "%zz", r"\ud83d.", r"\ud83d\n.", r"\ud83d\u0041."]
-        {
+        for text in [
+            r"\q.",
+            r"\u00g0.",
+            r"\x",
+            "%",
+            "%2",
+            "%zz",
+            r"\ud83d.",
+            r"\ud83d\n.",
+            r"\ud83d\u0041.",
+            r"\8",
+            r"\u{}",
+            r"\u{d83d}",
+            r"\u{110000}.",
+            r"\u{000000000",
+            r"\u{e9 ",
+            r"\x{g}",
+        ] {
             let mut all = Vec::new();
             let _ = readings(text.as_bytes(), 0, |reading, end| all.push((reading, end)));
             assert_eq!(all, [(Reading::Byte(text.as_bytes()[0]), 1)], "{text}");
@@ -270,12 +420,29 @@ mod tests {
 
     #[test]
     fn an_escape_that_is_cut_off_wants_more() {
-        for text in
-            ["", "\\", "\\\\", r"\u", r"\u00", r"\ud83d", r"\ud83d\u", r"\x2", "%", "%2", "%25", "%5C"]
-        {
+        for text in [
+            "",
+            "\\",
+            "\\\\",
+            r"\u",
+            r"\u00",
+            r"\ud83d",
+            r"\ud83d\u",
+            r"\x2",
+            "%",
+            "%2",
+            "%25",
+            "%5C",
+            r"\3",
+            r"\30",
+            r"\u{",
+            r"\u{e9",
+            r"\x{00",
+        ] {
             assert_eq!(readings(text.as_bytes(), 0, |_, _| {}), Err(TooFew), "{text}");
         }
-        for text in [r"\u0026", r"\/", "%2F", "a", "+", r"\x2f", r"\q"] {
+        for text in [r"\u0026", r"\/", "%2F", "a", "+", r"\x2f", r"\q", r"\303", r"\39", r"\u{e9}", r"\x{e9}"]
+        {
             assert_eq!(readings(text.as_bytes(), 0, |_, _| {}), Ok(()), "{text}");
         }
     }

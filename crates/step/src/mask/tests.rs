@@ -96,6 +96,39 @@ fn a_secret_is_masked_in_every_spelling() {
         ("JSON in base64", "a\"b/cdef", "eyJ0IjoiYVwiYlwvY2RlZiJ9", "eyJ0Ijoi***J9"),
         ("base64 in lines", "hunter2hunter2", "aHVudGVy\nMmh1bnRl\r\n  cjI=", "***="),
         ("base64 in lines in JSON", "hunter2hunter2", r#""aHVudGVy\nMmh1bnRlcjI=""#, r#""***=""#),
+        ("bash -x", "it's é", r"+ echo 'it'\''s é'", "+ echo '***'"),
+        ("bash -x in JSON", "it's é", r#"{"a":"'it'\\''s \u00e9'"}"#, r#"{"a":"'***'"}"#),
+        ("bash -x in a URL", "it's", "?%27it%27%5C%27%27s%27", "?%27***%27"),
+        ("bash -x at both ends", "'its'", r"''\''its'\'''", "'***'"),
+        ("Python's shlex", "it's", r#"'it'"'"'s'"#, "'***'"),
+        ("Python's shlex in JSON", "it's", r#""'it'\"'\"'s'""#, r#""'***'""#),
+        ("Python's shlex at both ends", "'its'", r#"''"'"'its'"'"''"#, "'***'"),
+        ("a quote in quotes", "it's \"a", r#"it"'"s '"'a"#, "***"),
+        ("a double quote outside", "say \"a", r#""say "\""a""#, r#""***""#),
+        ("a quote in other quotes", "say \"a", r#""say "'"'"a""#, r#""***""#),
+        ("CSV", "say \"a\"", r#"1,"say ""a""",2"#, r#"1,"***",2"#),
+        ("CSV in JSON", "say \"a\"", r#"{"a":"1,\"say \"\"a\"\"\""}"#, r#"{"a":"1,\"***\""}"#),
+        ("JSON in CSV", "say \"a", r#""{""a"":""say \""a""}""#, r#""{""a"":""***""}""#),
+        ("SQL", "'its' a", "VALUES ('''its'' a')", "VALUES ('***')"),
+        ("YAML", "it's", "a: 'it''s'", "a: '***'"),
+        ("quotes beside quotes", "it''s", r#"it'\'''\''s it'"'"''"'"'s it''''s it\'\'s"#, "*** *** *** ***"),
+        ("a quote at the end in JSON", "say\"", r#"{"a":"say\"","b":"say\""}"#, r#"{"a":"***","b":"***"}"#),
+        ("a quote at the start in JSON", "\"say", r#"{"a":"\"say","b":""}"#, r#"{"a":"***","b":""}"#),
+        ("another quote at the end", "says'", r#"["says'","a"] ["says\u0027"]"#, r#"["***","a"] ["***"]"#),
+        ("octal", "pé\tq1", r"$'p\303\251\tq1' p\303\251\11q1 p\303\251\011q\61", "$'***' *** ***"),
+        ("octal in JSON", "pé q", r#""p\\303\\251\\40q""#, r#""***""#),
+        ("octal from the start", "é\u{20ac}pq", r"\303\251\342\202\254pq", "***"),
+        ("octal of a character", "pépé", r"p\351p\351", "***"),
+        ("ES6 and Rust", "pé😀q", r"p\u{e9}\u{1F600}q p\u{0000e9}\u{01f600}\u{71}", "*** ***"),
+        ("ES6 in JSON in a URL", "pé😀q", r"p%5C%5Cu%7Be9%7D%5C%5Cu%7B1f600%7Dq", "***"),
+        ("Perl", "pé\u{20ac}q", r#""p\x{e9}\x{20ac}q" p\x{c3}\x{a9}\x{20AC}\x{71}"#, r#""***" ***"#),
+        (
+            "the documentation",
+            "a/b \"é\"",
+            r#"a/b "\u{e9}";a/b "\x{e9}";a/b\040"\303\251";a/b "\351";a/b ""é"";a/b "\""é"'"'";"#,
+            "***;***;***;***;***;***;",
+        ),
+        ("Perl from the start", "\u{20ac}uro", r"\x{20ac}uro", "***"),
         ("lines of another system", "abcdef\nghijkl", "abcdef\r\nghijkl", "***"),
         ("such lines in JSON", "ab\ncdef", r#""ab\r\ncdef""#, r#""***""#),
     ];
@@ -118,6 +151,49 @@ fn what_only_looks_like_a_secret_is_left_alone() {
     }
 }
 
+#[test]
+fn what_only_looks_like_a_quoting_is_left_alone() {
+    let secret = "it's \"é";
+    for text in [
+        r"it'\' ",
+        r"it'\'s",
+        r#"it'"s "é"#,
+        r#"it''''s "é"#,
+        r#"it'"'"s"#,
+        r#"it"s "é"#,
+        r#"it's \303\25"#,
+        r#"it's "\303\2521"#,
+        r#"it's "\777"#,
+        r#"it's "\u{}"#,
+        r#"it's "\u{e9"#,
+        r#"it's "\u{0000000e9}"#,
+        r#"it's "\x{110000}"#,
+    ] {
+        for size in 1..=text.len() {
+            assert_eq!(masked_in_pieces_of(size, &[secret], text), *text, "in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn what_the_documentation_says_is_not_found_is_not() {
+    let rows: &[(&str, &str, &[u8])] = &[
+        ("Latin-1", "passé", b"pass\xe9"),
+        ("decomposed", "passé", "passe\u{301}".as_bytes()),
+        ("UTF-16", "pass", b"p\0a\0s\0s\0"),
+        ("another case", "pass", b"PASS"),
+        ("hexadecimal", "pass", b"70617373"),
+        ("HTML", "pa<ss", b"pa&lt;ss"),
+        ("base64 twice", "password", b"Y0dGemMzZHZjbVE9"),
+        ("colours", "pass", b"pa\x1b[1mss"),
+        ("quoted twice", "it's", br"it'\''\'\'''\''s"),
+    ];
+    for (what, secret, text) in rows {
+        let secrets = Secrets::new(&[(*secret).to_owned()]);
+        assert_eq!(secrets.mask_bytes(text), (text.to_vec(), 0), "{what}");
+    }
+}
+
 /// How a character may be written; the number chooses.
 fn spelt(char: char, choice: u8) -> String {
     let units: Vec<u16> = char.encode_utf16(&mut [0; 2]).to_vec();
@@ -129,7 +205,8 @@ fn spelt(char: char, choice: u8) -> String {
         '\t' => Some("\\t".to_owned()),
         _ => None,
     };
-    match choice % 9 {
+    let quote = matches!(char, '\'' | '"');
+    match choice % 16 {
         0 => units.iter().map(|unit| format!("\\u{unit:04x}")).collect(),
         1 => units.iter().map(|unit| format!("\\u{unit:04X}")).collect(),
         2 => bytes.iter().map(|byte| format!("%{byte:02x}")).collect(),
@@ -137,6 +214,13 @@ fn spelt(char: char, choice: u8) -> String {
         4 => bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect(),
         5 if char == ' ' => "+".to_owned(),
         5 | 6 => short.unwrap_or_else(|| char.to_string()),
+        7 => bytes.iter().map(|byte| format!("\\{byte:03o}")).collect(),
+        8 => format!("\\u{{{:x}}}", u32::from(char)),
+        9 => format!("\\x{{{:X}}}", u32::from(char)),
+        10 if quote => format!("{char}{char}"),
+        11 if quote => format!("{char}\\{char}{char}"),
+        12 if char == '\'' => r#"'"'"'"#.to_owned(),
+        12 if quote => r#"'"'"#.to_owned(),
         _ => char.to_string(),
     }
 }
@@ -160,6 +244,20 @@ fn url(text: &str) -> String {
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(encode).collect()
+}
+
+/// As bash traces it.
+fn traced(text: &str) -> String {
+    text.replace('\'', r"'\''")
+}
+
+/// As Python quotes it for a shell.
+fn shlex(text: &str) -> String {
+    text.replace('\'', r#"'"'"'"#)
+}
+
+fn doubled(text: &str) -> String {
+    text.replace('\'', "''").replace('"', "\"\"")
 }
 
 fn letters(content: &[u8], alphabet: &[u8; 64]) -> Vec<char> {
@@ -218,8 +316,12 @@ fn leaks(secret: &str, choices: &[u8], before: usize, after: usize, width: usize
     let nested =
         [json(&json(secret)), php(&json(secret)), json(&php(secret)), url(&json(secret)), url(&url(secret))];
     let plain = [secret.to_owned(), json(secret), php(secret), go(secret), url(secret), mixed.collect()];
+    let quoted = [traced, shlex, doubled].map(|quote| {
+        let text = quote(secret);
+        [json(&text), url(&text), text]
+    });
     let (mut whole, mut left) = ("|".to_owned(), "|".to_owned());
-    for form in plain.into_iter().chain(nested).chain([url(secret).to_lowercase()]) {
+    for form in plain.into_iter().chain(nested).chain(quoted.concat()).chain([url(secret).to_lowercase()]) {
         // Lower case is another secret, unless only the digits of its encoding have letters.
         let same = form != url(secret).to_lowercase() || secret.to_lowercase() == secret;
         if same {
