@@ -195,7 +195,8 @@ impl Files<'_> {
 
     /// Where the list of the files of a hand-off lies.
     fn list_path(&self, flow: &FlowId, written: &HandoffWritten) -> PathBuf {
-        self.layout.flow(self.run, flow).join(format!("{}.files.json", written.visit.step))
+        let VisitId { scope, step, .. } = &written.visit;
+        self.layout.files_list(self.run, flow, scope, step)
     }
 
     /// The list of the files of a hand-off that names one.
@@ -450,6 +451,7 @@ mod tests {
         testing::{attempt, commit, flow, handoff, place, run, settled, started, visit},
     };
     use envoi_contract::json::Object;
+    use envoi_kernel::files::manifest_path;
 
     /// A run of two visits; the artifact changes in both, and another comes and goes.
     fn lived() -> (crate::testing::Place, Writer, Vec<Record>) {
@@ -496,6 +498,63 @@ mod tests {
         }
         found.sort();
         found
+    }
+
+    #[test]
+    fn visits_that_share_the_folder_of_a_flow_have_a_list_each() {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        let run = run("a");
+        let mut events = vec![started(&run)];
+        let mut lists = Vec::new();
+        for (scope, content) in [("", b"own"), ("build.1", b"one"), ("build.2", b"two")] {
+            let [mut begun, mut settled, mut handoff] = [
+                attempt("make", 1),
+                settled("make", 1, &[("made", Some(content))]),
+                handoff("make", 1, "it"),
+            ];
+            if let Event::AttemptStarted(begun) = &mut begun {
+                begun.attempt.visit.scope = scope.to_owned();
+            }
+            if let (Event::AttemptSettled(settled), Event::HandoffWritten(written)) =
+                (&mut settled, &mut handoff)
+            {
+                settled.attempt.visit.scope = scope.to_owned();
+                written.visit.scope = scope.to_owned();
+                let (manifest, list) = manifest::write(&std::mem::take(&mut settled.files)).unwrap();
+                place.store.blobs().put(&list).unwrap();
+                let path = manifest_path("fix", &written.visit);
+                let digest = Value::from(manifest.list.digest.to_string());
+                written.handoff.file_changes = Value::Object(Object::from([(MANIFEST, digest)]));
+                lists.push((path.clone(), list));
+                written.handoff.artifacts.insert(MANIFEST, path);
+                settled.manifest = Some(manifest);
+            }
+            events.extend([begun, settled, handoff]);
+        }
+        let committed = commit(&run, 0, events);
+        writer.commit(committed.clone()).unwrap();
+        let base = place.store.layout().run(&run);
+        let check = || {
+            for (path, list) in &lists {
+                assert_eq!(fs::read(base.join(path)).unwrap(), *list, "{path}");
+            }
+        };
+        // The contents are none that the store has: this is about the lists.
+        for record in
+            committed.records.iter().filter(|record| matches!(record.event, Event::HandoffWritten(_)))
+        {
+            project(place.store.layout(), &place.reader, &run, &flow(), record).unwrap();
+        }
+        check();
+        for (path, _) in &lists {
+            fs::remove_file(base.join(path)).unwrap();
+        }
+        for row in place.reader.handoffs(&run).unwrap() {
+            let files = Files { layout: place.store.layout(), reader: &place.reader, run: &run };
+            files.restore_handoff(&row, List::Checked, &mut Vec::new()).unwrap();
+        }
+        check();
     }
 
     #[test]
@@ -597,7 +656,7 @@ mod tests {
     /// What a step with a large set hands over; without a digest, one that has no attempt of its own.
     fn large_handoff(name: &str, list: Option<Digest>) -> Event {
         let Event::HandoffWritten(mut written) = handoff(name, 1, "many") else { unreachable!() };
-        let path = envoi_kernel::files::manifest_path("fix", name);
+        let path = envoi_kernel::files::manifest_path("fix", &visit(name, 1));
         written.handoff.artifacts.insert(MANIFEST, path);
         let digest = |digest: Digest| Object::from([(MANIFEST, Value::from(digest.to_string()))]);
         written.handoff.file_changes = list.map_or(Value::Null, |list| Value::Object(digest(list)));

@@ -5,7 +5,10 @@
 
 use crate::durable;
 use envoi_contract::digest::Digest;
-use envoi_kernel::ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId};
+use envoi_kernel::{
+    files::list_name,
+    ids::{AttemptId, FlowId, InterruptId, RunId, StepId, VisitId},
+};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -97,6 +100,12 @@ impl Layout {
         self.handoff_dir(run, flow).join(format!("{scope}{dot}{step}.json"))
     }
 
+    /// The list of the files of a step's newest visit, if they are many: `[scope.]step.files.json`.
+    #[must_use]
+    pub fn files_list(&self, run: &RunId, flow: &FlowId, scope: &str, step: &StepId) -> PathBuf {
+        self.flow(run, flow).join(list_name(scope, step))
+    }
+
     /// The folder of one attempt: lock, streams, what its supervisor wrote.
     #[must_use]
     pub fn attempt(&self, run: &RunId, attempt: &AttemptId) -> PathBuf {
@@ -176,6 +185,8 @@ mod tests {
             (layout.handoff_visit(&run, &flow, &visit("sub")), "runs/run_1/fix/handoff/sub.critic.3.json"),
             (layout.handoff_latest(&run, &flow, "", &step), "runs/run_1/fix/handoff/critic.json"),
             (layout.handoff_latest(&run, &flow, "sub", &step), "runs/run_1/fix/handoff/sub.critic.json"),
+            (layout.files_list(&run, &flow, "", &step), "runs/run_1/fix/critic.files.json"),
+            (layout.files_list(&run, &flow, "sub.2", &step), "runs/run_1/fix/sub.2.critic.files.json"),
             (layout.attempt(&run, &visit("").attempt(2)), "runs/run_1/attempts/critic.3.2"),
             (layout.artifact_place(&run, &flow, "shop/a.py"), "runs/run_1/fix/shop/a.py"),
             (layout.workspace_copy(&run), "runs/run_1/_workspace"),

@@ -9,6 +9,7 @@
 mod a2a;
 mod blobs;
 pub mod conformance;
+mod contents;
 mod deliveries;
 mod durable;
 mod error;

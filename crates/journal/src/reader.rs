@@ -11,6 +11,7 @@ pub(crate) mod story;
 
 use crate::{
     blobs::Blobs,
+    contents::Contents,
     error::{BlobError, Cause, ReadError},
     identity::Identity,
     layout::Layout,
@@ -36,6 +37,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 pub struct Reader {
     conn: Connection,
     blobs: Blobs,
+    contents: Contents,
     translator: Translator,
     /// Events up to this one were committed before the store was copied.
     copied_event: i64,
@@ -61,13 +63,18 @@ pub struct Loaded {
 }
 
 impl Reader {
-    pub(crate) fn open(layout: Layout, access: Access, blobs: Blobs) -> Result<Self, ReadError> {
+    pub(crate) fn open(
+        layout: Layout,
+        access: Access,
+        blobs: Blobs,
+        contents: Contents,
+    ) -> Result<Self, ReadError> {
         let failed = |error| read_error(error, "the store");
         let conn = schema::connect_as(&layout.db(), access).map_err(failed)?;
         conn.pragma_update(None, "query_only", true).map_err(failed)?;
         let identity = Identity::read(&conn).map_err(failed)?;
         let translator = Translator::new(layout, &identity);
-        Ok(Self { conn, blobs, translator, copied_event: identity.copied_event })
+        Ok(Self { conn, blobs, contents, translator, copied_event: identity.copied_event })
     }
 
     /// Places of runs are as their events say.

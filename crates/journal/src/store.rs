@@ -2,6 +2,7 @@
 
 use crate::{
     blobs::Blobs,
+    contents::Contents,
     error::{CommitError, OpenError, ReadError},
     identity::{self, AdoptError, Identity, Standing},
     journal::DiskJournal,
@@ -35,6 +36,7 @@ impl fmt::Display for Epoch {
 pub struct Store {
     layout: Layout,
     blobs: Blobs,
+    contents: Contents,
     conn: Arc<Mutex<Connection>>,
     access: Access,
     /// Its runs are those of a store elsewhere.
@@ -75,7 +77,14 @@ impl Store {
             .map_err(|error| OpenError::Io { path: layout.root().to_owned(), source: Arc::new(error) })?;
         let conn = Arc::new(Mutex::new(schema::open(&layout)?));
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn, access: Access::Full, is_mirror: false })
+        Ok(Self {
+            layout,
+            blobs,
+            contents: Contents::default(),
+            conn,
+            access: Access::Full,
+            is_mirror: false,
+        })
     }
 
     /// A store to look at: makes and migrates nothing, so that it may be called while any engine runs, and on a folder
@@ -89,7 +98,14 @@ impl Store {
     pub fn open_read_only(layout: Layout) -> Result<Self, OpenError> {
         let (conn, access) = schema::open_read_only(&layout.db())?;
         let blobs = Blobs::new(layout.clone());
-        Ok(Self { layout, blobs, conn: Arc::new(Mutex::new(conn)), access, is_mirror: false })
+        Ok(Self {
+            layout,
+            blobs,
+            contents: Contents::default(),
+            conn: Arc::new(Mutex::new(conn)),
+            access,
+            is_mirror: false,
+        })
     }
 
     /// What the store knows of itself.
@@ -249,7 +265,7 @@ impl Store {
     /// # Errors
     /// [`ReadError::Io`] when the database cannot be opened.
     pub fn reader(&self) -> Result<Reader, ReadError> {
-        let reader = Reader::open(self.layout.clone(), self.access, self.blobs())?;
+        let reader = Reader::open(self.layout.clone(), self.access, self.blobs(), self.contents.clone())?;
         Ok(if self.is_mirror { reader.of_mirror() } else { reader })
     }
 

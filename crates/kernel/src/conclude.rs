@@ -261,7 +261,7 @@ pub(crate) fn write_handoff(
     let manifest = settled.as_deref().and_then(|settled| settled.manifest.as_ref());
     let flow_key = draft.at(visit)?.flow.id.as_str();
     let paths = match manifest {
-        Some(_) => files::manifest_artifacts(flow_key, visit.step.as_str()),
+        Some(_) => files::manifest_artifacts(flow_key, visit),
         None => {
             let fan = draft.control.open.get(visit).and_then(|open| open.fan.as_ref());
             let own = answered_files(draft, visit).into_iter().chain(artifacts(flow_key, files));
@@ -299,7 +299,7 @@ fn gathered(all: impl Iterator<Item = (String, String)>, flow_key: &str, visit: 
         let is_a_manifest = files::is_manifest([(name.as_str(), path.as_str())]);
         bytes = bytes.saturating_add(name.len());
         if is_a_manifest || !files::are_listed(by_name.len().saturating_add(1), bytes) {
-            return files::manifest_artifacts(flow_key, visit.step.as_str());
+            return files::manifest_artifacts(flow_key, visit);
         }
         if by_name.insert(name.clone(), path).is_none() {
             order.push(name);

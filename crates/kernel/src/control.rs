@@ -368,7 +368,11 @@ impl Control {
 
     fn keep_files(&mut self, event: &AttemptSettled) {
         if let Some(manifest) = &event.manifest {
-            let handed = HandedOver { step: event.attempt.visit.step.clone(), list: manifest.list.clone() };
+            let handed = HandedOver {
+                scope: event.attempt.visit.scope.clone(),
+                step: event.attempt.visit.step.clone(),
+                list: manifest.list.clone(),
+            };
             Arc::make_mut(&mut self.manifests).push(handed);
         }
         if event.files.is_empty() {

@@ -115,8 +115,8 @@ fn end_of_expression(text: &str) -> Option<usize> {
 pub struct Scope {
     root: minijinja::Value,
     after_failure: bool,
-    /// Steps whose artifacts a manifest has.
-    large: Vec<String>,
+    /// Steps whose artifacts a manifest has, and its path from the run's folder.
+    large: Vec<(String, String)>,
 }
 
 impl Scope {
@@ -124,8 +124,11 @@ impl Scope {
     #[must_use]
     pub fn new(members: &Object) -> Self {
         let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
-        let is_large = |step: &Value| step.get("artifacts").is_some_and(files::is_manifest_value);
-        let large = steps.filter(|(_, step)| is_large(step)).map(|(id, _)| id.to_owned()).collect();
+        let large = steps
+            .filter_map(|(id, step)| {
+                Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
+            })
+            .collect();
         Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
     }
 
@@ -188,9 +191,9 @@ impl Scope {
             let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
             return Err(EvaluationError::new(source.chars().take(40).collect::<String>(), reason));
         }
-        if let Some(step) = self.large.iter().find(|step| asks_for_artifacts(source, step)) {
+        if let Some((step, list)) = self.large.iter().find(|(step, _)| asks_for_artifacts(source, step)) {
             let reason = format!(
-                "the artifacts of step `{step}` are too many to be a value; the file `{step}.files.json` in the flow's folder lists them"
+                "the artifacts of step `{step}` are too many to be a value; the file `{list}` in the run's folder lists them"
             );
             return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
         }

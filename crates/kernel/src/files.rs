@@ -6,7 +6,7 @@
 
 use crate::{
     event::{Blob, Change, FileChange},
-    ids::StepId,
+    ids::{StepId, VisitId},
 };
 use envoi_contract::json::{Members, Object, Value};
 use serde::{Deserialize, Serialize};
@@ -35,9 +35,30 @@ pub struct Manifest {
     pub bytes: u64,
 }
 
+/// The files of an attempt that has left too many for its event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Many {
+    /// All of them: what an attempt that succeeded hands over.
+    pub all: Manifest,
+    /// Those that are not as they were: what any other attempt hands over. They may be few enough to be listed.
+    pub changed: Changed,
+}
+
+/// The files that an attempt has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// Few.
+    Listed(Vec<FileChange>),
+    /// Too many for an event.
+    Manifest(Manifest),
+}
+
 /// A manifest that a step of the run has handed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedOver {
+    /// The scope of the visit; nothing in the run's own flow.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
     /// The step.
     pub step: StepId,
     /// The list in the store.
@@ -48,7 +69,7 @@ impl HandedOver {
     /// Where the list lies, relative to the folder of its flow.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("{}.files.json", self.step)
+        list_name(&self.scope, &self.step)
     }
 }
 
@@ -58,15 +79,23 @@ pub fn are_listed(count: usize, path_bytes: usize) -> bool {
     count <= MOST_LISTED && path_bytes <= MOST_LISTED_BYTES
 }
 
-/// Where the list of a step's files lies, relative to the run's folder.
+/// What the list of a step's files is called in the folder of its flow: `[scope.]step.files.json`. Items, and visits that call
+/// one flow, share that folder: the scope tells their lists apart, as it does their hand-offs.
 #[must_use]
-pub fn manifest_path(flow_key: &str, step: &str) -> String {
-    format!("{flow_key}/{step}.files.json")
+pub fn list_name(scope: &str, step: &StepId) -> String {
+    let dot = if scope.is_empty() { "" } else { "." };
+    format!("{scope}{dot}{step}.files.json")
+}
+
+/// Where the list of a visit's files lies, relative to the run's folder.
+#[must_use]
+pub fn manifest_path(flow_key: &str, visit: &VisitId) -> String {
+    format!("{flow_key}/{}", list_name(&visit.scope, &visit.step))
 }
 
 /// `artifacts` of a hand-off whose files a manifest has.
-pub(crate) fn manifest_artifacts(flow_key: &str, step: &str) -> Members<String> {
-    Members::from([(MANIFEST, manifest_path(flow_key, step))])
+pub(crate) fn manifest_artifacts(flow_key: &str, visit: &VisitId) -> Members<String> {
+    Members::from([(MANIFEST, manifest_path(flow_key, visit))])
 }
 
 /// Whether the `artifacts` of a hand-off are those of a manifest. A file that is called `manifest` lies at another path.
@@ -78,10 +107,11 @@ pub fn is_manifest<'a>(artifacts: impl IntoIterator<Item = (&'a str, &'a str)>) 
         && artifacts.next().is_none()
 }
 
-/// As [`is_manifest`], of `artifacts` as JSON.
-pub(crate) fn is_manifest_value(artifacts: &Value) -> bool {
+/// The path of the list if `artifacts`, as JSON, are those of a manifest: see [`is_manifest`].
+pub(crate) fn list_of(artifacts: &Value) -> Option<&str> {
     let members = artifacts.as_object().into_iter().flat_map(Object::iter);
-    is_manifest(members.filter_map(|(name, path)| Some((name, path.as_str()?))))
+    let is_manifest = is_manifest(members.filter_map(|(name, path)| Some((name, path.as_str()?))));
+    artifacts.get(MANIFEST).and_then(Value::as_str).filter(|_| is_manifest)
 }
 
 /// `file_changes` of a hand-off. Nothing where nothing changed: the member is then left out.
@@ -111,4 +141,24 @@ fn file_change(file: &FileChange) -> Value {
     }
     members.insert("change".to_owned(), Value::from(file.change.word()));
     Value::Object(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_the_scope_in_its_name_as_a_hand_off_has() {
+        let visit = |scope: &str| VisitId {
+            scope: scope.to_owned(),
+            step: StepId::new("compile").unwrap(),
+            visit: 1,
+        };
+        assert_eq!(manifest_path("fix", &visit("")), "fix/compile.files.json");
+        assert_eq!(manifest_path("fix", &visit("build.2.3")), "fix/build.2.3.compile.files.json");
+        let artifacts = |path: &str| Value::Object(Object::from([(MANIFEST, Value::from(path))]));
+        let path = manifest_path("fix", &visit("3"));
+        assert_eq!(list_of(&artifacts(&path)), Some(path.as_str()));
+        assert_eq!(list_of(&artifacts("fix/manifest")), None);
+    }
 }

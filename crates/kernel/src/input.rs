@@ -3,7 +3,7 @@
 use crate::{
     event::{Blob, CallOutcome, Choice, FileChange, FoundFile, Outcome},
     family::Share,
-    files::Manifest,
+    files::Many,
     fork::Fork,
     ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
     ledger::{Cost, Ledger},
@@ -253,8 +253,8 @@ pub struct AttemptResult {
     /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
     /// [`crate::files::are_listed`] says.
     pub files: Vec<FileChange>,
-    /// Their list, where it is longer; `files` is empty then.
-    pub manifest: Option<Manifest>,
+    /// Where they are more; `files` is empty then.
+    pub manifest: Option<Many>,
     /// Things a person should know.
     pub warnings: Vec<String>,
     /// Why the data of the report is not what the step's `outputs` say, if it is not.

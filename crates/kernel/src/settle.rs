@@ -9,6 +9,7 @@ use crate::{
     conclude::{self, Conclusion},
     draft::{At, Draft},
     event::{About, AgentSaid, AttemptSettled, Change, Command, Event, FileChange, Outcome, TimerSet},
+    files::{Changed, Manifest, Many},
     flow::{Budget, InDoubtPolicy, Step},
     ids::{AttemptId, FlowId},
     input::{AttemptResult, Refusal},
@@ -221,6 +222,7 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
     let report = verdict.report.as_ref();
     let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
     let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
+    let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
     AttemptSettled {
         attempt: result.attempt,
         outcome: result.outcome,
@@ -230,8 +232,8 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         data: size::of_data(data, result.report_blob.as_ref()),
         metrics: size::of_metrics(metrics, result.report_blob.as_ref()),
         report: result.report_blob.filter(|_| report.is_some()),
-        files: handed_over(result.files, verdict.ok),
-        manifest: result.manifest,
+        files,
+        manifest,
         started_at: result.started_at,
         duration_ms: result.duration_ms,
         warnings: result.warnings,
@@ -245,8 +247,20 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
 }
 
 /// Files that are as they were are handed over by a step that succeeded; one that did not has nothing to say of them.
-fn handed_over(files: Vec<FileChange>, ok: bool) -> Vec<FileChange> {
-    files.into_iter().filter(|file| ok || file.change != Change::Unchanged).collect()
+fn handed_over(
+    mut files: Vec<FileChange>,
+    many: Option<Many>,
+    ok: bool,
+) -> (Vec<FileChange>, Option<Manifest>) {
+    match many {
+        Some(many) if ok => (files, Some(many.all)),
+        Some(Many { changed: Changed::Manifest(changed), .. }) => (files, Some(changed)),
+        Some(Many { changed: Changed::Listed(changed), .. }) => (changed, None),
+        None => {
+            files.retain(|file| ok || file.change != Change::Unchanged);
+            (files, None)
+        }
+    }
 }
 
 fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
@@ -267,4 +281,39 @@ fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Re
     let timer = draft.timer_id()?;
     draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone() }))?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Blob;
+    use envoi_contract::digest::Digest;
+
+    #[test]
+    fn a_step_that_failed_hands_over_only_what_changed_however_many_files_there_are() {
+        let file =
+            |path: &str, change| FileChange { path: path.to_owned(), change, blob: None, before: None };
+        let changed = vec![file("a", Change::Modified)];
+        let all = vec![file("a", Change::Modified), file("b", Change::Unchanged)];
+        let manifest = |text: &str, total| Manifest {
+            list: Blob { digest: Digest::of(text.as_bytes()), size: 1 },
+            total,
+            bytes: 1,
+        };
+        let many = |changed| Some(Many { all: manifest("all", 9999), changed });
+        let few_changed = || many(Changed::Listed(changed.clone()));
+        let many_changed = || many(Changed::Manifest(manifest("changed", 2222)));
+        let whole = || (Vec::new(), Some(manifest("all", 9999)));
+        let rows = [
+            (handed_over(all.clone(), None, true), (all.clone(), None)),
+            (handed_over(all, None, false), (changed.clone(), None)),
+            (handed_over(Vec::new(), few_changed(), true), whole()),
+            (handed_over(Vec::new(), few_changed(), false), (changed.clone(), None)),
+            (handed_over(Vec::new(), many_changed(), true), whole()),
+            (handed_over(Vec::new(), many_changed(), false), (Vec::new(), Some(manifest("changed", 2222)))),
+        ];
+        for (place, (found, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(found, expected, "row {place}");
+        }
+    }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Watched<'a> {
     never: BTreeSet<FolderId>,
     /// What no name may hold. None: names are masked by whoever asks.
     secrets: Option<&'a Secrets>,
+    /// The step that hands over what matches.
+    step: Option<&'a str>,
 }
 
 /// What a folder is known by: device and inode, however its path is spelt.
@@ -89,12 +91,19 @@ impl<'a> Watched<'a> {
             .build()
             .map_err(|error| PatternError { pattern: patterns.join(", "), why: error.kind().to_string() })?;
         let never = never.iter().filter_map(|folder| folder_id(folder)).collect();
-        Ok(Self { workspace, globs, roots, never, secrets: None })
+        Ok(Self { workspace, globs, roots, never, secrets: None, step: None })
     }
 
     /// From now on a file whose path holds one of these is left out: a path is written down as it is, in many places.
     pub(crate) fn without(mut self, secrets: &'a Secrets) -> Self {
         self.secrets = Some(secrets);
+        self
+    }
+
+    /// From now on a file that has the name of a list of the step's files is left out: the list would lie in its place. `attempt`
+    /// is `[scope.]step.visit.attempt`.
+    pub(crate) fn of(mut self, attempt: &'a str) -> Self {
+        self.step = attempt.rsplit('.').nth(2);
         self
     }
 
@@ -139,6 +148,9 @@ impl<'a> Watched<'a> {
         let name = name(path)?;
         match self.secrets {
             Some(secrets) if secrets.stand_in(name.as_bytes()) => Err("its name holds a secret"),
+            _ if self.step.is_some_and(|step| is_list_of(step, name)) => {
+                Err("its name is that of the list of the step's files")
+            }
             _ => Ok(name),
         }
     }
@@ -213,6 +225,13 @@ fn name(path: &Path) -> Result<&str, &'static str> {
         return Err("`handoff` is the folder of the hand-offs");
     }
     Ok(name)
+}
+
+/// Whether this is `[scope.]step.files.json` at the top of the workspace. Whatever the scope is: visits that share a flow's folder
+/// write their lists beside each other.
+fn is_list_of(step: &str, name: &str) -> bool {
+    let own = name.strip_suffix(".files.json").and_then(|own| own.strip_suffix(step));
+    own.is_some_and(|scope| scope.is_empty() || scope.ends_with('.') && !scope.contains('/'))
 }
 
 fn readable(path: &str) -> String {
@@ -385,6 +404,26 @@ mod tests {
             ("new\\nline", "its name has a control character"),
         ];
         assert_eq!(left_out, expected.map(|(path, why)| (path.to_owned(), why.to_owned())));
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_step_s_list_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        let [own, of_items] = ["work.files.json", "build.2.work.files.json"];
+        let others =
+            ["files.json", "homework.files.json", "other.files.json", "sub/work.files.json", "work.json"];
+        for name in others.into_iter().chain([own, of_items]) {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        let patterns = ["**/*".to_owned()];
+        for attempt in ["work.1.1", "build.2.work.3.1"] {
+            let seen = Watched::new(folder.path(), &patterns, &[]).unwrap().of(attempt).look();
+            let kept: Vec<_> = seen.digests.keys().map(String::as_str).collect();
+            assert_eq!(kept, others, "{attempt}");
+            let left_out: Vec<_> = seen.left_out.keys().map(String::as_str).collect();
+            assert_eq!(left_out, [of_items, own], "{attempt}");
+        }
     }
 
     fn matching(patterns: &[&str]) -> Vec<String> {

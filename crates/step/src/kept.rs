@@ -128,6 +128,11 @@ impl Kept {
         Some(FileRef { path: format!("before/{path}"), bytes: measure.bytes, sha256: measure.sha256 })
     }
 
+    /// Whether something was kept of `path`.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.places.contains_key(path)
+    }
+
     fn content(&self, path: &str) -> Option<Vec<u8>> {
         let place = self.places.get(path)?;
         let mut content = vec![0; place.bytes];

@@ -7,9 +7,20 @@ use serde::{Deserialize, Serialize};
 /// Version of both records; a reader refuses another.
 pub(crate) const VERSION: u32 = 1;
 
-/// The largest record of an attempt that is read: hundreds of thousands of artifacts with long names fit into it. A larger
-/// file under that name was not written by a supervisor.
+/// The largest record of an attempt that is read. A supervisor writes none that is larger: see [`MOST_FILES`].
 pub(crate) const LARGEST_RECORD_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How many files a record lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MostFiles {
+    pub(crate) files: usize,
+    /// What their list takes in the record.
+    pub(crate) bytes: usize,
+}
+
+/// A supervisor lists no more files. The list leaves 32 MiB of the largest record for everything else, which is bounded
+/// too and has a few MiB.
+pub(crate) const MOST_FILES: MostFiles = MostFiles { files: 1_000_000, bytes: 224 * 1024 * 1024 };
 
 /// `started.json`: from here on a command may have been started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +78,9 @@ pub struct Exit {
     pub report_unreadable: Option<String>,
     /// Artifacts that differ from before the command, by path; of a command that succeeded also those that do not.
     pub files: Vec<FileChange>,
+    /// How many files would be listed, where they are too many for the record: `files` is empty then, and no file was copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_many_files: Option<u64>,
     /// Paths of `files` in which a secret was seen. They are handed over as they are.
     pub secret_in_files: Vec<String>,
     /// Processes that had to be ended after the command was over.

@@ -19,7 +19,7 @@ use crate::durable;
 use crate::mask::Secrets;
 use crate::probe::unix_ms;
 use crate::processes;
-use crate::record::{Outcome, Started, VERSION};
+use crate::record::{MOST_FILES, MostFiles, Outcome, Started, VERSION};
 use crate::spec::{Order, Spec};
 
 use self::run::Ended;
@@ -72,7 +72,8 @@ fn supervise() -> Result<ExitCode, SuperviseError> {
     stand_alone().doing("cannot leave the engine's session")?;
     let order = read_order()?;
     let secrets = Secrets::new(&order.spec.secrets);
-    let attempt = Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets };
+    let attempt =
+        Attempt { dir: AttemptDir::new(order.dir), spec: order.spec, secrets, most_files: MOST_FILES };
     Ok(match attempt.run(&signals) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -106,6 +107,7 @@ struct Attempt {
     dir: AttemptDir,
     spec: Spec,
     secrets: Secrets,
+    most_files: MostFiles,
 }
 
 impl Attempt {

@@ -14,6 +14,7 @@ use envoi_kernel::{
         About, AttemptSettled, Change, Course, Done, FlowEntered, HandoffWritten, InterruptRaised, Outcome,
         Routed, StepsGivenUp,
     },
+    files::list_name,
     ids::{AttemptId, InterruptId, Seq, StepId, VisitId},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -200,7 +201,8 @@ impl Board {
             self.files.insert(file.path.clone(), file.change);
         }
         if let Some(manifest) = &settled.manifest {
-            let list = format!("{}.files.json", settled.attempt.visit.step);
+            let visit = &settled.attempt.visit;
+            let list = list_name(&visit.scope, &visit.step);
             self.lists.insert(list, manifest.total);
         }
         let Some(step) = self.level.find(&settled.attempt.visit) else { return };

@@ -11,7 +11,7 @@ use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest};
 use envoi_kernel::{
     COPIED,
     event::{Blob, Change, FileChange, Outcome},
-    files::{MOST_FILES, Manifest, are_listed},
+    files::{Changed, MOST_FILES, Manifest, Many, are_listed},
     input::{AttemptResult, ReportPlace},
 };
 use envoi_step::{AttemptDir, Doubt, Exit, FileRef, Secrets, plain};
@@ -41,7 +41,8 @@ pub(super) fn finished(
     let mut carried = Carried { blobs: &shared.blobs, dir, inline: Vec::new(), known: BTreeSet::new() };
     let text_blob = carried.keep(&exit.text)?;
     let report_blob = exit.report.as_ref().map(|file| carried.keep(file)).transpose()?;
-    let handed = carried.files(&exit.files, shared.large.as_ref().map(|large| large.writer.as_ref()))?;
+    let writer = shared.large.as_ref().map(|large| large.writer.as_ref());
+    let handed = carried.files(&exit.files, exit.too_many_files, writer)?;
     let mut warnings = holding_secrets(&exit.secret_in_files);
     warnings.extend(exit.warnings.iter().cloned());
     let result = AttemptResult {
@@ -56,7 +57,7 @@ pub(super) fn finished(
         report_blob,
         report_place: ReportPlace { assigned: exit.report_assigned, unreadable: exit.report_unreadable },
         files: handed.files,
-        manifest: handed.manifest,
+        manifest: handed.many,
         warnings,
         misfit: None,
         excess: handed.excess,
@@ -182,9 +183,17 @@ fn holding_secrets(paths: &[String]) -> Vec<String> {
 #[derive(Default)]
 struct Handed {
     files: Vec<FileChange>,
-    manifest: Option<Manifest>,
+    many: Option<Many>,
     /// Why they cannot be handed over: they are too many.
     excess: Option<String>,
+}
+
+/// Why so many files cannot be handed over.
+fn excess(total: u64) -> String {
+    format!(
+        "the step hands over {total} files, and at most {MOST_FILES} can be, whose list has at most 224 MiB; pack them, or narrow \
+         `artifacts`"
+    )
 }
 
 struct Carried<'a> {
@@ -202,28 +211,43 @@ impl Carried<'_> {
     fn files(
         &mut self,
         files: &[envoi_step::FileChange],
+        too_many: Option<u64>,
         writer: Option<&Writer>,
     ) -> Result<Handed, Unsettled> {
+        if let Some(total) = too_many {
+            return Ok(Handed { excess: Some(excess(total)), ..Handed::default() });
+        }
         let path_bytes = files.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
         let Some(writer) = writer.filter(|_| !are_listed(files.len(), path_bytes)) else {
             let files = files.iter().map(|change| self.change(change)).collect::<Result<_, _>>()?;
             return Ok(Handed { files, ..Handed::default() });
         };
         if files.len() > MOST_FILES {
-            let excess = format!(
-                "the step hands over {} files, and at most {MOST_FILES} can be; pack them, or narrow `artifacts`",
-                files.len()
-            );
+            let excess = excess(u64::try_from(files.len()).unwrap_or(u64::MAX));
             return Ok(Handed { excess: Some(excess), ..Handed::default() });
         }
         for portion in files.chunks(PORTION) {
             self.store(portion, writer)?;
         }
         let listed: Vec<_> = files.iter().map(changed).collect::<Result<_, _>>()?;
+        let all = self.manifest(&listed)?;
+        let changed: Vec<_> = listed.into_iter().filter(|file| file.change != Change::Unchanged).collect();
+        // Whether the attempt has succeeded is judged later, from its report and its flow.
+        let path_bytes = changed.iter().fold(0_usize, |sum, file| sum.saturating_add(file.path.len()));
+        let changed = match u64::try_from(changed.len()) {
+            _ if are_listed(changed.len(), path_bytes) => Changed::Listed(changed),
+            Ok(total) if total == all.total => Changed::Manifest(all.clone()),
+            _ => Changed::Manifest(self.manifest(&changed)?),
+        };
+        Ok(Handed { many: Some(Many { all, changed }), ..Handed::default() })
+    }
+
+    /// Stores the list of these files, durably.
+    fn manifest(&self, files: &[FileChange]) -> Result<Manifest, Unsettled> {
         let (manifest, list) =
-            manifest::write(&listed).map_err(|error| Unsettled::Machine(error.to_string()))?;
+            manifest::write(files).map_err(|error| Unsettled::Machine(error.to_string()))?;
         self.blobs.put(&list).map_err(|error| Unsettled::Machine(error.to_string()))?;
-        Ok(Handed { manifest: Some(manifest), ..Handed::default() })
+        Ok(manifest)
     }
 
     /// Stores the contents of some files, durably.
@@ -358,6 +382,55 @@ mod tests {
         fs::write(place, content).unwrap();
         let sha256 = Digest::of(content).to_string().replace("sha256:", "");
         FileRef { path: path.to_owned(), bytes: content.len() as u64, sha256 }
+    }
+
+    /// Many files of one content, so many of them changed.
+    fn handed_over(changed: usize, unchanged: usize, too_many: Option<u64>) -> Handed {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(root.path().join("store"))).unwrap();
+        let (blobs, dir) = (store.blobs(), AttemptDir::new(root.path().join("a.1.1")));
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let mut carried = Carried { blobs: &blobs, dir: &dir, inline: Vec::new(), known: BTreeSet::new() };
+        let copy = file(&dir, "files/copy", b"content");
+        let change = |nth| envoi_step::FileChange {
+            path: format!("{nth:04}"),
+            change: if nth < changed { envoi_step::Change::Created } else { envoi_step::Change::Unchanged },
+            file: Some(copy.clone()),
+            before: None,
+        };
+        let files: Vec<_> = (0..changed + unchanged).map(change).collect();
+        let handed = carried.files(&files, too_many, Some(&writer)).ok().unwrap();
+        let many = handed.many.iter();
+        let lists = many.flat_map(|many| match &many.changed {
+            Changed::Listed(_) => vec![many.all.clone()],
+            Changed::Manifest(changed) => vec![many.all.clone(), changed.clone()],
+        });
+        for manifest in lists {
+            let list = manifest::read(&blobs.get(&manifest.list.digest).unwrap()).unwrap();
+            assert_eq!(u64::try_from(list.len()).unwrap(), manifest.total, "it is in the store");
+        }
+        handed
+    }
+
+    #[test]
+    fn a_manifest_is_made_of_all_files_and_of_those_that_changed() {
+        let many = handed_over(1001, 0, None).many.unwrap();
+        assert_eq!(many.changed, Changed::Manifest(many.all));
+        let many = handed_over(1001, 2, None).many.unwrap();
+        let Changed::Manifest(changed) = many.changed else { unreachable!("they are many") };
+        assert_eq!((many.all.total, changed.total), (1003, 1001));
+        let many = handed_over(2, 1001, None).many.unwrap();
+        let Changed::Listed(changed) = many.changed else { unreachable!("they are few") };
+        let paths: Vec<_> = changed.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((many.all.total, paths), (1003, vec!["0000", "0001"]));
+    }
+
+    #[test]
+    fn more_files_than_a_record_can_list_are_a_value_too_large_and_no_doubt() {
+        let handed = handed_over(0, 0, Some(1_000_001));
+        assert!(handed.excess.unwrap().contains("1000001 files"));
+        assert_eq!((handed.files, handed.many), (Vec::new(), None));
+        assert!(handed_over(0, 1, None).excess.is_none());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    Commit, ReadError,
-    testing::{Place, answered, commit, interrupt, pinned, place, raised, run, started},
+    Commit, ReadError, manifest,
+    testing::{Place, answered, attempt, commit, interrupt, pinned, place, raised, run, settled, started},
 };
 use envoi_kernel::event::{About, Event};
 
@@ -182,6 +182,45 @@ fn news_are_a_tenant_s_own_in_the_order_of_their_commits() {
     let (first, after) = place.reader.news("north", 0, 1).unwrap();
     assert_eq!((first.len(), after), (1, first[0].position));
     assert_eq!(place.reader.news("north", after, 1).unwrap().0, news[1..]);
+}
+
+/// A run whose one attempt has left these files, as a manifest: its list.
+fn listing(place: &Place, name: &str, files: &[(&str, &[u8])]) -> Digest {
+    let contents: Vec<_> = files.iter().map(|(path, bytes)| (*path, Some(*bytes))).collect();
+    let mut event = settled("make", 1, &contents);
+    let mut digest = None;
+    if let Event::AttemptSettled(settled) = &mut event {
+        let (manifest, list) = manifest::write(&std::mem::take(&mut settled.files)).unwrap();
+        digest = Some(place.store.blobs().put(&list).unwrap());
+        settled.manifest = Some(manifest);
+    }
+    let mut begun = started(&run(name));
+    if let Event::RunStarted(started) = &mut begun {
+        started.by.tenant = "north".to_owned();
+    }
+    let commit = commit(&run(name), 0, [begun, attempt("make", 1), event]);
+    place.store.writer(place.store.take_epoch().unwrap()).unwrap().commit(commit).unwrap();
+    digest.unwrap()
+}
+
+#[test]
+fn a_list_that_cannot_be_read_hides_no_content_of_other_runs() {
+    let place = place();
+    let missing = listing(&place, "a", &[("of/a", b"a")]);
+    let damaged = listing(&place, "b", &[("of/b", b"b")]);
+    listing(&place, "c", &[("of/c", b"c"), ("x", b"x")]);
+    let layout = place.store.layout();
+    std::fs::remove_file(layout.blob(&missing)).unwrap();
+    std::fs::remove_file(layout.blob(&damaged)).unwrap();
+    std::fs::write(layout.blob(&damaged), "{}").unwrap();
+    let path = |content: &[u8]| place.reader.path_of_content("north", &Digest::of(content)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(path(b"c"), Some("of/c".to_owned()));
+        assert_eq!((path(b"a"), path(b"b"), path(b"nobody's")), (None, None, None));
+        assert!(place.reader.is_content_of("north", &Digest::of(b"x")).unwrap());
+        assert!(!place.reader.is_content_of("north", &Digest::of(b"nobody's")).unwrap());
+        assert!(!place.reader.is_content_of("south", &Digest::of(b"x")).unwrap());
+    }
 }
 
 #[test]

@@ -222,12 +222,16 @@ impl Reader {
         }
     }
 
-    /// The path of this content in the first manifest of a tenant's runs that lists it.
+    /// The path of this content in the first manifest of a tenant's runs that lists it. One that cannot be read lists nothing
+    /// here: it is the trouble of its own run, and other runs' content must be found all the same.
     fn listed_path(&self, tenant: &str, digest: &Digest) -> Result<Option<String>, ReadError> {
         let sql = "SELECT DISTINCT manifests.digest FROM manifests JOIN runs USING (run) WHERE tenant = ?1 ORDER BY run, nth";
         let lists = self.rows(sql, [tenant], |row| row.get(0).map(Digest::from_bytes), "a manifest")?;
         for list in lists {
-            let files = self.list(&list)?.into_iter();
+            if !self.contents.may_name(&list, digest, || self.list(&list).ok()) {
+                continue;
+            }
+            let files = self.list(&list).unwrap_or_default().into_iter();
             let is_it = |file: &FileChange| file.blob.as_ref().is_some_and(|blob| blob.digest == *digest);
             if let Some(file) = files.into_iter().find(is_it) {
                 return Ok(Some(file.path));

@@ -17,6 +17,7 @@ use envoi_kernel::{
         About, AttemptSettled, Blob, Choice, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised,
         RunEnded,
     },
+    files::list_name,
     ids::{InterruptId, RunId, Seq, StepId, VisitId, derived},
 };
 use std::{
@@ -377,7 +378,7 @@ impl Fold {
             settled.files.iter().map(|file| Made { path: file.path.clone(), blob: file.blob.clone() });
         // Of a large set the list is what a client is told of, and finds the contents by.
         let list = settled.manifest.as_ref().map(|manifest| Made {
-            path: format!("{}.files.json", settled.attempt.visit.step),
+            path: list_name(&settled.attempt.visit.scope, &settled.attempt.visit.step),
             blob: Some(manifest.list.clone()),
         });
         let made = listed.chain(list).filter_map(|made| {

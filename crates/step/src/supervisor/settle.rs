@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::Attempt;
 use super::run::Ended;
-use crate::artifacts::{self, Copied, Digests, NoCopy, Seen};
+use crate::artifacts::{self, Copied, NoCopy, Seen};
 use crate::before::Before;
 use crate::mask::MIN_SECRET_BYTES;
 use crate::record::{Change, Exit, FileChange, FileRef, Outcome, Stream, VERSION};
@@ -66,6 +66,7 @@ impl Attempt {
             report_assigned: assigned,
             report_unreadable: unreadable.map(|what| self.secrets.mask_str(&what)),
             files: handed.files,
+            too_many_files: handed.too_many,
             secret_in_files: handed.with_secret,
             ended_leftovers: ended.leftovers,
         })
@@ -128,9 +129,16 @@ impl Attempt {
 
     fn files(&self, before: Option<&Before>, succeeded: bool) -> io::Result<Handed> {
         let Some(before) = before else { return Ok(Handed::default()) };
-        let watched = before.watched().map_err(io::Error::other)?.without(&self.secrets);
+        let watched =
+            before.watched().map_err(io::Error::other)?.without(&self.secrets).of(&self.spec.attempt);
         let seen = watched.look();
-        let mut handed = self.hand_over(&before.files, &seen, succeeded)?;
+        let changes = artifacts::changes(&before.files, &seen.digests, succeeded);
+        if self.are_too_many(&changes, before) {
+            // Copies of them would fill the disk for nothing: none can be handed over.
+            let too_many = Some(u64::try_from(changes.len()).unwrap_or(u64::MAX));
+            return Ok(Handed { too_many, ..Handed::default() });
+        }
+        let mut handed = self.hand_over(changes, &seen)?;
         if succeeded {
             let there = seen.digests.keys().chain(seen.left_out.keys());
             let paths = there.chain(handed.files.iter().map(|file| &file.path)).map(String::as_str);
@@ -150,13 +158,23 @@ impl Attempt {
         Ok(handed)
     }
 
-    /// Copies what changed; with `unchanged`, all that is there.
-    fn hand_over(&self, before: &Digests, seen: &Seen, unchanged: bool) -> io::Result<Handed> {
+    /// Whether the record could become larger than what is read of it.
+    fn are_too_many(&self, changes: &[(String, Change)], before: &Before) -> bool {
+        let may_hold_secret = !self.secrets.is_empty();
+        let sizes = changes.iter().map(|(path, change)| {
+            let has_before = *change != Change::Unchanged && before.kept.has(path);
+            listed_bytes(path, has_before, may_hold_secret)
+        });
+        changes.len() > self.most_files.files || sizes.fold(0, usize::saturating_add) > self.most_files.bytes
+    }
+
+    /// Copies what is not deleted.
+    fn hand_over(&self, changes: Vec<(String, Change)>, seen: &Seen) -> io::Result<Handed> {
         let mut handed = Handed::default();
         for (path, why) in &seen.left_out {
             handed.leave_out(path, why);
         }
-        for (path, change) in artifacts::changes(before, &seen.digests, unchanged) {
+        for (path, change) in changes {
             match change {
                 Change::Deleted => handed.deleted(path),
                 Change::Created | Change::Modified | Change::Unchanged => {
@@ -210,6 +228,8 @@ impl Attempt {
 #[derive(Default)]
 struct Handed {
     files: Vec<FileChange>,
+    /// How many there are, where they are too many; nothing else is said then.
+    too_many: Option<u64>,
     /// Those in which a secret stands.
     with_secret: Vec<String>,
     /// Sentences about what is not.
@@ -233,6 +253,24 @@ impl Handed {
     }
 }
 
+/// What a file takes in the record at most. Its path is written for itself, for the copy, for the old content if that was kept,
+/// and once more if a secret stands in the file.
+fn listed_bytes(path: &str, has_before: bool, may_hold_secret: bool) -> usize {
+    /// More than all that stands around the path, with the longest number.
+    const FILE_BYTES: usize = 170;
+    const BEFORE_BYTES: usize = 140;
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' => 2,
+        ..0x20 => 6,
+        _ => 1,
+    };
+    let path: usize = path.bytes().map(escaped).fold(0, usize::saturating_add);
+    let before = if has_before { path.saturating_add(BEFORE_BYTES) } else { 0 };
+    // Quotation marks and a comma.
+    let secret = if may_hold_secret { path.saturating_add(3) } else { 0 };
+    [path, path, FILE_BYTES, before, secret].into_iter().fold(0, usize::saturating_add)
+}
+
 fn is_larger(path: &Path, bytes: u64) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.len() > bytes)
 }
@@ -253,6 +291,8 @@ fn stream_warnings(name: &str, kept: &Kept) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifacts::Digests;
+    use crate::record::{LARGEST_RECORD_BYTES, MOST_FILES, MostFiles};
     use crate::{AttemptDir, Command, Spec, mask::Secrets};
 
     fn attempt(root: &Path) -> Attempt {
@@ -274,7 +314,65 @@ mod tests {
             secrets: Vec::new(),
             boot_id: String::new(),
         };
-        Attempt { dir: AttemptDir::new(root.join("work.1.1")), spec, secrets: Secrets::new(&[]) }
+        Attempt {
+            dir: AttemptDir::new(root.join("work.1.1")),
+            spec,
+            secrets: Secrets::new(&[]),
+            most_files: MOST_FILES,
+        }
+    }
+
+    #[test]
+    fn more_files_than_the_record_can_list_are_counted_and_not_copied() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(root.path().join(name), name).unwrap();
+        }
+        let mut attempt = attempt(root.path());
+        attempt.spec.artifacts = vec!["?".to_owned()];
+        attempt.spec.stream_cap_bytes = 1024;
+        attempt.spec.text_cap_bytes = 1024;
+        let before = Before::take(&attempt.spec, &attempt.dir, &attempt.secrets).unwrap();
+        let ended = Ended { ran: true, ..Ended::without_start(Outcome::Exited { code: 0 }) };
+        let bytes = 3 * listed_bytes("a", false, false);
+        let rows = [
+            (MostFiles { files: 3, bytes }, None),
+            (MostFiles { files: 2, bytes }, Some(3)),
+            (MostFiles { files: 3, bytes: bytes - 1 }, Some(3)),
+        ];
+        for (most_files, too_many) in rows {
+            attempt.most_files = most_files;
+            drop(std::fs::remove_dir_all(attempt.dir.path()));
+            std::fs::create_dir_all(attempt.dir.path()).unwrap();
+            attempt.settle(&ended, Some(&before)).unwrap();
+            let record = std::fs::read(attempt.dir.exit()).unwrap();
+            let exit: Exit = serde_json::from_slice(&record).unwrap();
+            assert_eq!((exit.too_many_files, exit.warnings), (too_many, Vec::new()), "{most_files:?}");
+            let files = if too_many.is_some() { 0 } else { 3 };
+            assert_eq!(exit.files.len(), files, "{most_files:?}");
+            assert_eq!(attempt.dir.path().join("files").exists(), too_many.is_none(), "{most_files:?}");
+        }
+    }
+
+    #[test]
+    fn no_file_takes_more_of_the_record_than_is_counted_for_it() {
+        for path in ["a", "folder/\"quoted\"\u{1} \u{e9}\u{1f600}", &"long/".repeat(800)] {
+            let of = |folder: &str| {
+                Some(FileRef { path: format!("{folder}/{path}"), bytes: u64::MAX, sha256: "f".repeat(64) })
+            };
+            let mut file = FileChange {
+                path: path.to_owned(),
+                change: Change::Unchanged,
+                file: of("files"),
+                before: None,
+            };
+            let bytes = |file: &FileChange| serde_json::to_string(file).unwrap().len() + 1;
+            assert!(bytes(&file) <= listed_bytes(path, false, false), "{path}");
+            file.before = of("before");
+            let secret = serde_json::to_string(path).unwrap().len() + 1;
+            assert!(bytes(&file) + secret <= listed_bytes(path, true, true), "{path}");
+        }
+        assert!(u64::try_from(MOST_FILES.bytes).unwrap() <= LARGEST_RECORD_BYTES - 32 * 1024 * 1024);
     }
 
     #[test]
@@ -287,7 +385,8 @@ mod tests {
         let before: Digests = names.map(|name| digest(name, "before")).into();
         let mut seen = Seen::default();
         seen.digests.extend(names.into_iter().chain(["new"]).map(|name| digest(name, "after")));
-        let handed = attempt(root.path()).hand_over(&before, &seen, false).unwrap();
+        let changes = artifacts::changes(&before, &seen.digests, false);
+        let handed = attempt(root.path()).hand_over(changes, &seen).unwrap();
         let told: Vec<_> = handed.files.iter().map(|file| (file.path.as_str(), file.change)).collect();
         assert_eq!(told, names.map(|name| (name, Change::Deleted)));
         assert_eq!(handed.left_out, Vec::<String>::new());
