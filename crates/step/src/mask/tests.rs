@@ -352,7 +352,9 @@ proptest! {
         size in 1_usize..3000,
     ) {
         let (whole, left) = leaks(&secret, &choices, before, after, width);
-        prop_assert_eq!(masked_in_pieces_of(size, &[&secret], &whole), left);
+        // The `n` of a line end that is written `\n` may be a letter of base64, too: it may go with what follows it.
+        let without_n = |text: String| text.replace("\\n***", "\\***");
+        prop_assert_eq!(without_n(masked_in_pieces_of(size, &[&secret], &whole)), without_n(left));
     }
 
     #[test]
