@@ -17,6 +17,9 @@ use envoi_kernel::{
 };
 use std::sync::{Arc, mpsc::Sender};
 
+/// How often a run that is said to have gone on is loaded again although no event of it has come.
+const MOST_IN_VAIN: u32 = 3;
+
 impl Desk {
     pub(super) fn resume(
         &self,
@@ -30,6 +33,7 @@ impl Desk {
         if let Some(why) = aside.as_ref().filter(|_| !request.again) {
             return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
         }
+        self.check_waits_for_other(&request.run, &request.caller)?;
         let again = aside.is_some();
         // That it is tried again is all that is meant then: nothing is wrong with how it ended.
         request.reopen = request.reopen && !again;
@@ -84,6 +88,25 @@ impl Desk {
             _ => follower.release(),
         }
         Ok(())
+    }
+
+    /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever.
+    fn check_waits_for_other(&self, id: &RunId, caller: &CallerWire) -> Result<(), Refused> {
+        let mut own = caller.within.iter().filter(|waiting| waiting.run == *id).peekable();
+        if own.peek().is_none() {
+            return Ok(());
+        }
+        let run = self.load(id)?;
+        let Some(waiting) = own.find(|waiting| run.is_live(&waiting.attempt)) else { return Ok(()) };
+        let message = format!(
+            "attempt `{}` of run `{id}` would wait for its own run, which waits for that attempt",
+            waiting.attempt
+        );
+        Err(Refused::new(
+            "REFUSED",
+            message,
+            Some("a step may cancel its run; its run goes on without `resume`"),
+        ))
     }
 
     /// A yes to what an attempt has left is one to what was shown. Before anybody follows the run: what a refusal causes is no
@@ -160,6 +183,7 @@ impl Desk {
             self.make_good(id)?;
         }
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
+        let (mut stale_at, mut in_vain) = (None, 0_u32);
         loop {
             let (run, tail_bytes) = self.load_with_weight(&reader, id)?;
             if purpose == Purpose::GoOn {
@@ -170,7 +194,17 @@ impl Desk {
             let adopt = |reply| Adopt { run: run.clone(), asks, purpose, again, tail_bytes, caller, reply };
             match self.exchange(|reply| Message::Adopt(Box::new(adopt(reply)))) {
                 Ok(()) => return Ok(run),
-                Err(EngineError::Stale { .. }) => {}
+                // What makes it stale is in the journal: the next look sees more, unless the journal contradicts itself.
+                Err(EngineError::Stale { .. }) => {
+                    let next = run.next_seq();
+                    in_vain =
+                        if stale_at.replace(next) == Some(next) { in_vain.saturating_add(1) } else { 0 };
+                    if in_vain >= MOST_IN_VAIN {
+                        let reason =
+                            format!("the store says that it has more events than the {next} that are there");
+                        return Err(self.unloadable(id, Trouble::new(TroubleKind::Inconsistent, reason)));
+                    }
+                }
                 Err(error) => return Err(refused(error)),
             }
         }

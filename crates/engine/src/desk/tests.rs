@@ -4,13 +4,14 @@ use super::*;
 use crate::{
     message::Adopt,
     protocol::{AnswerRequest, ResumeRequest},
+    runner::CallingAttempt,
 };
 use envoi_journal::{Commit, PinnedFlow, Writer};
 use envoi_kernel::{
     Input,
     event::Choice,
     family::Share,
-    input::{Answer, Start},
+    input::{Answer, Slot, Start},
     ledger::Ledger,
     requester::Requester,
 };
@@ -20,6 +21,7 @@ use std::{
 };
 
 const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
+const PLAIN: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
 /// A run in a journal, and the desk in front of it.
@@ -156,4 +158,66 @@ fn an_answer_that_the_same_request_gave_meanwhile_is_taken() {
     (adopted.reply)(Err(EngineError::Refused(envoi_kernel::Refusal::NotOpen { interrupt })));
     served.join().unwrap();
     assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+/// The attempts that wait for what is asked: an attempt of the run itself.
+fn within(place: &Place, attempt: &str) -> CallerWire {
+    let within = vec![CallingAttempt::parse(&format!("{}:{attempt}", place.id)).unwrap()];
+    CallerWire { within, ..CallerWire::default() }
+}
+
+#[test]
+fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
+    let place = place(PLAIN);
+    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    let resume = |attempt| {
+        let caller = within(&place, attempt);
+        place.serves(Request::Resume(Box::new(ResumeRequest::follow(place.id.clone(), by(), caller))))
+    };
+    let (heard, served) = resume("a.1.1");
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("it waits for itself") };
+    assert_eq!((refused.code.as_str(), refused.exit_code), ("REFUSED", 6));
+    assert!(refused.message.contains("a.1.1"), "{}", refused.message);
+    // An attempt that is over waits for nothing.
+    let (_heard, served) = resume("a.2.1");
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+}
+
+#[test]
+fn a_step_may_cancel_its_own_run() {
+    let place = place(PLAIN);
+    let (run, caller) = (place.id.clone(), within(&place, "a.1.1"));
+    let (heard, served) = place.serves(Request::Cancel { run, by: by(), caller });
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
+}
+
+#[test]
+fn a_run_whose_row_is_ahead_of_its_events_is_set_aside() {
+    let place = place(PLAIN);
+    let follow = ResumeRequest::follow(place.id.clone(), by(), CallerWire::default());
+    let (heard, served) = place.serves(Request::Resume(Box::new(follow)));
+    let (run, mut adopted) = (place.id.clone(), 0);
+    let trouble = loop {
+        match place.told.recv().unwrap() {
+            Message::Adopt(adopt) => {
+                adopted += 1;
+                assert!(adopted < 10, "it is loaded again and again");
+                (adopt.reply)(Err(EngineError::Stale { run: run.clone() }));
+            }
+            Message::Unloadable { trouble, reply, .. } => {
+                let (code, reason) = (trouble.kind.code().to_owned(), trouble.reason.clone());
+                reply(Err(EngineError::SetAside { run: run.clone(), code, reason }));
+                break trouble;
+            }
+            _ => panic!("the loop is asked for something else"),
+        }
+    };
+    served.join().unwrap();
+    assert_eq!(trouble.kind.code(), "RUN_INCONSISTENT", "{}", trouble.reason);
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("nothing was done") };
+    assert_eq!((refused.code.as_str(), refused.exit_code), ("RUN_SET_ASIDE", 8));
 }
