@@ -3,7 +3,7 @@
 //! Owns the order write, fdatasync, rename, fsync of the folder, and the check of what is read. Which content exists is
 //! the events' to say; content that none of them names is harmless.
 
-use crate::{durable, durable::Temporary, error::BlobError, layout::Layout};
+use crate::{durable, durable::Temporary, error::BlobError, layout::Layout, plain};
 use envoi_contract::digest::Digest;
 use sha2::{Digest as _, Sha256};
 use std::{
@@ -50,7 +50,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Mismatch`] when the file is not what was announced; [`BlobError::Io`].
     pub fn put_file(&self, path: &Path, expected: Digest, size_bytes: u64) -> Result<(), BlobError> {
-        let source = File::open(path).map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
+        let source = plain::open(path).map_err(|source| BlobError::Io { path: path.to_owned(), source })?;
         self.put_open(source, path, expected, size_bytes)
     }
 
@@ -125,7 +125,7 @@ impl Blobs {
     /// The bytes with this digest, verified.
     ///
     /// # Errors
-    /// [`BlobError::Missing`], [`BlobError::Damaged`], [`BlobError::Io`].
+    /// [`BlobError::Missing`], [`BlobError::Damaged`], [`BlobError::NotRegular`], [`BlobError::Io`].
     pub fn get(&self, digest: &Digest) -> Result<Vec<u8>, BlobError> {
         let mut bytes = Vec::new();
         self.write_to(digest, &mut bytes)?;
@@ -135,12 +135,15 @@ impl Blobs {
     /// The file with this digest, not yet verified: its bytes are to be used after [`Blobs::verify`].
     ///
     /// # Errors
-    /// [`BlobError::Missing`], [`BlobError::Io`].
+    /// [`BlobError::Missing`], [`BlobError::NotRegular`], [`BlobError::Io`].
     pub fn open(&self, digest: &Digest) -> Result<File, BlobError> {
         let place = self.layout.blob(digest);
-        match File::open(&place) {
+        match plain::open(&place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(BlobError::Missing { digest: *digest })
+            }
+            Err(error) if plain::is_not_regular(&error) => {
+                Err(BlobError::NotRegular { expected: *digest, place })
             }
             opened => opened.map_err(|source| BlobError::Io { path: place, source }),
         }
@@ -356,6 +359,27 @@ mod tests {
         );
         blobs.put(&large()).unwrap();
         assert_eq!(blobs.get(&digest).unwrap(), large());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_no_content() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let (place, layout, blobs) = blobs();
+        let digest = blobs.put(&large()).unwrap();
+        let (stored, elsewhere) = (layout.blob(&digest), place.path().join("elsewhere"));
+        fs::rename(&stored, &elsewhere).unwrap();
+        let pipe = |at: &Path| mknodat(CWD, at, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let link = |at: &Path| std::os::unix::fs::symlink(&elsewhere, at).unwrap();
+        for put in [&pipe as &dyn Fn(&Path), &link] {
+            put(&stored);
+            for error in [blobs.get(&digest).unwrap_err(), blobs.size_bytes(&digest).unwrap_err()] {
+                assert!(matches!(error, BlobError::NotRegular { .. }), "{error}");
+            }
+            assert!(blobs.put_file(&stored, digest, 800_000).is_err());
+            blobs.put(&large()).unwrap();
+            assert_eq!(blobs.get(&digest).unwrap(), large());
+            fs::remove_file(&stored).unwrap();
+        }
     }
 
     #[test]

@@ -69,9 +69,14 @@ impl Temporary {
     }
 
     /// Gives the file its lasting name, replacing what had it.
-    pub(crate) fn rename(mut self, target: &Path) -> io::Result<()> {
+    pub(crate) fn rename(self, target: &Path) -> io::Result<()> {
+        self.rename_by(|path| fs::rename(path, target))
+    }
+
+    /// As [`Temporary::rename`], by a rename of the caller's.
+    pub(crate) fn rename_by(mut self, rename: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         if let Some(path) = &self.path {
-            fs::rename(path, target)?;
+            rename(path)?;
         }
         self.path = None;
         Ok(())

@@ -255,6 +255,14 @@ pub enum BlobError {
         /// The file, or the database.
         place: PathBuf,
     },
+    /// What is there is a folder, a pipe, a link or a device: something else than was stored.
+    #[error("content `{expected}` is damaged: what is in `{place}` is not a regular file")]
+    NotRegular {
+        /// What was asked for.
+        expected: Digest,
+        /// Where it should lie.
+        place: PathBuf,
+    },
     /// A file to be stored is not the one that was announced; it was changed meanwhile, or cut short.
     #[error(
         "`{path}` is not what was announced: it has {found_bytes} bytes and digest `{found}`, not {expected_bytes} and `{expected}`"
@@ -292,7 +300,7 @@ impl BlobError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
-            Self::Missing { .. } | Self::Damaged { .. } => Class::Bug,
+            Self::Missing { .. } | Self::Damaged { .. } | Self::NotRegular { .. } => Class::Bug,
             Self::Mismatch { .. } => Class::Reject,
             Self::Store { .. } | Self::Io { .. } => Class::Retry,
         }

@@ -1,18 +1,22 @@
 //! The files that people and steps read: hand-offs and the newest version of each artifact.
 //!
 //! Owns where they lie and that they equal the events. They are projections: nothing is fsynced, and what is missing or
-//! differs is written again. Nothing is ever read from them to decide anything. An artifact that has no place, because of
+//! differs is written again. Nothing is ever read from them to decide anything. No link below the run's folder is followed. An artifact that has no place, because of
 //! its name or because another one is in the way, is passed over: its run must go on, and its content stays by digest.
 
 mod answer;
 mod attempts;
+mod way;
 
+pub(crate) use self::way::digest_below;
+
+use self::way::Spot;
 use crate::{
     blobs,
-    durable::{self, Temporary},
+    durable::Temporary,
     error::FileError,
     layout::Layout,
-    manifest,
+    manifest, plain,
     reader::{self, Reader},
     rows::{HandoffRow, InboxFilter, InboxRow, InterruptState, Place},
 };
@@ -24,7 +28,7 @@ use envoi_kernel::{
 };
 use std::{
     collections::BTreeMap,
-    fs::{self, File, Permissions},
+    fs::{File, Permissions},
     io::{self, Write},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -216,7 +220,7 @@ impl Files<'_> {
         written: &mut Vec<PathBuf>,
     ) -> Result<(), FileError> {
         let target = self.list_path(flow, handoff);
-        let found = digest_of(&target);
+        let found = self.digest_of(&target);
         let is_well = match list_digest(&handoff.handoff) {
             // The list need not be read from the store to be compared.
             Some(digest) => found == Some(digest),
@@ -284,21 +288,22 @@ impl Files<'_> {
     fn move_into_place(&self, flow: &FlowId, path: &str, digest: &Digest, copies: &Path) -> bool {
         let Some(target) = self.target(flow, path) else { return false };
         let copy = copies.join(path);
-        if digest_of(&copy) != Some(*digest) {
+        if self.digest_of(&copy) != Some(*digest) {
             // It was moved before this engine came; or somebody has changed it, and the store has the content.
-            return digest_of(&target) == Some(*digest);
+            return self.digest_of(&target) == Some(*digest);
         }
+        let run = self.layout.run(self.run);
+        let (Ok(from), Ok(to)) = (Spot::find(&run, &copy), Spot::make(&run, &target)) else { return false };
         let moved = || {
-            fs::set_permissions(&copy, Permissions::from_mode(0o400))?;
-            match fs::rename(&copy, &target) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(durable::parent(&target))?;
-                    fs::rename(&copy, &target)
-                }
-                renamed => renamed,
-            }
+            from.open()?.set_permissions(Permissions::from_mode(0o400))?;
+            to.take(&from)
         };
         moved().is_ok()
+    }
+
+    /// The digest of a file of the run, if it is there as a regular file and no link leads to it.
+    fn digest_of(&self, path: &Path) -> Option<Digest> {
+        digest_below(&self.layout.run(self.run), path)
     }
 
     /// False if it has no place.
@@ -306,7 +311,7 @@ impl Files<'_> {
         let Some(target) = self.target(flow, path) else { return Ok(false) };
         let placed = match digest {
             Some(digest) => self.replace(&target, |file| Ok(self.reader.write_blob(digest, file)?)),
-            None => remove(&target, &self.layout.flow(self.run, flow)),
+            None => remove(&self.layout.run(self.run), &target, &self.layout.flow(self.run, flow)),
         };
         match placed {
             Err(FileError::Io { source, .. }) if is_in_the_way(&source) => Ok(false),
@@ -330,7 +335,7 @@ impl Files<'_> {
         let [own, newest] = self.handoff_paths(&row.flow, &row.visit);
         let is_newest = self.reader.is_newest(self.run, &row.visit)?;
         for path in std::iter::once(own).chain(is_newest.then_some(newest)) {
-            if digest_of(&path) != Some(Digest::of(&bytes)) {
+            if self.digest_of(&path) != Some(Digest::of(&bytes)) {
                 self.replace(&path, |file| Ok(file.write_all(&bytes)?))?;
                 written.push(path);
             }
@@ -351,7 +356,7 @@ impl Files<'_> {
         for Place { flow, path, digest, .. } in places {
             let target = self.target(&flow, &path);
             match target {
-                Some(target) if digest_of(&target) == digest => {}
+                Some(target) if self.digest_of(&target) == digest => {}
                 Some(target) if self.place(&flow, &path, digest.as_ref())? => restored.written.push(target),
                 _ => restored.unplaceable.push(format!("{flow}/{path}")),
             }
@@ -366,14 +371,11 @@ impl Files<'_> {
         fill: impl FnOnce(&mut File) -> Result<(), Fill>,
     ) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: target.to_owned(), source };
-        let folder = durable::parent(target);
-        if !folder.is_dir() {
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
+        let spot = Spot::make(&self.layout.run(self.run), target)?;
         let (temporary, mut file) = Temporary::create(&self.layout.temporary()).map_err(failed)?;
         fill(&mut file).map_err(|fill| fill.of(target))?;
         file.set_permissions(Permissions::from_mode(0o400)).map_err(failed)?;
-        temporary.rename(target).map_err(failed)
+        temporary.rename_by(|from| spot.take_path(from)).map_err(failed)
     }
 }
 
@@ -412,16 +414,21 @@ fn is_in_the_way(error: &io::Error) -> bool {
 }
 
 /// Removes a file, and the folders above it that are empty then, up to the flow's own.
-fn remove(target: &Path, flow_folder: &Path) -> Result<(), FileError> {
-    match fs::remove_file(target) {
-        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Err(FileError::Io { path: target.to_owned(), source: error });
+fn remove(run: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileError> {
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let spot = match Spot::find(run, target) {
+        Err(FileError::Io { source, .. }) if is_missing(&source) => return Ok(()),
+        found => found?,
+    };
+    match spot.remove() {
+        Err(source) if !is_missing(&source) => {
+            return Err(FileError::Io { path: target.to_owned(), source });
         }
         _ => {}
     }
     let above = target.ancestors().skip(1).take_while(|folder| *folder != flow_folder);
     for folder in above {
-        if fs::remove_dir(folder).is_err() {
+        if !Spot::find(run, folder).is_ok_and(|spot| spot.remove_folder().is_ok()) {
             break;
         }
     }
@@ -431,8 +438,7 @@ fn remove(target: &Path, flow_folder: &Path) -> Result<(), FileError> {
 /// The digest of the plain file at `path`, if there is one that can be read.
 #[must_use]
 pub fn digest_of(path: &Path) -> Option<Digest> {
-    let plain = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let file = plain.then(|| File::open(path).ok()).flatten()?;
+    let file = plain::open(path).ok()?;
     blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }
 
@@ -452,6 +458,7 @@ mod tests {
     };
     use envoi_contract::json::Object;
     use envoi_kernel::files::manifest_path;
+    use std::fs;
 
     /// A run of two visits; the artifact changes in both, and another comes and goes.
     fn lived() -> (crate::testing::Place, Writer, Vec<Record>) {
@@ -769,6 +776,78 @@ mod tests {
         let again = restore(place.store.layout(), &place.reader, &run).unwrap();
         assert_eq!((again.written, again.unplaceable), (Vec::new(), restored.unplaceable));
         restore_visit(place.store.layout(), &place.reader, &run, &visit("repair", 2)).unwrap();
+    }
+
+    /// Moves a folder out of the run, and puts a link to it in its place.
+    fn move_out(folder: &Path, outside: &Path) {
+        fs::rename(folder, outside).unwrap();
+        std::os::unix::fs::symlink(outside, folder).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_folder_of_handoffs_is_an_error_that_names_it() {
+        let (place, _writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let base = place.store.layout().flow(&run("a"), &flow());
+        let outside = tempfile::tempdir().unwrap();
+        let moved = outside.path().join("moved");
+        for folder in [base.join("handoff"), base.clone()] {
+            move_out(&folder, &moved);
+            let before = tree(&moved);
+            let linked = |error: &FileError| matches!(error, FileError::Io { path, .. } if *path == folder);
+            // As they were: even files that are right are not read through a link.
+            let error = restore_run(place.store.layout(), &place.reader, &run("a")).unwrap_err();
+            assert!(linked(&error), "{error}");
+            fs::remove_file(moved.join("repair.1.json")).unwrap_or_default();
+            let error = restore_visit(place.store.layout(), &place.reader, &run("a"), &visit("repair", 1));
+            assert!(linked(&error.unwrap_err()));
+            let written = records.iter().find(|record| matches!(record.event, Event::HandoffWritten(_)));
+            let error = project(place.store.layout(), &place.reader, &run("a"), &flow(), written.unwrap());
+            assert!(linked(&error.unwrap_err()));
+            assert!(tree(&moved).len() <= before.len());
+            fs::remove_file(&folder).unwrap();
+            fs::remove_dir_all(&moved).unwrap();
+            restore_run(place.store.layout(), &place.reader, &run("a")).unwrap();
+            assert!(base.join("handoff/repair.1.json").is_file());
+        }
+    }
+
+    #[test]
+    fn an_artifact_behind_a_link_has_no_place() {
+        let (place, writer, records) = lived();
+        project_all(&place.store, &place.reader, &records);
+        let (layout, run) = (place.store.layout(), run("a"));
+        let base = layout.flow(&run, &flow());
+        let outside = tempfile::tempdir().unwrap();
+        let moved = outside.path().join("moved");
+        move_out(&base.join("shop"), &moved);
+        let before = tree(&moved);
+        assert_eq!(restore(layout, &place.reader, &run).unwrap().unplaceable, ["fix/shop/a.py"]);
+        let blobs = vec![(Digest::of(b"x"), b"x".to_vec())];
+        let changes: [(&str, Option<&[u8]>); 3] =
+            [("shop/a.py", None), ("shop/new", Some(b"x")), ("shop/in/new", Some(b"x"))];
+        let commit = Commit { blobs, ..commit(&run, 7, [settled("repair", 3, &changes)]) };
+        writer.commit(commit.clone()).unwrap();
+        project_all(&place.store, &place.reader, &commit.records);
+        restore_run(layout, &place.reader, &run).unwrap();
+        assert_eq!(tree(&moved), before);
+    }
+
+    #[test]
+    fn a_copy_behind_a_link_is_not_moved_into_place() {
+        let (place, _writer, _) = lived();
+        let (layout, run) = (place.store.layout(), run("a"));
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("x"), "x").unwrap();
+        let copies = layout.run(&run).join("attempts/repair.1.1/files");
+        fs::create_dir_all(&copies).unwrap();
+        std::os::unix::fs::symlink(outside.path(), copies.join("in")).unwrap();
+        let files = Files { layout, reader: &place.reader, run: &run };
+        assert!(!files.move_into_place(&flow(), "in/x", &Digest::of(b"x"), &copies));
+        assert!(outside.path().join("x").exists());
+        fs::write(copies.join("y"), "y").unwrap();
+        assert!(files.move_into_place(&flow(), "y", &Digest::of(b"y"), &copies));
+        assert_eq!(fs::read(layout.flow(&run, &flow()).join("y")).unwrap(), b"y");
     }
 
     #[test]

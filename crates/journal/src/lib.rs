@@ -22,6 +22,7 @@ pub mod manifest;
 mod network;
 mod notes;
 mod places;
+mod plain;
 mod projection;
 mod reader;
 mod repair;

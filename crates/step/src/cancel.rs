@@ -38,9 +38,12 @@ pub fn cancel(dir: &AttemptDir) -> io::Result<Cancelled> {
     if is_there(&dir.exit()) {
         return Ok(Cancelled::AlreadyOver);
     }
-    dir.create()?;
-    if !dir.is_real() {
+    match dir.create() {
         // Nothing is written to where a command's link leads.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Cancelled::Lost),
+        made => made?,
+    }
+    if !dir.is_real() {
         return Ok(Cancelled::Lost);
     }
     // The wish is that there is anything at all.

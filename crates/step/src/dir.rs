@@ -12,6 +12,13 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{durable, plain};
 
+/// A link stands in the place of a folder.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is a link: a folder belongs there", path.display())]
+struct IsLink {
+    path: PathBuf,
+}
+
 /// The folder `…/runs/<run_id>/attempts/<attempt>` and the places in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptDir {
@@ -27,9 +34,20 @@ impl AttemptDir {
     /// Makes the folder and what is missing above it. Returns once the new names are on disk; safe to repeat.
     ///
     /// # Errors
-    /// A folder cannot be made or synced.
+    /// A folder cannot be made or synced; it or the one above it is a link ([`io::ErrorKind::NotADirectory`]).
     pub fn create(&self) -> io::Result<()> {
-        durable::create_dir_all(&self.path)
+        // Nothing is made where a command's link leads, so the look comes first; and again, for a link made meanwhile.
+        self.refuse_links()?;
+        durable::create_dir_all(&self.path)?;
+        self.refuse_links()
+    }
+
+    fn refuse_links(&self) -> io::Result<()> {
+        let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        match self.path.ancestors().take(2).find(|path| is_link(path)) {
+            Some(path) => Err(io::Error::new(io::ErrorKind::NotADirectory, IsLink { path: path.to_owned() })),
+            None => Ok(()),
+        }
     }
 
     /// Whether it is a folder in a folder, and not reached through a link that a command has put in its place.

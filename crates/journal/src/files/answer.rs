@@ -4,7 +4,7 @@
 //! was answered, how, by whom, and where each file lies. A file that the store does not have is named as unreadable, and
 //! is in nobody's way.
 
-use super::{Files, digest_of};
+use super::Files;
 use crate::{error::FileError, rows::InboxRow};
 use envoi_contract::{
     digest::Digest,
@@ -34,7 +34,7 @@ pub(super) fn restore(
     }
     let bytes = document(asked, at, answered, &places).pretty();
     let path = folder.join("answer.json");
-    if digest_of(&path) != Some(Digest::of(bytes.as_bytes())) {
+    if files.digest_of(&path) != Some(Digest::of(bytes.as_bytes())) {
         files.replace(&path, |file| Ok(file.write_all(bytes.as_bytes())?))?;
         written.push(path);
     }
@@ -51,7 +51,7 @@ fn attach(
     let Some(digest) = Digest::parse(&attachment.digest) else {
         return Ok(Err(format!("`{}` is not `sha256:` and 64 digits", attachment.digest)));
     };
-    if digest_of(path) == Some(digest) {
+    if files.digest_of(path) == Some(digest) {
         return Ok(Ok(()));
     }
     match files.replace(path, |file| Ok(files.reader.write_blob(&digest, file)?)) {

@@ -3,10 +3,13 @@
 //! Reports and texts come from the store by their digests. What else an attempt wrote (its streams, which only people and a
 //! critic's feedback read) is linked from the other run's folder, where that is still there.
 
-use super::{Files, digest_of};
+use super::{Files, way::Spot};
 use crate::error::FileError;
-use envoi_kernel::event::{AttemptSettled, Event, Record, RunForked};
-use std::{fs, path::PathBuf};
+use envoi_kernel::{
+    event::{AttemptSettled, Event, Record, RunForked},
+    ids::RunId,
+};
+use std::path::{Path, PathBuf};
 
 /// File names in the folder of an attempt.
 const TEXT: &str = "text";
@@ -47,20 +50,24 @@ fn take_over(
     for (name, blob) in [(TEXT, &settled.text), (REPORT, &settled.report)] {
         let Some(blob) = blob else { continue };
         let path = folder.join(name);
-        if digest_of(&path) != Some(blob.digest) {
+        if files.digest_of(&path) != Some(blob.digest) {
             files.replace(&path, |file| Ok(files.reader.write_blob(&blob.digest, file)?))?;
             written.push(path);
         }
     }
     let other = files.layout.attempt(&forked.from, &settled.attempt);
     for name in STREAMS {
-        let path = folder.join(name);
-        if !path.exists() && fs::create_dir_all(&folder).is_ok() {
-            // Nothing is decided by them.
-            fs::hard_link(other.join(name), path).unwrap_or_default();
-        }
+        // Nothing is decided by them.
+        link(files, (&forked.from, &other.join(name)), &folder.join(name)).unwrap_or_default();
     }
     Ok(())
+}
+
+/// Gives a regular file of another run a name in this one too, if nothing has that name yet.
+fn link(files: &Files<'_>, (run, from): (&RunId, &Path), to: &Path) -> Option<()> {
+    let from = Spot::find(&files.layout.run(run), from).ok()?;
+    from.open().ok()?;
+    Spot::make(&files.layout.run(files.run), to).ok()?.link(&from).ok()
 }
 
 #[cfg(test)]

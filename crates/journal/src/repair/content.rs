@@ -20,10 +20,8 @@ pub(super) fn check(store: &Store, report: &mut RepairReport) -> Result<(), Read
         report.contents = report.contents.saturating_add(1);
         match reader.write_blob(&digest, &mut io::sink()) {
             Ok(()) => {}
-            Err(error @ (BlobError::Missing { .. } | BlobError::Damaged { .. } | BlobError::Io { .. })) => {
-                report.damaged_content.push(error.to_string());
-            }
-            Err(error) => return Err(error.into()),
+            Err(error @ BlobError::Store { .. }) => return Err(error.into()),
+            Err(error) => report.damaged_content.push(error.to_string()),
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::content;
 use crate::{
     error::{BlobError, ReadError},
-    files::digest_of,
+    files::digest_below,
     layout::Layout,
     reader::Reader,
 };
@@ -49,17 +49,15 @@ pub fn examine(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Examinat
         found.contents = found.contents.saturating_add(1);
         match reader.write_blob(&digest, &mut io::sink()) {
             Ok(()) => {}
-            Err(error @ (BlobError::Missing { .. } | BlobError::Damaged { .. } | BlobError::Io { .. })) => {
-                found.damaged_content.push(error.to_string());
-            }
-            Err(error) => return Err(error.into()),
+            Err(error @ BlobError::Store { .. }) => return Err(error.into()),
+            Err(error) => found.damaged_content.push(error.to_string()),
         }
     }
     for row in reader.handoffs(run)? {
         // One whose event cannot be read has been reported.
         let Ok(bytes) = reader.handoff_at(run, row.seq) else { continue };
         let path = layout.handoff_visit(run, &row.flow, &row.visit);
-        if digest_of(&path) != Some(Digest::of(&bytes)) {
+        if digest_below(&layout.run(run), &path) != Some(Digest::of(&bytes)) {
             found.other_files.push(path);
         }
     }

@@ -89,6 +89,7 @@ fn trials() -> Vec<Trial> {
             a_broken_order_runs_nothing,
             a_supervisor_without_the_lock_runs_nothing,
             what_never_started_is_started_with_the_very_lock_of_the_probe,
+            an_attempt_does_not_begin_in_a_folder_that_is_a_link,
             a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive,
             a_record_of_an_older_supervisor_is_read,
             a_record_of_an_earlier_boot_counts_only_if_its_files_are_whole,

@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use envoi_step::{Change, Doubt, Given, Outcome, Probe, boot_id, end_leftovers, probe, wait_until_free};
+use envoi_step::{
+    Cancelled, Change, Doubt, Given, Outcome, Probe, boot_id, cancel, end_leftovers, probe, wait_until_free,
+};
 
 use crate::stage::{ATTEMPT, Stage, assert_gone, kill, launcher, lives, read};
 
@@ -81,6 +83,25 @@ pub(crate) fn what_never_started_is_started_with_the_very_lock_of_the_probe() {
     let rebooted = Stage::new();
     let lost = probe(&rebooted.dir, Given::Maybe, "an earlier boot", &boot_id().unwrap()).unwrap();
     assert!(matches!(lost, Probe::Lost(evidence) if evidence.doubt == Doubt::Rebooted));
+}
+
+/// An earlier step of the run can foresee the name of the folder.
+pub(crate) fn an_attempt_does_not_begin_in_a_folder_that_is_a_link() {
+    let boot = boot_id().unwrap();
+    let stage = Stage::new();
+    let outside = stage.run_base().with_file_name("outside");
+    fs::create_dir(&outside).unwrap();
+    for linked in [stage.dir.path(), stage.dir.path().parent().unwrap()] {
+        fs::remove_dir_all(linked).unwrap();
+        std::os::unix::fs::symlink(&outside, linked).unwrap();
+        let error = probe(&stage.dir, Given::Never, &boot, &boot).unwrap_err();
+        assert!(!error.is_of_machine(), "{error}");
+        assert_eq!(cancel(&stage.dir).unwrap(), Cancelled::Lost);
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        fs::remove_file(linked).unwrap();
+        stage.dir.create().unwrap();
+    }
+    assert!(matches!(probe(&stage.dir, Given::Never, &boot, &boot), Ok(Probe::NotStarted(_))));
 }
 
 pub(crate) fn a_killed_supervisor_leaves_a_lost_attempt_and_nothing_alive() {

@@ -165,3 +165,20 @@ fn an_open_question_has_no_answer_yet() {
     assert!(error.is_err());
     assert!(!place.store.layout().answer(&run("a"), &interrupt("open")).exists());
 }
+
+#[test]
+fn a_link_in_the_place_of_a_folder_of_an_answer_is_an_error_that_names_it() {
+    let (place, _writer, folder) = lived(approved(two_files()));
+    let outside = tempfile::tempdir().unwrap();
+    for linked in [folder.join("files"), folder.clone(), folder.parent().unwrap().to_owned()] {
+        fs::remove_dir_all(&linked).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &linked).unwrap();
+        let error = restore_answer(place.store.layout(), &place.reader, &run("a"), &interrupt("q"));
+        let error = error.unwrap_err();
+        assert!(matches!(&error, crate::FileError::Io { path, .. } if *path == linked), "{error}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+        fs::remove_file(&linked).unwrap();
+        restore_answer(place.store.layout(), &place.reader, &run("a"), &interrupt("q")).unwrap();
+        assert_eq!(fs::read(folder.join("files/plan.md")).unwrap(), b"one");
+    }
+}
