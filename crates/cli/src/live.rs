@@ -70,7 +70,7 @@ struct Painter {
 
 /// What is looked at.
 enum Subject {
-    Run { view: Box<RunView>, reader: Option<Reader> },
+    Run { view: Box<RunView>, reader: Option<Box<Reader>> },
     Store(Box<StoreView>),
 }
 
@@ -97,7 +97,7 @@ impl Live {
             // What was before is on the board, and is not remarked on again.
             view.catch_up(reader);
         }
-        Some(Self::start(Subject::Run { view, reader }, terminal))
+        Some(Self::start(Subject::Run { view, reader: reader.map(Box::new) }, terminal))
     }
 
     /// A view of the unfinished runs of a store on stderr.
@@ -120,7 +120,7 @@ impl Live {
     pub(crate) fn record(&self, record: &Record, remarked: bool) {
         let mut painter = lock(&self.painter);
         if let Subject::Run { view, reader } = &mut painter.subject {
-            let remarks = view.record(record, reader.as_ref());
+            let remarks = view.record(record, reader.as_deref());
             remarks.iter().filter(|_| remarked).for_each(|remark| painter.say(remark));
         }
     }
