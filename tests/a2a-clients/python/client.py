@@ -55,7 +55,13 @@ def talk(task):
 
 def artifacts(task):
     """Content by name; where one was written again, as it is last."""
-    return {made.artifact_id: texts(made) for made in task.artifacts}
+    return {made.artifact_id: content(made) for made in task.artifacts}
+
+
+def content(made):
+    """The value of its data part, as a JSON file has one; else its text."""
+    values = [MessageToDict(part)["data"] for part in made.parts if part.HasField("data")]
+    return values[0] if values else texts(made)
 
 
 def said(text, **more):
@@ -152,7 +158,7 @@ async def main():
         done = await peer.send(said(envelope, **opted), extension)
         check("an answer with an envelope and a file completes the task", state(done.status), "COMPLETED")
         check("the next step read the file", artifacts(done)["published.txt"].encode(), minutes)
-        check("and the text, without its envelope", json.loads(artifacts(done)["answer.json"])["text"], "fine")
+        check("and the text, without its envelope", artifacts(done)["answer.json"]["text"], "fine")
         check("the last message is the result", texts(done.status.message), "published")
         check("the history is all that was said", talk(done), [
             f"<hello from {context}", ">What shall be published?", f"<{envelope}", ">published"])
