@@ -718,7 +718,8 @@ pub struct InterruptAnswered {
     /// Files that came with it; at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachmentRef>,
-    /// With [`Choice::Raise`]: what is added to the bound.
+    /// With [`Choice::Raise`]: what is added to the bound. `None` when the answer to another question about the same
+    /// bound added it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise: Option<Ledger>,
     /// The id of the request that brought it: who asks twice, because no reply came, is told that it is done.

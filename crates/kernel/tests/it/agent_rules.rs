@@ -75,6 +75,8 @@ impl Agents {
                 }
             }
             Event::HandoffWritten(event) => drop(self.next.remove(&event.visit)),
+            // The denied step is done again, so its denial ends the run no more.
+            Event::RunReopened(_) => self.denied = None,
             _ => {}
         }
     }
@@ -91,7 +93,7 @@ impl Agents {
         }
     }
 
-    /// The step whose agent was denied something last.
+    /// The step whose agent was denied something last, since the run started or was reopened.
     pub(crate) fn denied(&self) -> Option<&StepId> {
         self.denied.as_ref()
     }

@@ -20,8 +20,15 @@ use proptest::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
+/// `ENVOI_SOAK=50` lives through fifty times as many random runs.
 fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let times: u32 = std::env::var("ENVOI_SOAK").map_or(1, |times| times.parse().unwrap());
+    ProptestConfig {
+        cases: cases * times,
+        max_global_rejects: 1_024 * times,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Lives through `turns`, with `each` looking on before every input.

@@ -39,6 +39,8 @@ struct Count {
     visits: BTreeMap<(String, StepId), u32>,
     /// What people have added to the bounds.
     raised: Ledger,
+    /// When something was added last, and by whom.
+    last_raise: Option<(Timestamp, Principal)>,
     /// Visits whose last attempt is in doubt and has to be verified, or settled by a person, before it is run again.
     unsettled: BTreeMap<VisitId, AttemptId>,
     /// Live attempts that verify others.
@@ -335,7 +337,14 @@ impl Count {
             self.unanswered.remove(&raised.visit);
         }
         let more = event.raise.clone().unwrap_or_default();
-        assert_eq!(event.raise.is_some(), event.choice == Choice::Raise);
+        if event.raise.is_some() {
+            assert_eq!(event.choice, Choice::Raise);
+            self.last_raise = Some((record.at, event.by.clone()));
+        } else if event.choice == Choice::Raise {
+            // What one answer adds answers the other questions about the same bound too.
+            assert_eq!(raised.about, About::Limit);
+            assert_eq!(self.last_raise, Some((record.at, event.by.clone())), "a raise adds nothing");
+        }
         self.raised_by(&more);
         let Some(plan) = self.plan(flow, &raised) else { return };
         match event.choice {
