@@ -2,8 +2,15 @@
 //!
 //! The schema stands in the flow that a run is pinned to. [`complete`] is the only place that fills in defaults and decides
 //! whether a form fits; the engine calls it for every answer, whatever way the answer came in.
+//!
+//! JSON Schema lets a form have members that the schema does not name. A form is filled in by people, and a member that it does
+//! not name is most often a misspelt one. So it is refused, unless the schema says what it lets in besides its fields.
 
-use crate::json_schema::{Mismatch, Schema};
+use crate::{
+    json_schema::{Mismatch, Schema},
+    suggestion::nearest,
+    yaml::shortened,
+};
 use core::fmt;
 use envoi_contract::json::{Object, Value};
 
@@ -35,6 +42,66 @@ fn check(schema: &Value, form: &Value) -> Result<(), FormErrors> {
 fn line(mismatch: &Mismatch) -> String {
     let place = mismatch.path.iter().map(|name| format!("/{name}")).collect::<String>();
     if place.is_empty() { mismatch.reason.clone() } else { format!("{place}: {}", mismatch.reason) }
+}
+
+/// Keywords beside `properties` that say of more members whether they are let in.
+const LETS_IN_MORE: [&str; 14] = [
+    "$dynamicRef",
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "dependencies",
+    "dependentSchemas",
+    "else",
+    "if",
+    "oneOf",
+    "patternProperties",
+    "propertyNames",
+    "then",
+    "unevaluatedProperties",
+];
+
+/// The members of a form that are no fields, where the schema lets in no others.
+fn unknown_fields(schema: &Value, form: &Value) -> Vec<String> {
+    let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
+    let (Some(fields), Some(members)) = (fields, form.as_object()) else { return Vec::new() };
+    let lets_in = |keyword: &str| match schema.get(keyword) {
+        Some(Value::Bool(false)) if keyword == "additionalProperties" => false,
+        found => found.is_some(),
+    };
+    if LETS_IN_MORE.into_iter().any(lets_in) {
+        return Vec::new();
+    }
+    members.keys().filter(|name| !fields.contains_key(name)).map(str::to_owned).collect()
+}
+
+fn without(form: Value, unknown: &[String]) -> Value {
+    let Value::Object(members) = form else { return form };
+    let kept = members.iter().filter(|(name, _)| !unknown.iter().any(|other| other == name));
+    Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect())
+}
+
+/// A line that says so, with the field that was meant or those that there are.
+fn unknown_field(name: &str, schema: &Value) -> String {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<&str> = fields.into_iter().flat_map(Object::keys).collect();
+    let shown = shortened(name);
+    match nearest(name, fields.iter().copied()) {
+        Some(near) => format!("`{shown}` is no field of this form; did you mean `{near}`?"),
+        None => format!("`{shown}` is no field of this form; it has {}", listed(&fields)),
+    }
+}
+
+/// The most fields that a line names.
+const MOST_NAMED: usize = 10;
+
+fn listed(fields: &[&str]) -> String {
+    let mut all: Vec<String> = fields.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+    if fields.len() > MOST_NAMED {
+        all.push(format!("and {} more", fields.len().saturating_sub(MOST_NAMED)));
+    }
+    all.join(", ")
 }
 
 /// One field of a form.
@@ -96,15 +163,24 @@ pub fn fields(schema: &Value) -> Vec<Field> {
 ///
 /// # Errors
 /// The form does not fit: every place where it does not. A field that is required and has neither a value nor a default is
-/// named.
+/// named, and so is a member that is no field, unless the schema says that there may be others.
 pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErrors> {
     let form = match given {
         None => with_defaults(schema, Object::default()),
         Some(Value::Object(given)) => with_defaults(schema, given.clone()),
         Some(other) => other.clone(),
     };
-    check(schema, &form)?;
-    Ok(form)
+    let unknown = unknown_fields(schema, &form);
+    if unknown.is_empty() {
+        check(schema, &form)?;
+        return Ok(form);
+    }
+    // What else is wrong is said too, but not twice that there are members which are no fields.
+    let mut lines: Vec<String> = unknown.iter().map(|name| unknown_field(name, schema)).collect();
+    if let Err(errors) = check(schema, &without(form, &unknown)) {
+        lines.extend(errors.lines);
+    }
+    Err(FormErrors { lines })
 }
 
 fn with_defaults(schema: &Value, mut given: Object) -> Value {
@@ -236,7 +312,15 @@ mod tests {
             (None, Err("channel")),
             (Some(r#"{"channel": "blog", "copies": "5"}"#), Err("/copies: ")),
             (Some(r#"{"channel": "blog", "copies": null}"#), Err("/copies: ")),
-            (Some(r#"{"channel": "blog", "more": 1}"#), Err("more")),
+            (
+                Some(r#"{"channel": "blog", "more": 1}"#),
+                Err("`more` is no field of this form; it has `channel`, `copies`"),
+            ),
+            (
+                Some(r#"{"chanel": "blog"}"#),
+                Err("`chanel` is no field of this form; did you mean `channel`?"),
+            ),
+            (Some(r#"{"chanel": "blog"}"#), Err("\"channel\" is a required property")),
             (Some("[]"), Err("object")),
             (Some("null"), Err("object")),
         ];
@@ -251,5 +335,40 @@ mod tests {
         let defaults =
             parsed(r#"{"type": "object", "properties": {"copies": {"type": "integer", "default": 2}}}"#);
         assert_eq!(complete(&defaults, None).map(|form| form.compact()).as_deref(), Ok(r#"{"copies":2}"#));
+    }
+
+    #[test]
+    fn a_member_that_is_no_field_is_refused_unless_the_schema_lets_it_in() {
+        let given = parsed(r#"{"channel": "blog", "chanel": 1}"#);
+        let schema = |more: &str| {
+            let properties = r#""properties": {"channel": {"type": "string"}}"#;
+            parsed(&format!(r#"{{"type": "object", {properties}{more}}}"#))
+        };
+        for (more, taken) in [
+            ("", false),
+            (r#", "additionalProperties": false"#, false),
+            (r#", "required": ["channel"], "minProperties": 1"#, false),
+            (r#", "additionalProperties": true"#, true),
+            (r#", "additionalProperties": {"type": "integer"}"#, true),
+            (r#", "additionalProperties": {"type": "string"}"#, false),
+            (r#", "patternProperties": {"^chan": {}}"#, true),
+            (r#", "unevaluatedProperties": true"#, true),
+            (r#", "anyOf": [{"properties": {"chanel": {}}}]"#, true),
+        ] {
+            let found = complete(&schema(more), Some(&given));
+            assert_eq!(found.is_ok(), taken, "{more}: {found:?}");
+        }
+        let form = complete(&parsed(r#"{"type": "object"}"#), Some(&given));
+        assert_eq!(form.as_ref(), Ok(&given), "a form without fields says what it is called by itself");
+        let wrong = complete(&schema(r#", "additionalProperties": false"#), Some(&given)).unwrap_err();
+        assert_eq!(wrong.lines.len(), 1, "it is said once: {wrong}");
+    }
+
+    #[test]
+    fn a_long_list_of_fields_is_cut() {
+        let fields: Vec<String> = (0..12).map(|nth| format!("\"field-{nth:02}\": {{}}")).collect();
+        let schema = parsed(&format!(r#"{{"type": "object", "properties": {{{}}}}}"#, fields.join(",")));
+        let wrong = complete(&schema, Some(&parsed(r#"{"x": 1}"#))).unwrap_err().to_string();
+        assert!(wrong.ends_with("`field-09`, and 2 more"), "{wrong}");
     }
 }

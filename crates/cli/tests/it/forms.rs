@@ -141,6 +141,32 @@ fn a_form_is_completed_and_checked_alike_at_every_door() {
 }
 
 #[test]
+fn a_field_that_the_form_does_not_have_is_refused_at_every_door_unless_the_schema_lets_it_in() {
+    let place = Place::new();
+    let open = FLOW.replace("        additionalProperties: false\n", "");
+    let wider = FLOW.replace("additionalProperties: false", "additionalProperties: true");
+    let misspelt = json!({"channel": "mail", "copeis": 3});
+    for door in DOORS {
+        let run = place.client.run(&open);
+        let question = place.client.question(&run);
+        let before = place.stage.events(&run);
+        let words = place.answer(door, &run, &question, Some(&misspelt)).expect_err(&format!("{door:?}"));
+        assert!(
+            words.contains("`copeis` is no field") && words.contains("did you mean `copies`?"),
+            "{words}"
+        );
+        assert_eq!(place.stage.events(&run), before, "{door:?}");
+        place.answer(door, &run, &question, Some(&json!({"channel": "mail"}))).unwrap();
+        let run = place.client.run(&wider);
+        let question = place.client.question(&run);
+        place
+            .answer(door, &run, &question, Some(&misspelt))
+            .unwrap_or_else(|words| panic!("{door:?}: {words}"));
+        place.client.wait_until_run_is(&run, "succeeded");
+    }
+}
+
+#[test]
 fn a_bare_yes_is_enough_at_every_door_where_the_defaults_are() {
     let place = Place::new();
     let flow = FLOW.replace("{ enum: [blog, mail] }", "{ enum: [blog, mail], default: blog }");
