@@ -1,19 +1,26 @@
 //! What a report tells of its attempt's use, and whether that is within the attempt's budget.
 //!
-//! A report is believed as it is: what it does not tell of was not used, unless it was metered. What is counted where is
-//! [`crate::accounts`]'s business.
+//! A report is believed as it is: what it does not tell of was not used, unless it was metered. A figure that cannot be counted
+//! counts nothing and fails nothing, and is warned of. What is counted where is [`crate::accounts`]'s business.
 
 use crate::{
     flow::Budget,
     ledger::{Cost, Ledger},
+    size::shortened,
 };
 use envoi_contract::{
     json::{Object, Value},
-    skill_report::{SkillError, Verdict},
+    skill_report::{SkillError, SkillReport, Verdict},
 };
 
 /// The code of an attempt that used more than its budget.
 pub(crate) const OVERRUN: &str = "BUDGET_OVERRUN";
+
+/// The members of `metrics` that are counts.
+const COUNTS: [&str; 3] = ["llm_calls", "tokens_in", "tokens_out"];
+
+/// The longest value that a warning shows.
+const MAX_SHOWN_BYTES: usize = 100;
 
 /// Contract 4: the `metrics` that the engine understands; a member that is no count or no cost counts nothing.
 pub(crate) fn reported(metrics: &Object) -> Ledger {
@@ -34,6 +41,29 @@ fn cost(metrics: &Object) -> Option<Cost> {
         Value::Number(number) => Cost::of_number(number.as_str()),
         _ => None,
     }
+}
+
+/// A sentence for each figure of a report that is not counted: without it, the step would pass its budget in silence.
+///
+/// Null says that the figure is not known. That is no mistake.
+pub(crate) fn not_counted(report: &SkillReport) -> Vec<String> {
+    let Some(metrics) = &report.metrics else {
+        let other = report.unknown.get("metrics").filter(|value| !value.is_null());
+        return other.map(|value| warning("metrics", value, "an object")).into_iter().collect();
+    };
+    let given = |name: &str| metrics.get(name).filter(|value| !value.is_null());
+    let counts = COUNTS.into_iter().filter_map(|name| {
+        let wrong = given(name).filter(|value| value.as_u53().is_none())?;
+        Some(warning(&format!("metrics.{name}"), wrong, "a whole number from 0 to 2^53-1"))
+    });
+    let cost = given("cost_usd").filter(|_| cost(metrics).is_none());
+    let expected = "US dollars from 0 to 18 billion, as a number or a decimal string";
+    counts.chain(cost.map(|wrong| warning("metrics.cost_usd", wrong, expected))).collect()
+}
+
+fn warning(member: &str, value: &Value, expected: &str) -> String {
+    let shown = shortened(value.compact(), MAX_SHOWN_BYTES);
+    format!("the report's `{member}` is not counted: expected {expected}, found `{shown}`")
 }
 
 /// All that a budget allows.

@@ -223,6 +223,8 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
     let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
     let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
     let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
+    let mut warnings = result.warnings;
+    warnings.extend(report.map(budget::not_counted).unwrap_or_default());
     AttemptSettled {
         attempt: result.attempt,
         outcome: result.outcome,
@@ -236,7 +238,7 @@ fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettle
         manifest,
         started_at: result.started_at,
         duration_ms: result.duration_ms,
-        warnings: result.warnings,
+        warnings,
         late,
         given_up: false,
         flow: None,

@@ -154,6 +154,80 @@ fn an_attempt_that_used_exactly_its_budget_or_less_is_held_to_nothing() {
 }
 
 #[test]
+fn a_figure_that_is_none_counts_nothing_changes_no_verdict_and_is_warned_of() {
+    let count = "a whole number from 0 to 2^53-1";
+    let dollars = "US dollars from 0 to 18 billion, as a number or a decimal string";
+    let not_counted = |member: &str, expected: &str, found: &str| {
+        format!("the report's `{member}` is not counted: expected {expected}, found `{found}`")
+    };
+    let long = "9".repeat(200);
+    for (member, expected, found) in [
+        ("cost_usd", dollars, "-5"),
+        ("cost_usd", dollars, "\"-5\""),
+        ("cost_usd", dollars, "\"NaN\""),
+        ("cost_usd", dollars, "\"1e3\""),
+        ("cost_usd", dollars, "1e30"),
+        ("cost_usd", dollars, "true"),
+        ("llm_calls", count, "\"12\""),
+        ("llm_calls", count, "1e30"),
+        ("llm_calls", count, "1.5"),
+        ("llm_calls", count, "-1"),
+        ("llm_calls", count, "9007199254740992"),
+        ("tokens_in", count, "[]"),
+        ("tokens_out", count, "{}"),
+    ] {
+        let mut driver = Driver::started(&flow([step("a").budget("5", "0.30")]));
+        driver.ok(settled(metrics("a.1.1", &format!(r#""{member}":{found}"#))));
+        assert_eq!(stand(&driver.run), "= nothing [succeeded 0]", "{member} {found}");
+        let expected = not_counted(&format!("metrics.{member}"), expected, found);
+        assert_eq!(driver.settlement("a.1.1").warnings, [expected]);
+        let nothing =
+            Ledger { agent_hops: 1, wall_time_ms: driver.run.ledger().wall_time_ms, ..Ledger::default() };
+        assert_eq!(*driver.run.ledger(), nothing, "{member} {found}");
+    }
+    let warnings = |members: &str| {
+        let mut driver = Driver::started(&flow([step("a")]));
+        driver.ok(settled(reported("a.1.1", members)));
+        driver.settlement("a.1.1").warnings.clone()
+    };
+    assert_eq!(warnings(r#""metrics":[5]"#), [not_counted("metrics", "an object", "[5]")]);
+    let all = warnings(&format!(r#""metrics":{{"cost_usd":-1,"llm_calls":{long},"other":-1}}"#));
+    assert_eq!(all.len(), 2, "what the engine does not count may be anything: {all:?}");
+    assert!(all[0].contains("9 … [100 bytes omitted]`"), "{all:?}");
+    for fine in [
+        r#""metrics":null"#,
+        r#""metrics":{"cost_usd":null,"llm_calls":null}"#,
+        r#""metrics":{"cost_usd":"12","llm_calls":1e2,"tokens_in":5.0,"tokens_out":0}"#,
+    ] {
+        assert_eq!(warnings(fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn a_negative_figure_takes_nothing_from_what_was_used() {
+    let mut driver = Driver::started(&flow([step("a"), step("b")]));
+    driver.ok(settled(metrics("a.1.1", r#""llm_calls":3,"cost_usd":"0.50""#)));
+    driver.ok(settled(metrics("b.1.1", r#""llm_calls":-2,"cost_usd":-0.5,"tokens_in":-9"#)));
+    let used = driver.run.ledger();
+    assert_eq!((used.llm_calls, used.cost, used.tokens_in), (3, cost("0.50"), 0));
+}
+
+#[test]
+fn what_was_used_stops_at_the_largest_figure_there_is() {
+    let most = "18446744073.709551615";
+    let mut driver = Driver::started(&flow([step("a"), step("b")]));
+    driver.ok(settled(metrics("a.1.1", &format!(r#""cost_usd":"{most}""#))));
+    driver.ok(settled(metrics("b.1.1", &format!(r#""cost_usd":"{most}""#))));
+    assert_eq!(driver.run.ledger().cost, cost(most));
+    driver.restart();
+    let largest = Ledger { llm_calls: u64::MAX, tokens_in: u64::MAX - 1, ..Ledger::default() };
+    let mut sum = largest.clone();
+    sum.add(&Ledger { llm_calls: 1, tokens_in: 5, ..Ledger::default() });
+    assert_eq!((sum.llm_calls, sum.tokens_in), (u64::MAX, u64::MAX));
+    assert_eq!(largest.beyond(&sum), Ledger::default(), "nothing is taken back");
+}
+
+#[test]
 fn an_overrun_says_how_the_attempt_failed_besides() {
     let mut driver = Driver::started(&flow([step("a").budget("1", "-")]));
     let failed = AttemptResult { outcome: Outcome::TimedOut, ..metrics("a.1.1", r#""llm_calls":2"#) };
