@@ -19,6 +19,7 @@ mod raise;
 mod random;
 mod random_graphs;
 mod rules;
+mod stored;
 mod story;
 
 mod acceptance;

@@ -32,7 +32,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 /// Lives through `turns`, with `each` looking on before every input.
-fn live(
+pub(crate) fn live(
     flow: &Arc<Flow>,
     turns: &[(crate::random::Turn, bool)],
     mut each: impl FnMut(&Driver, &Input),

@@ -8,7 +8,7 @@ use envoi_kernel::{Run, event::Choice};
 use serde_json::Value;
 use std::sync::Arc;
 
-fn snapshot(driver: &Driver) -> Value {
+pub(crate) fn snapshot(driver: &Driver) -> Value {
     serde_json::from_slice(&driver.run.snapshot().unwrap()).unwrap()
 }
 
@@ -17,7 +17,7 @@ fn restored(driver: &Driver, snapshot: &Value) -> Option<Run> {
 }
 
 /// Runs in different states, so that most members have a value that is not their default.
-fn lived() -> Vec<Driver> {
+pub(crate) fn lived() -> Vec<Driver> {
     let mut retried =
         Driver::started(&bounded(limits(&[("llm_calls", "9")]), [step("a").tries(3), step("b")]));
     retried.exit("a.1.1", 1);

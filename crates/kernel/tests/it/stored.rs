@@ -1,0 +1,120 @@
+//! The stored forms of this crate keep their names: records in a journal and snapshots of a run.
+//!
+//! `stored/records.jsonl` holds records of every kind of event: those of random runs, and some written by hand for what they do not reach.
+//! `stored/snapshots.json` holds the snapshots of three runs. A field that is renamed in the code and not in `serde` fails here. To add
+//! a new event or member: `ENVOI_STORED=write cargo test -p envoi-kernel stored`, and look at the difference: lines may
+//! be added, none may change.
+
+use crate::{
+    properties::live,
+    random::{flows, turns},
+    random_graphs::{busy_turns, graphs},
+    snapshots::{lived, snapshot},
+};
+use envoi_kernel::Record;
+use proptest::{
+    strategy::{Strategy as _, ValueTree as _},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use serde_json::Value;
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/stored").join(name)
+}
+
+fn is_to_be_written() -> bool {
+    std::env::var("ENVOI_STORED").is_ok_and(|value| value == "write")
+}
+
+/// The members of a value with their places, below the name of its event.
+fn members(value: &Value, place: &str, into: &mut BTreeSet<String>) {
+    // The names in these objects are data: steps, files, inputs.
+    let is_data = ["env", "inputs", "artifacts", "data", "metrics", "unknown", "evidence", "audit", "lists"];
+    match value {
+        Value::Object(_) if is_data.iter().any(|data| place.ends_with(data)) => {}
+        Value::Object(object) => {
+            for (name, member) in object {
+                members(member, &format!("{place}/{name}"), into);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| members(item, &format!("{place}[]"), into)),
+        _ => {}
+    }
+    into.insert(place.to_owned());
+}
+
+fn members_of(record: &Record) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    members(&serde_json::to_value(record).unwrap(), record.event.name(), &mut found);
+    found
+}
+
+/// Random runs, always the same: of each kind of event the first record, and each one with a member that none before it has.
+fn sample() -> Vec<Record> {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let mut seen = BTreeSet::new();
+    let mut sample = Vec::new();
+    for round in 0..400 {
+        let (flow, turns) = if round % 2 == 0 {
+            (flows(), turns()).new_tree(&mut runner).unwrap().current()
+        } else {
+            (graphs(), busy_turns()).new_tree(&mut runner).unwrap().current()
+        };
+        for record in live(&flow, &turns, |_, _| {}).records {
+            let found = members_of(&record);
+            if !found.is_subset(&seen) {
+                seen.extend(found);
+                sample.push(record);
+            }
+        }
+    }
+    sample
+}
+
+/// Adds those records to the file that have a member that it does not know.
+fn add_new_members(sample: &[Record]) {
+    let path = file("records.jsonl");
+    let mut stored = fs::read_to_string(&path).unwrap_or_default();
+    let mut known: BTreeSet<String> =
+        stored.lines().flat_map(|line| members_of(&serde_json::from_str(line).unwrap())).collect();
+    for record in sample {
+        let found = members_of(record);
+        if !found.is_subset(&known) {
+            known.extend(found);
+            stored.push_str(&serde_json::to_string(record).unwrap());
+            stored.push('\n');
+        }
+    }
+    fs::write(path, stored).unwrap();
+}
+
+#[test]
+fn a_stored_record_reads_and_writes_as_it_was() {
+    let now = sample();
+    if is_to_be_written() {
+        add_new_members(&now);
+    }
+    let stored = fs::read_to_string(file("records.jsonl")).unwrap();
+    let mut known = BTreeSet::new();
+    for line in stored.lines() {
+        let record: Record = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(serde_json::to_string(&record).unwrap(), line);
+        known.extend(members_of(&record));
+    }
+    let written: BTreeSet<String> = now.iter().flat_map(members_of).collect();
+    let new: Vec<_> = written.difference(&known).collect();
+    assert!(new.is_empty(), "no stored record has these members: {new:?}");
+}
+
+#[test]
+fn a_snapshot_that_was_stored_is_what_the_same_run_writes() {
+    let now: Vec<Value> = lived().iter().map(snapshot).collect();
+    if is_to_be_written() {
+        fs::write(file("snapshots.json"), serde_json::to_string_pretty(&now).unwrap() + "\n").unwrap();
+    }
+    let stored: Vec<Value> =
+        serde_json::from_str(&fs::read_to_string(file("snapshots.json")).unwrap()).unwrap();
+    assert_eq!(now, stored, "a snapshot of another form needs another version");
+}
