@@ -4,9 +4,9 @@
 //! `Host` is that name, and as `Origin` its own. Both are checked before the token is looked at.
 
 use crate::{
-    app::{App, blocking},
-    problem::Problem,
-    token::{self, Bearer},
+    auth::token::{self, Bearer},
+    http::problem::Problem,
+    state::app::{App, blocking},
 };
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use std::sync::Arc;

@@ -5,31 +5,31 @@
 //! before a byte goes to a provider, and charged with what the provider says it used before its answer is whole. Who refuses
 //! does so before the model is called. Decides nothing about a run: whether a call may begin is the kernel's to say.
 
-mod apart;
-mod attached;
 mod caller;
-mod chat;
+mod chat_request;
+mod file_parts;
+mod message_request;
 mod meter;
-mod models;
-mod pieces;
+mod parse;
 mod refusal;
-mod seal;
-mod turn;
-mod upstream;
-mod usage;
+mod sse;
 
 use crate::{
     admission,
-    app::{App, blocking},
-    call::{discard, in_time, piece},
-    context,
+    http::{problem::Problem, response},
+    limits::concurrency_limit::Permit,
+    models::{
+        catalog::{Chosen, Models},
+        provider::{Answer, Failed, Unanswered},
+        usage,
+    },
     operation::Operation,
-    problem::Problem,
-    reply,
-    streams::Permit,
+    request::{discard, in_time, piece},
+    state::{
+        app::{App, blocking},
+        contexts,
+    },
 };
-use apart::apart;
-use attached::Given;
 use axum::{
     body::Body,
     extract::Request,
@@ -38,39 +38,26 @@ use axum::{
 };
 use bytes::{Bytes, BytesMut};
 use caller::{Account, Caller};
-use chat::Chat;
+use chat_request::Chat;
 use envoi_contract::user_envelope;
 use envoi_kernel::event::CallOutcome;
+use file_parts::Given;
 use futures_util::stream;
+use message_request::Turn;
 use meter::{Denied, Meter};
-use models::Chosen;
-use pieces::{Piece, Pieces};
+use parse::apart;
 pub(crate) use refusal::SHOULD_RETRY;
 use refusal::{Refusal, Shape};
 use serde_json::{Value, json};
+use sse::{Piece, Pieces};
 use std::{io, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
-use turn::Turn;
-use upstream::{Answer, Failed, Unanswered};
-
-pub use models::{Models, Offer, Provider};
-pub use seal::Seal;
-pub(crate) use upstream::Upstream;
 
 /// Most bytes of the body of a message (contract 5).
 const MAX_TURN: u64 = 1_000_000;
 
 /// Most bytes of a request of the OpenAI API, which carries whole conversations; what the reader of JSON takes.
 const MAX_CHAT: u64 = 16 * 1024 * 1024;
-
-/// Calls under way at once, by one token or attempt: as many as it may have streams, unless that is configured.
-pub(crate) const MAX_CALLS: usize = 32;
-
-/// Messages whose files are read at once: each may hold tens of megabytes.
-pub(crate) const MAX_READINGS: usize = 4;
-
-/// Large bodies that are taken apart at once: of sixteen megabytes of JSON come hundreds while that is done.
-pub(crate) const MAX_PARSINGS: usize = 2;
 
 /// How long a streamed answer whose client is gone is still read for its use, and how many bytes of it.
 const DRAINING: Duration = Duration::from_secs(5);
@@ -150,7 +137,7 @@ impl Asked {
         let data: Vec<Value> = there
             .map(|(id, offer)| json!({"id": id, "object": "model", "created": 0, "owned_by": offer.provider}))
             .collect();
-        reply::json(200, json!({"object": "list", "data": data}).to_string())
+        response::json(200, json!({"object": "list", "data": data}).to_string())
     }
 
     /// `callModel`. The checks stand in the order of contract 5.
@@ -194,7 +181,10 @@ impl Asked {
             "tokens_out": usage.map(|usage| usage.tokens_out),
             "cost_usd": cost.map(|cost| cost.to_string()),
         });
-        Ok(reply::json(200, json!({"text": text, "model": meter.chosen().model, "usage": usage}).to_string()))
+        Ok(response::json(
+            200,
+            json!({"text": text, "model": meter.chosen().model, "usage": usage}).to_string(),
+        ))
     }
 
     /// `completeChat`.
@@ -211,7 +201,7 @@ impl Asked {
         let account = self.account().await?;
         if account.astray {
             // A client of this API would not see that nobody pays.
-            return Err(Refusal::one(context::HEADER, "names no run of this tenant, or several"));
+            return Err(Refusal::one(contexts::HEADER, "names no run of this tenant, or several"));
         }
         let mut meter = self.meter(account, chosen, permit).await?;
         let mut answer = self.ask(&mut meter, request).await?;
@@ -245,7 +235,7 @@ impl Asked {
             (answer.status, answer.retry_after.take(), Body::from(whole))
         };
         let (status, retry_after, body) = body;
-        let mut response = reply::of(status.as_u16(), "application/json", body);
+        let mut response = response::of(status.as_u16(), "application/json", body);
         let own = [(header::CONTENT_TYPE, kind), (header::RETRY_AFTER, retry_after)];
         for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             response.headers_mut().insert(name, value);
@@ -305,7 +295,8 @@ impl Asked {
         // Nobody closes it.
         let _reading = self.app.readings.acquire().await;
         let app = Arc::clone(&self.app);
-        let read = move || Ok(attached::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
+        let read =
+            move || Ok(file_parts::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
         Ok(blocking(read).await?)
     }
 

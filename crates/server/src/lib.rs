@@ -1,88 +1,65 @@
-//! The ways in over a network: REST and event streams over the engine's desk.
+//! The network server: REST, event streams, A2A and the bridge to models, over the engine's desk.
 //!
-//! One table ([`operation::ALL`]) says which operations there are; requests are routed, admitted, limited and described
-//! by it. Owns HTTP, tokens, and who sees what. Decides nothing about a run: everything that changes one is a request to
-//! the engine's desk, as a command makes it; everything that shows one is read from the journal. Only this crate is
+//! One table ([`operation::ALL`]) lists the operations of REST and of the bridge; requests are routed, admitted, limited and
+//! described by it. Owns HTTP, tokens, and which tenant sees what. Decides nothing about a run: a request that changes a run
+//! goes to the engine's desk, as a command's does; a request that shows a run reads the journal. Only this crate is
 //! asynchronous, and only this crate answers HTTP.
+//!
+//! The modules form layers. A file imports only from its own layer or from one further down this list:
+//!
+//! - `server` listens, `router` finds the operation, `cors` and `request_log` wrap every request.
+//! - `rest`, `a2a` and `bridge` are the operations, one folder for each way in.
+//! - `commands` is what these three ask of the engine.
+//! - `request` is a request as operations see it, `admission` decides who gets in.
+//! - `state` is what all requests share.
+//! - `models` calls providers of models, `push` posts notifications to clients of A2A.
+//! - `auth` makes and reads tokens, `limits` bounds what clients use, `http` knows the shapes of HTTP.
 
+mod auth;
 pub mod openapi;
 pub mod operation;
-pub mod scope;
 
 #[cfg(feature = "serve")]
 mod a2a;
 #[cfg(feature = "serve")]
 mod admission;
 #[cfg(feature = "serve")]
-mod amount;
-#[cfg(feature = "serve")]
-mod app;
-#[cfg(feature = "serve")]
-mod artifacts;
-#[cfg(feature = "serve")]
-mod attachments;
-#[cfg(feature = "serve")]
-mod begin;
-#[cfg(feature = "serve")]
 mod bridge;
 #[cfg(feature = "serve")]
-mod call;
+mod commands;
 #[cfg(feature = "serve")]
-mod content;
+mod cors;
 #[cfg(feature = "serve")]
-mod context;
+mod http;
 #[cfg(feature = "serve")]
-mod crowd;
+mod limits;
 #[cfg(feature = "serve")]
-mod evidence;
+mod models;
 #[cfg(feature = "serve")]
-mod flows;
+mod push;
 #[cfg(feature = "serve")]
-mod follow;
+mod request;
 #[cfg(feature = "serve")]
-mod lanes;
+mod request_log;
 #[cfg(feature = "serve")]
-mod listen;
-#[cfg(feature = "serve")]
-mod logs;
-#[cfg(feature = "serve")]
-mod metrics;
-#[cfg(feature = "serve")]
-mod observe;
-#[cfg(feature = "serve")]
-mod pages;
-#[cfg(feature = "serve")]
-mod problem;
-#[cfg(feature = "serve")]
-mod questions;
-#[cfg(feature = "serve")]
-mod reply;
+mod rest;
 #[cfg(feature = "serve")]
 mod router;
 #[cfg(feature = "serve")]
-mod runs;
+mod server;
 #[cfg(feature = "serve")]
-mod starts;
-#[cfg(feature = "serve")]
-mod streams;
-#[cfg(feature = "serve")]
-mod tls;
-#[cfg(feature = "serve")]
-pub mod token;
-#[cfg(feature = "serve")]
-mod verified;
-#[cfg(feature = "serve")]
-mod view;
-#[cfg(feature = "serve")]
-mod wakes;
+mod state;
 
+pub use auth::scope;
 #[cfg(feature = "serve")]
-pub use app::{A2a, Limits, Settings};
-#[cfg(feature = "serve")]
-pub use bridge::{Models, Offer, Provider, Seal};
+pub use auth::{attempt_token::Seal, token};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]
-pub use listen::{ServeError, Server};
+pub use http::tls::Tls;
 #[cfg(feature = "serve")]
-pub use tls::Tls;
+pub use models::catalog::{Models, Offer, Provider};
+#[cfg(feature = "serve")]
+pub use server::{ServeError, Server};
+#[cfg(feature = "serve")]
+pub use state::app::{A2a, Limits, Settings};

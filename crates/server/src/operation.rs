@@ -2,7 +2,7 @@
 //!
 //! Owns what there is, not how it is done. Pure: `xtask` writes the OpenAPI document from it.
 
-use crate::scope::Scope;
+use crate::auth::scope::Scope;
 
 /// How an operation is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

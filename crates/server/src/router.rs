@@ -2,17 +2,17 @@
 
 use crate::{
     a2a, admission,
-    app::{App, blocking},
-    artifacts, begin, bridge,
-    call::{Call, discard, in_time},
-    crowd::Seat,
-    evidence, flows, follow, logs, metrics, observe,
+    auth::token::Bearer,
+    bridge,
+    commands::start,
+    cors,
+    http::{problem::Problem, response},
+    limits::connection_limit::Seat,
     operation::{self, Content, Method, Operation},
-    pages,
-    problem::Problem,
-    questions, reply, runs,
-    token::Bearer,
-    view,
+    request::{Call, discard, in_time},
+    request_log,
+    rest::{artifacts, event_stream, flows, logs, metrics, questions, rows, run_contents, runs},
+    state::app::{App, blocking},
 };
 use axum::{
     Router,
@@ -55,8 +55,8 @@ fn way(id: &str) -> Option<Way> {
         "getFlow" => flows::get,
         "listRuns" => runs::list,
         "getRun" => runs::get,
-        "getRunFlow" => evidence::flow,
-        "getRunContent" => evidence::content,
+        "getRunFlow" => run_contents::flow,
+        "getRunContent" => run_contents::content,
         "getEnvelope" => runs::envelope,
         "listEvents" => runs::events,
         "listHandoffs" => runs::handoffs,
@@ -71,8 +71,8 @@ fn way(id: &str) -> Option<Way> {
         "getQuestion" => questions::get,
         "answerQuestion" => questions::answer,
         "getArtifact" => artifacts::get,
-        "startRun" => return Some(Way::Beginning(begin::start)),
-        "forkRun" => return Some(Way::Beginning(begin::fork)),
+        "startRun" => return Some(Way::Beginning(start::start)),
+        "forkRun" => return Some(Way::Beginning(start::fork)),
         "followRun" => return Some(Way::FollowRun),
         "followQuestions" => return Some(Way::FollowQuestions),
         "uploadArtifact" => return Some(Way::Upload),
@@ -96,7 +96,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     }
     for path in ["/a2a", "/a2a/", "/a2a/{*below}"] {
         let state = Arc::clone(app);
-        router = router.route(path, any(move |request: Request| a2a::door::answer(state, request)));
+        router = router.route(path, any(move |request: Request| a2a::handler::answer(state, request)));
     }
     let unknown =
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
@@ -106,22 +106,22 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     };
     let known = Arc::clone(app);
     // Whoever has no token may know how to get one to use.
-    let card = move |request: Request| a2a::door::card(known, request);
+    let card = move |request: Request| a2a::handler::card(known, request);
     router
         .fallback(unknown)
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
-        .route(a2a::door::CARD, get(card))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), pages::told))
-        .layer(middleware::from_fn(observe::observed))
+        .route(a2a::protocol::card::PATH, get(card))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), cors::told))
+        .layer(middleware::from_fn(request_log::observed))
 }
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks. The card below the path of a flow
 /// needs no token either; it says nothing of that flow, not even whether it is there.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if *request.method() == axum::http::Method::GET && a2a::door::flow_of_card(path).is_some() {
-        return a2a::door::card(app, request).await;
+    if *request.method() == axum::http::Method::GET && a2a::protocol::route::flow_of_card(path).is_some() {
+        return a2a::handler::card(app, request).await;
     }
     if bridge::is_below(path) {
         return admitted_to_bridge(app, request, next).await;
@@ -130,7 +130,7 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
-            observe::asked_by(&bearer.tenant, &bearer.name);
+            request_log::asked_by(&bearer.tenant, &bearer.name);
             if !seated(&app, &parts, &bearer.tenant, &bearer.name) {
                 return closed(with_body_gone(a2a::refusal::of(&parts, crowded()), body).await);
             }
@@ -167,7 +167,7 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     let (parts, body) = request.into_parts();
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
         Ok(Some(caller)) => {
-            observe::asked_by(&caller.tenant, &caller.name);
+            request_log::asked_by(&caller.tenant, &caller.name);
             let path = parts.uri.path().to_owned();
             if !seated(&app, &parts, &caller.tenant, &caller.name) {
                 return closed(with_body_gone(bridge::refused(&path, crowded()), body).await);
@@ -238,8 +238,8 @@ async fn work(
         // Done before there is a call.
         Way::Bridge => Err(Problem::unauthenticated()),
         Way::Upload => artifacts::upload(app, call, body).await,
-        Way::FollowRun => in_time(limits.request, follow::run(app, call)).await,
-        Way::FollowQuestions => in_time(limits.request, follow::questions(app, call)).await,
+        Way::FollowRun => in_time(limits.request, event_stream::run(app, call)).await,
+        Way::FollowQuestions => in_time(limits.request, event_stream::questions(app, call)).await,
         Way::Blocking(work) | Way::Beginning(work) => {
             let done = async {
                 if operation.body != Content::None {
@@ -247,7 +247,7 @@ async fn work(
                     call.read_body(body, limits.body_bytes).await?;
                 }
                 let beginning = match way {
-                    Way::Beginning(_) => Some(begin::may_begin(app, &call.bearer, call.key()?).await?),
+                    Way::Beginning(_) => Some(start::may_begin(app, &call.bearer, call.key()?).await?),
                     _ => None,
                 };
                 let app = Arc::clone(app);
@@ -269,11 +269,11 @@ fn too_little(operation: &Operation) -> Problem {
 }
 
 fn document(_: &App, _: &Call) -> Result<Response, Problem> {
-    Ok(reply::json(200, crate::openapi::text()))
+    Ok(response::json(200, crate::openapi::text()))
 }
 
 fn asker(_: &App, call: &Call) -> Result<Response, Problem> {
-    Ok(reply::json(200, view::bearer(&call.bearer).to_string()))
+    Ok(response::json(200, rows::bearer(&call.bearer).to_string()))
 }
 
 #[cfg(test)]

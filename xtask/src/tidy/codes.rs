@@ -17,7 +17,7 @@ const NO_CODES_OF_LIBRARIES: &[&str] = &["RUN_BASE", "RUN_ID"];
 
 /// Files that hold the words of a protocol of others, which look like codes and are none of ours.
 const WORDS_OF_OTHERS: &[&str] =
-    &["crates/server/src/a2a/fault/kind.rs", "crates/server/src/a2a/v1/words.rs"];
+    &["crates/server/src/a2a/protocol/fault/kind.rs", "crates/server/src/a2a/protocol/v1/enums.rs"];
 
 /// Their members come with parts that are not built yet.
 const NOT_YET_SAID: &[&str] = &["BUDGET_OVERRUN"];
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn words_of_a_protocol_of_others_are_no_codes_where_they_are_kept() {
         let source = "//! x\nfn f() { g(\"TASK_NOT_FOUND\") }";
-        assert_eq!(told(&[("crates/server/src/a2a/v1/words.rs", source)]), "");
-        assert!(told(&[("crates/server/src/a2a/v1.rs", source)]).contains("TASK_NOT_FOUND"));
+        assert_eq!(told(&[("crates/server/src/a2a/protocol/v1/enums.rs", source)]), "");
+        assert!(told(&[("crates/server/src/a2a/protocol/v1.rs", source)]).contains("TASK_NOT_FOUND"));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! The server's own word for it is a problem (RFC 9457). A client of A2A hears it in the shape of the binding whose path it asked:
 //! the error of a JSON-RPC response without an id, or `google.rpc.Status`. The status of HTTP is the same in both.
 
-use super::{
+use super::protocol::{
     fault::{Fault, Kind},
-    path, rpc,
+    json_rpc, route,
     version::{VERSION, Version},
 };
-use crate::{problem::Problem, reply};
+use crate::http::{problem::Problem, response};
 use axum::{
     extract::Query,
     http::{header, request::Parts},
@@ -17,13 +17,13 @@ use axum::{
 
 /// A problem as whoever asks at this path hears it: below `/a2a` in the words of A2A.
 pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
-    let Some(below) = path::below(parts.uri.path()) else { return problem.into_response() };
+    let Some(below) = route::below(parts.uri.path()) else { return problem.into_response() };
     let fault = fault(&problem);
-    let body = match path::is_rpc(below) {
-        true => rpc::error(&rpc::Id::Null, version(parts), &fault),
+    let body = match route::is_rpc(below) {
+        true => json_rpc::error(&json_rpc::Id::Null, version(parts), &fault),
         false => fault.rest().compact(),
     };
-    let mut response = reply::json(problem.status.as_u16(), body);
+    let mut response = response::json(problem.status.as_u16(), body);
     let mut told = problem.into_response();
     for name in [header::WWW_AUTHENTICATE, header::RETRY_AFTER] {
         if let Some(value) = told.headers_mut().remove(&name) {

@@ -1,22 +1,31 @@
 //! A task as a stream of events (SSE), in either binding: what happens, as it happens, each thing once.
 //!
-//! As [`crate::follow`]: a stream is a place in the journal, reads a bounded page from there, hands one thing over at a time, and
+//! As [`crate::rest::event_stream`]: a stream is a place in the journal, reads a bounded page from there, hands one thing over at a time, and
 //! sleeps when there is nothing more. It begins with the task as it stands, unless the client says up to where it knows it. The
 //! one that a message opens ends where the task comes to rest; the one that follows a task, at the task's end.
 
 use super::{
-    asking::Asking,
-    fault::{Fault, Kind},
-    fold::{Place, Told, What},
-    look::{self, Room, Seen, Store},
-    model::{StreamItem, TaskState},
-    rpc::{self, Id},
-    send::{From, Sent},
-    task::Scribe,
-    version::Version,
+    client::Asking,
+    message::send::{From, Sent},
+    protocol::{
+        fault::{Fault, Kind},
+        json_rpc::{self, Id},
+        model::{StreamItem, TaskState},
+        version::Version,
+    },
+    task::{
+        fold::{Place, Told, What},
+        loader::{self, Room, Seen, Store},
+        writer::Scribe,
+    },
     wait::{aside, off},
 };
-use crate::{app::App, problem::Problem, reply, streams::Permit, token};
+use crate::{
+    auth::token,
+    http::{problem::Problem, response},
+    limits::concurrency_limit::Permit,
+    state::app::App,
+};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use envoi_kernel::{Event, Record, ids::RunId};
@@ -35,9 +44,9 @@ pub(crate) enum Frame {
 
 impl Frame {
     fn write(&self, version: Version, item: &StreamItem) -> String {
-        let value = super::write_item(version, item);
+        let value = super::protocol::write_item(version, item);
         match self {
-            Self::Rpc(id) => rpc::result(id, value),
+            Self::Rpc(id) => json_rpc::result(id, value),
             Self::Rest => value.compact(),
         }
     }
@@ -110,7 +119,7 @@ pub(crate) async fn of_task(
     let after = last_seen.map(|id| Place::parse(id).ok_or_else(no_place)).transpose()?;
     let permit = asking.permit(app)?;
     let (shared, client, id) = (Arc::clone(app), asking.clone(), id.to_owned());
-    let run = aside(move || look::run_of(&shared, &client, &id)).await?;
+    let run = aside(move || loader::run_of(&shared, &client, &id)).await?;
     let wake = app.wakes.of_run(&run);
     let version = asking.version;
     let reading = off(app, &run, move |app, run| followed(app, run, after, version)).await?;
@@ -133,7 +142,7 @@ fn no_place() -> Fault {
 
 /// A task of which as much was heard as there is up to what `from` says; the rest waits.
 fn heard_until(app: &App, run: &RunId, from: &From) -> Result<Reading, Fault> {
-    let mut seen = look::unheard(app, run)?;
+    let mut seen = loader::unheard(app, run)?;
     let records = read(app, &seen)?;
     let request = match from {
         From::Request(request) => Some(request.as_str()),
@@ -166,7 +175,7 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
 /// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 says nothing about it, and its reference server yields
 /// the task and ends: a client that lost its stream just before the end learns the result that way.
 fn followed(app: &App, run: &RunId, after: Option<Place>, version: Version) -> Result<Reading, Fault> {
-    let mut seen = look::unheard(app, run)?;
+    let mut seen = loader::unheard(app, run)?;
     let records = read(app, &seen)?;
     let told = hear(app, &mut seen, &records)?;
     let newest = Place::after(seen.fold.next_seq().saturating_sub(1));
@@ -197,7 +206,7 @@ fn read(app: &App, seen: &Seen) -> Result<Vec<Record>, Fault> {
 }
 
 fn hear(app: &App, seen: &mut Seen, records: &[Record]) -> Result<Vec<Told>, Fault> {
-    seen.fold.hear(records).map_err(|error| super::asking::broken(app, error))
+    seen.fold.hear(records).map_err(|error| super::client::broken(app, error))
 }
 
 fn begun(follower: Follower) -> Response {
@@ -205,7 +214,7 @@ fn begun(follower: Follower) -> Response {
         let chunk = follower.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), follower))
     });
-    reply::of(200, "text/event-stream", Body::from_stream(events))
+    response::of(200, "text/event-stream", Body::from_stream(events))
 }
 
 impl Follower {
@@ -287,7 +296,7 @@ impl Reading {
                 if !token::still_good(reader, &asking.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }
-                Ok(Some(look::news(reader, run, fold)?))
+                Ok(Some(loader::news(reader, run, fold)?))
             });
             let read = read.map_err(|problem| {
                 app.note(&problem);

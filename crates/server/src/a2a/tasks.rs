@@ -1,19 +1,23 @@
 //! Tasks: one as it stands, a page of them, the end of one.
 
 use super::{
-    asking::{Asking, broken},
-    fault::{Fault, Kind},
-    look::{self, Room, Seen},
-    model::{Task, TaskState},
-    request::{ListQuery, TaskPage, TaskQuery},
-    state,
+    client::{Asking, broken},
+    protocol::{
+        fault::{Fault, Kind},
+        model::{Task, TaskState},
+        request::{ListQuery, TaskPage, TaskQuery},
+    },
+    task::{
+        loader::{self, Room, Seen},
+        state,
+    },
     wait::{self, off},
 };
 use crate::{
-    app::App,
-    problem::Problem,
-    runs::{ask, caller},
-    scope::Scope,
+    auth::scope::Scope,
+    http::problem::Problem,
+    rest::runs::{ask, caller},
+    state::app::App,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::protocol::Request;
@@ -23,8 +27,8 @@ use std::sync::Arc;
 
 /// `GetTask`.
 pub(crate) fn get(app: &App, asking: &Asking, query: &TaskQuery) -> Result<Task, Fault> {
-    let run = look::run_of(app, asking, &query.id)?;
-    let mut task = look::look(app, &run)?.task(app, &asking.base, true);
+    let run = loader::run_of(app, asking, &query.id)?;
+    let mut task = loader::look(app, &run)?.task(app, &asking.base, true);
     task.limit_history(query.history_length);
     Ok(task)
 }
@@ -65,7 +69,7 @@ fn listed(
     query: &ListQuery,
     (row, room): (&RunRow, &Room),
 ) -> Result<Task, Fault> {
-    let seen = look::look(app, &row.run)?;
+    let seen = loader::look(app, &row.run)?;
     let mut task = seen.task_within(app, &asking.base, query.include_artifacts, room);
     task.limit_history(query.history_length);
     // By the row it was chosen: it stands as the list says, even if it has gone on in between.
@@ -112,14 +116,14 @@ pub(crate) async fn cancel(app: &Arc<App>, asking: &Asking, id: &str) -> Result<
     let seen = match seen {
         Ok(seen) => seen?,
         // It is being ended; its steps take their time.
-        Err(_) => off(app, &run, look::look).await?,
+        Err(_) => off(app, &run, loader::look).await?,
     };
     let (shared, base) = (Arc::clone(app), asking.base.clone());
     wait::aside(move || Ok(seen.task(&shared, &base, true))).await
 }
 
 fn asked_to_end(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
-    let run = look::run_of(app, asking, id)?;
+    let run = loader::run_of(app, asking, id)?;
     let over = |word: &str| {
         let detail = format!("it is over ({word})");
         Fault::new(Kind::TaskNotCancelable).detail(detail).code("RUN_OVER").note("taskId", id)
@@ -148,7 +152,7 @@ async fn over(app: &Arc<App>, run: &RunId) -> Result<Seen, Fault> {
         let stops = *stopping.borrow_and_update();
         let seen = off(app, run, move |app, run| {
             let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
-            if row.ended.is_some() || stops { look::look(app, run).map(Some) } else { Ok(None) }
+            if row.ended.is_some() || stops { loader::look(app, run).map(Some) } else { Ok(None) }
         });
         if let Some(seen) = seen.await? {
             return Ok(seen);

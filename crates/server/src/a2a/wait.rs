@@ -4,16 +4,17 @@
 //! the end of the server: then the task is told as it stands.
 
 use super::{
-    asking::broken,
-    fault::Fault,
-    look::{self, Seen},
-    model::TaskState,
-    state,
+    client::broken,
+    protocol::{fault::Fault, model::TaskState},
+    task::{
+        loader::{self, Seen},
+        state,
+    },
 };
 use crate::{
-    app::{App, blocking},
-    problem::Problem,
-    streams::Permit,
+    http::problem::Problem,
+    limits::concurrency_limit::Permit,
+    state::app::{App, blocking},
 };
 use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;
@@ -42,7 +43,7 @@ fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<Seen>, Fault
     if state::of_row(&row) == TaskState::Working && !whatever {
         return Ok(None);
     }
-    let seen = look::look(app, run)?;
+    let seen = loader::look(app, run)?;
     // A row does not know of steps that only wait for a free slot.
     let works = matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
     Ok((!works || whatever).then_some(seen))

@@ -1,13 +1,14 @@
 //! Who calls a model: an attempt, with its own token, or somebody with the scope `run`.
 
-use super::seal;
 use crate::{
     admission,
-    app::App,
-    context,
-    problem::Problem,
-    scope::Scope,
-    token::{self, Bearer},
+    auth::{
+        attempt_token,
+        scope::Scope,
+        token::{self, Bearer},
+    },
+    http::problem::Problem,
+    state::{app::App, contexts},
 };
 use axum::http::HeaderMap;
 use envoi_kernel::ids::{AttemptId, RunId};
@@ -55,7 +56,7 @@ pub(super) fn token(headers: &HeaderMap) -> Option<String> {
 
 /// Who has this token, if it is good here and now. Blocks.
 pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
-    if token.starts_with(seal::PREFIX) {
+    if token.starts_with(attempt_token::PREFIX) {
         return of_attempt(app, token);
     }
     let bearer = app.read(|reader| token::bearer(reader, token, app.now()).map_err(Problem::from))?;
@@ -82,8 +83,8 @@ impl Caller {
         let named = named(headers);
         let behind = match (named, &self.attempt) {
             // Its own run, although the conversation has gone on in another one since.
-            (Named::One(context), Some((run, _))) if context::is_of(app, run, context)? => Some(run.clone()),
-            (Named::One(context), _) => context::run_of(app, &self.tenant, self.token.as_deref(), context)?,
+            (Named::One(context), Some((run, _))) if contexts::is_of(app, run, context)? => Some(run.clone()),
+            (Named::One(context), _) => contexts::run_of(app, &self.tenant, self.token.as_deref(), context)?,
             (Named::None | Named::Several, _) => None,
         };
         let astray = named != Named::None && behind.is_none();
@@ -109,7 +110,7 @@ enum Named<'a> {
 }
 
 fn named(headers: &HeaderMap) -> Named<'_> {
-    let mut values = headers.get_all(context::HEADER).iter();
+    let mut values = headers.get_all(contexts::HEADER).iter();
     match (values.next(), values.next()) {
         (None, _) => Named::None,
         (Some(value), None) => Named::One(value.to_str().unwrap_or_default()),
@@ -133,7 +134,7 @@ mod tests {
         ] {
             let mut map = HeaderMap::new();
             for value in values {
-                map.append(context::HEADER, HeaderValue::from_static(value));
+                map.append(contexts::HEADER, HeaderValue::from_static(value));
             }
             assert_eq!(named(&map), expected, "{values:?}");
         }

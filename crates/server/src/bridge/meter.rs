@@ -3,17 +3,17 @@
 //! A call that nobody says the end of, because the client went away or the server is stopping, is ended as broken off, with what
 //! is known by then. If not even that can be kept, the next engine ends it.
 
-use super::{
-    caller::Account,
-    models::{Chosen, Offer},
-    usage::Usage,
-};
+use super::caller::Account;
 use crate::{
-    app::{App, blocking},
-    call::random_seed,
-    problem::Problem,
-    runs,
-    streams::Permit,
+    http::problem::Problem,
+    limits::concurrency_limit::Permit,
+    models::{
+        catalog::{Chosen, Offer},
+        usage::Usage,
+    },
+    request::random_seed,
+    rest::runs,
+    state::app::{App, blocking},
 };
 use envoi_engine::{
     protocol::Refused,

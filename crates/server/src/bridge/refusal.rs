@@ -1,7 +1,9 @@
 //! How the bridge says no: not as problems, but in the two shapes that its clients know.
 
-use super::models::NoModel;
-use crate::{problem::Problem, reply};
+use crate::{
+    http::{problem::Problem, response},
+    models::catalog::NoModel,
+};
 use axum::{
     http::{HeaderName, HeaderValue, header},
     response::Response,
@@ -83,7 +85,7 @@ impl Refusal {
 
     pub(crate) fn into_response(self, shape: Shape) -> Response {
         let told = match self {
-            Self::Forbidden => return reply::json(403, json!({"error": "Forbidden"}).to_string()),
+            Self::Forbidden => return response::json(403, json!({"error": "Forbidden"}).to_string()),
             Self::Invalid(issues) if shape == Shape::Bridge => return invalid(issues),
             refusal => refusal.told(),
         };
@@ -92,7 +94,7 @@ impl Refusal {
             Shape::Bridge => (told.status, told.bridge()),
             Shape::Chat => (told.status, told.chat()),
         };
-        let mut response = reply::json(status, body.to_string());
+        let mut response = response::json(status, body.to_string());
         if !told.again {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
@@ -198,7 +200,7 @@ impl Told {
 fn invalid(issues: Vec<(String, String)>) -> Response {
     let issues: Vec<Value> =
         issues.into_iter().map(|(path, message)| json!({"path": path, "message": message})).collect();
-    reply::json(400, json!({"error": "Invalid request body", "issues": issues}).to_string())
+    response::json(400, json!({"error": "Invalid request body", "issues": issues}).to_string())
 }
 
 #[cfg(test)]
@@ -225,7 +227,7 @@ mod tests {
     }
     #[test]
     fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
-        for (path, shape) in [(super::super::TURN, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
+        for (path, shape) in [(crate::bridge::TURN, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
             assert_eq!(Shape::of(path), shape);
             let told = Refusal::from(Problem::stopping()).told();
             let body = if shape == Shape::Bridge { told.bridge() } else { told.chat()["error"].clone() };

@@ -1,0 +1,102 @@
+//! What the server says of itself: the card for everybody, and the one for those who are known.
+
+use super::{
+    client::{Asking, broken},
+    protocol::{
+        card::{self, About, Served, Skill},
+        fault::Fault,
+        route,
+        version::{VERSION, Version},
+    },
+};
+use crate::{
+    http::{problem::Problem, response},
+    state::app::App,
+};
+use axum::{
+    http::{HeaderName, HeaderValue, header, request::Parts},
+    response::Response,
+};
+use envoi_contract::json::Value;
+use envoi_journal::{ReadError, RegisteredFlow};
+use std::collections::BTreeSet;
+
+/// The scheme, the name and the port by which clients find the server: as configured, else as this request has.
+pub(crate) fn base(app: &App, host: &str) -> String {
+    if let Some(url) = &app.settings.a2a.url {
+        return url.clone();
+    }
+    let scheme = if app.settings.tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{host}")
+}
+
+fn about(url: &str) -> About<'_> {
+    About { url, version: env!("CARGO_PKG_VERSION"), push: true }
+}
+
+/// The version that whoever asks for a card speaks; without a word of it, and with one that is not known, the older one.
+fn reader(parts: &Parts) -> Version {
+    let said = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
+    Version::negotiate(said, None).unwrap_or(Version::V03)
+}
+
+/// The card that needs no token; under which name it is asked for was looked at before. Below the path of a flow it names the
+/// interfaces there, whether or not there is such a flow: who has no token does not learn that.
+pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
+    let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let mut url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
+    if let Some(flow) = route::flow_of_card(parts.uri.path()) {
+        url = format!("{url}/{flow}");
+    }
+    let served = Served::new(&card::public(about(&url), reader(parts)), app.since);
+    let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
+    let mut response = match known {
+        true => response::empty(304),
+        false => response::json(200, served.body),
+    };
+    for (name, text) in [
+        (header::ETAG, served.etag.as_str()),
+        (header::LAST_MODIFIED, served.last_modified.as_str()),
+        (header::CACHE_CONTROL, served.cache_control),
+        // Where requests go depends on the name by which it was found.
+        (header::VARY, "host, a2a-version"),
+    ] {
+        let value = HeaderValue::from_str(text).map_err(Problem::internal)?;
+        response.headers_mut().insert(name, value);
+    }
+    Ok(response)
+}
+
+/// `GetExtendedAgentCard`: the flows of whoever asks, as skills.
+pub(crate) fn extended(app: &App, asking: &Asking) -> Result<Value, Fault> {
+    let flows = app
+        .read(|reader| reader.registered_flows(&asking.bearer.tenant))
+        .map_err(|error: ReadError| broken(app, error))?;
+    let mut seen = BTreeSet::new();
+    // Of each id the newest, which is what the id starts.
+    let skills: Vec<Skill> =
+        flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
+    let url = format!("{}/a2a", asking.base);
+    Ok(card::extended(about(&url), asking.version, &skills))
+}
+
+/// A flow as a skill; one that this version cannot read is none.
+fn skill(registered: &RegisteredFlow) -> Option<Skill> {
+    let flow = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts).ok()?.flow;
+    let names: Vec<String> = flow.inputs.iter().map(|input| format!("`{}`", input.name)).collect();
+    let takes_words = flow.inputs.iter().any(|input| input.name == super::message::inputs::MESSAGE);
+    let inputs = match names.is_empty() {
+        true => "It takes no inputs.".to_owned(),
+        false => format!("Its inputs are {}.", names.join(", ")),
+    };
+    let steps = flow.steps.len();
+    let title = flow.title.clone().unwrap_or_else(|| flow.id.to_string());
+    let modes = if takes_words { &["text/plain", "application/json"][..] } else { &["application/json"] };
+    Some(Skill {
+        id: flow.id.to_string(),
+        description: format!("{title}: a pipeline of {steps} steps. {inputs}"),
+        name: title,
+        tags: vec!["pipeline".to_owned()],
+        input_modes: modes.iter().map(|mode| (*mode).to_owned()).collect(),
+    })
+}

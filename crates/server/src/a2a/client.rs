@@ -1,0 +1,87 @@
+//! Who asks over A2A, in which version, for which flow; and what the server's own problems are called there.
+
+use super::protocol::{
+    fault::{Fault, Kind},
+    version::{Extensions, Version},
+};
+use crate::{
+    auth::{scope::Scope, token::Bearer},
+    http::problem::Problem,
+    limits::concurrency_limit::Permit,
+    state::app::App,
+};
+use envoi_kernel::ids::Principal;
+
+/// A client, as operations see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    /// Whoever has the token.
+    pub(crate) bearer: Bearer,
+    /// In which version they speak.
+    pub(crate) version: Version,
+    /// The extensions that they know.
+    pub(crate) extensions: Extensions,
+    /// The flow that the path, or the `tenant` of the request, names.
+    pub(crate) flow: Option<String>,
+    /// The trace that the request is part of.
+    pub(crate) trace: Option<String>,
+    /// Where the server is for them: a scheme, a name and a port.
+    pub(crate) base: String,
+}
+
+impl Asking {
+    /// Who asks, as the journal names them.
+    pub(crate) fn principal(&self) -> Principal {
+        Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
+    }
+
+    /// Their token is good for one of these.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn may(&self, scopes: &[Scope]) -> Result<(), Fault> {
+        if self.bearer.scopes.allow(scopes) {
+            return Ok(());
+        }
+        let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
+        let detail = format!("it needs a token with the scope {}", words.join(" or "));
+        Err(Fault::new(Kind::PermissionDenied).detail(detail).code("SCOPE_TOO_SMALL"))
+    }
+
+    /// The right to one more open stream, or to be waited for as long as one.
+    ///
+    /// # Errors
+    /// The token has as many as it may.
+    pub(crate) fn permit(&self, app: &App) -> Result<Permit, Fault> {
+        app.streams.open(&self.bearer.id).ok_or_else(|| {
+            let detail = "this token has as many streams open as it may";
+            Fault::new(Kind::TooMuch).detail(detail).code("TOO_MANY_STREAMS")
+        })
+    }
+}
+
+/// Whose fault a problem is decides its kind; its code is Envoi's.
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        let kind = match (problem.code.as_str(), problem.status.as_u16()) {
+            ("ENGINE_STOPPING" | "WORKSPACE_BUSY" | "REQUEST_TIMED_OUT", _) => Kind::Unavailable,
+            ("RUN_OVER", _) => Kind::UnsupportedOperation,
+            (_, 401) => Kind::Unauthenticated,
+            (_, 413) => Kind::TooLarge,
+            (_, 429) => Kind::TooMuch,
+            (_, 503) => Kind::Unavailable,
+            (_, 500..) => Kind::Internal,
+            // The request was understood, and does not fit what is there.
+            _ => Kind::InvalidParams,
+        };
+        let again = problem.retry_after_s();
+        Self::new(kind).detail(problem.detail()).code(problem.code.clone()).retry_after(again)
+    }
+}
+
+/// Reads from the store fail for the server, never for the client.
+pub(crate) fn broken(app: &App, cause: impl core::fmt::Display) -> Fault {
+    let problem = Problem::internal(cause);
+    app.note(&problem);
+    problem.into()
+}

@@ -1,0 +1,240 @@
+//! What a message about a task that waits says to its question.
+//!
+//! Pure. Nothing but what is plainly a yes is taken for one: a question that takes a decision refuses every other text, with the
+//! words that would do, and stays open. Who may answer, and whether the form fits, is the engine's to say.
+
+use crate::{
+    a2a::{
+        protocol::{
+            fault::{Fault, Kind},
+            model::{Content, Message},
+        },
+        task::{fold::Question, writer::takes_words},
+    },
+    commands::amount,
+};
+use envoi_contract::json::{Object, Value};
+use envoi_kernel::{event::Choice, ledger::Ledger};
+
+/// How a text that is a decision begins, with a note behind it.
+const APPROVED: &str = "[Approved by operator]";
+const DENIED: &str = "[Denied by operator]";
+
+/// What a person may decide in a word.
+const DECISIONS: [Choice; 9] = [
+    Choice::Rerun,
+    Choice::Fail,
+    Choice::Proceed,
+    Choice::Again,
+    Choice::Stop,
+    Choice::Approve,
+    Choice::Deny,
+    Choice::Respond,
+    Choice::Raise,
+];
+
+/// Members of a `data` part that says an answer exactly.
+const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
+
+/// What a message answers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    /// The decision.
+    pub(crate) choice: Choice,
+    /// In words, as they were given.
+    pub(crate) text: Option<String>,
+    /// The form.
+    pub(crate) data: Option<Value>,
+    /// By how much a bound is to be higher.
+    pub(crate) raise: Option<Ledger>,
+}
+
+impl Wanted {
+    fn of(choice: Choice) -> Self {
+        Self { choice, text: None, data: None, raise: None }
+    }
+
+    fn saying(self, text: &str) -> Self {
+        let text = (!text.trim_ascii().is_empty()).then(|| text.to_owned());
+        Self { text, ..self }
+    }
+}
+
+/// What `message`, whose text says `words`, answers to `question`.
+///
+/// # Errors
+/// It is no answer to it.
+pub(crate) fn read(question: &Question, message: &Message, words: Option<&str>) -> Result<Wanted, Fault> {
+    let data = data(message)?;
+    if let Some(form) = &question.form {
+        return filled_in(question, form, data, words);
+    }
+    if let Some(data) = data {
+        let Some(members) = exact(data) else {
+            return Err(misfit(
+                question,
+                "a data part says `choice` or `approved`, and nothing that is unknown",
+            ));
+        };
+        return exactly(question, members, words);
+    }
+    let Some(words) = words else { return Err(misfit(question, "the message says nothing")) };
+    if takes_words(&question.choices) {
+        return Ok(Wanted { text: Some(words.to_owned()), ..Wanted::of(Choice::Respond) });
+    }
+    decision(question, words).ok_or_else(|| misfit(question, "the text is no decision"))
+}
+
+/// A form: in a data part, or as JSON; or a decision about it, which never passes for a form.
+fn filled_in(
+    question: &Question,
+    form: &Value,
+    data: Option<&Value>,
+    words: Option<&str>,
+) -> Result<Wanted, Fault> {
+    let yes = yes(&question.choices).unwrap_or(Choice::Respond);
+    match (data, words) {
+        (Some(data), words) => form_or_decision(question, (form, yes), data, words),
+        (None, Some(words)) => match Value::parse_str(words) {
+            Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
+            // A yes without a form: the engine fills in the defaults, or names the fields that are missing.
+            _ => decision(question, words)
+                .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
+        },
+        (None, None) => Err(misfit(question, "the message says nothing")),
+    }
+}
+
+fn form_or_decision(
+    question: &Question,
+    (form, yes): (&Value, Choice),
+    data: &Value,
+    words: Option<&str>,
+) -> Result<Wanted, Fault> {
+    let fits = envoi_flow::answers::complete(form, Some(data)).is_ok();
+    match exact(data) {
+        // A no that a lenient form would let through is not to become a yes.
+        Some(members) if fits && decides(question, members) && !members.contains_key("data") => {
+            let why = "that is a decision and fits the form as well; say it as `choice` and `data`";
+            Err(misfit(question, why))
+        }
+        Some(members) if !fits || decides(question, members) => exactly(question, members, words),
+        // What does not fit is passed on: the engine says what is wrong with it.
+        _ => {
+            let filled = Wanted { data: Some(data.clone()), ..Wanted::of(yes) };
+            Ok(filled.saying(words.unwrap_or_default()))
+        }
+    }
+}
+
+/// Whether members that may be those of a form are a decision of this question.
+fn decides(question: &Question, members: &Object) -> bool {
+    members.get("approved").is_some_and(|approved| approved.as_bool().is_some())
+        || members
+            .get("choice")
+            .and_then(Value::as_str)
+            .is_some_and(|word| choice(&question.choices, word).is_some())
+}
+
+/// The members of a `data` part that says an answer exactly, if it does.
+fn exact(data: &Value) -> Option<&Object> {
+    let members = data.as_object()?;
+    let known = members.keys().all(|name| EXACT.contains(&name));
+    let decides = members.get("choice").is_some_and(|choice| choice.as_str().is_some())
+        || members.get("approved").is_some_and(|approved| approved.as_bool().is_some());
+    (known && decides).then_some(members)
+}
+
+fn exactly(question: &Question, members: &Object, words: Option<&str>) -> Result<Wanted, Fault> {
+    let text = match members.get("text") {
+        None | Some(Value::Null) => words.map(str::to_owned),
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => return Err(misfit(question, "`text` is not a string")),
+    };
+    let raise = members.get("raise").map(|more| amount::read("raise", more).ok()).unwrap_or_default();
+    if members.contains_key("raise") && raise.is_none() {
+        return Err(misfit(question, "`raise` is not an object of numbers, `cost_usd` a decimal string"));
+    }
+    let approved = members.get("approved").and_then(Value::as_bool);
+    let choice = match (members.get("choice").and_then(Value::as_str), approved) {
+        (Some(word), None) => choice(&question.choices, word),
+        (None, Some(true)) => yes(&question.choices),
+        (None, Some(false)) => no(&question.choices),
+        // Both, or neither.
+        _ => None,
+    };
+    let choice = choice.ok_or_else(|| misfit(question, "that is no decision of this question"))?;
+    let data = members.get("data").filter(|data| !data.is_null()).cloned();
+    Ok(Wanted { text, data, raise, ..Wanted::of(choice) })
+}
+
+/// What a text decides, if it plainly decides anything.
+fn decision(question: &Question, words: &str) -> Option<Wanted> {
+    let words = words.trim_ascii();
+    let choices = &question.choices;
+    if let Some(note) = words.strip_prefix(APPROVED) {
+        return Some(Wanted::of(yes(choices)?).saying(note.trim_ascii()));
+    }
+    if let Some(note) = words.strip_prefix(DENIED) {
+        return Some(Wanted::of(no(choices)?).saying(note.trim_ascii()));
+    }
+    // By how much is not said in a word.
+    choice(choices, &words.to_ascii_lowercase()).filter(|choice| *choice != Choice::Raise).map(Wanted::of)
+}
+
+/// Whether `message` is nothing but a decision, whatever is asked: a word for one, one of an operator, or one in JSON.
+pub(crate) fn is_decision(message: &Message) -> bool {
+    let texts: Vec<&str> = message
+        .parts
+        .iter()
+        .filter_map(|part| if let Content::Text(text) = &part.content { Some(text.as_str()) } else { None })
+        .collect();
+    let words = texts.join("\n");
+    let words = words.trim_ascii();
+    words.starts_with(APPROVED)
+        || words.starts_with(DENIED)
+        || choice(&DECISIONS, &words.to_ascii_lowercase()).is_some()
+        || Value::parse_str(words).is_ok_and(|data| exact(&data).is_some())
+}
+
+/// The decision that a word stands for.
+fn choice(choices: &[Choice], word: &str) -> Option<Choice> {
+    match word {
+        "yes" | "approve" | "proceed" => yes(choices),
+        "no" | "deny" | "stop" => no(choices),
+        word => choices.iter().copied().find(|choice| choice.word() == word),
+    }
+}
+
+fn yes(choices: &[Choice]) -> Option<Choice> {
+    let yes = [Choice::Approve, Choice::Proceed, Choice::Respond];
+    yes.into_iter().find(|choice| choices.contains(choice))
+}
+
+fn no(choices: &[Choice]) -> Option<Choice> {
+    [Choice::Deny, Choice::Stop].into_iter().find(|choice| choices.contains(choice))
+}
+
+fn data(message: &Message) -> Result<Option<&Value>, Fault> {
+    let mut found = message.parts.iter().enumerate().filter_map(|(at, part)| match &part.content {
+        Content::Data(value) => Some((at, value)),
+        _ => None,
+    });
+    match (found.next(), found.next()) {
+        (first, None) => Ok(first.map(|(_, value)| value)),
+        (_, Some((at, _))) => {
+            Err(Fault::violation(format!("message.parts[{at}]"), "There may be one data part."))
+        }
+    }
+}
+
+/// It is no answer; what would be one.
+fn misfit(question: &Question, why: &str) -> Fault {
+    let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
+    let id = &question.raised.interrupt;
+    let detail = format!("question `{id}` stays open: {why}; it takes {}", words.join(", "));
+    Fault::new(Kind::InvalidParams).detail(detail).code("ANSWER_INVALID").note("question", id.as_str())
+}
+
+#[cfg(test)]
+mod tests;

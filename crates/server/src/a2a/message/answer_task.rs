@@ -1,0 +1,213 @@
+//! A message about a task that waits: which question it answers, what it says, which files come with it.
+
+use super::{
+    answer, envelope,
+    pending_push_config::Brought,
+    send::{self, From, Sent, digest, forgotten, kept_as, was_done},
+};
+use crate::{
+    a2a::{
+        client::{Asking, broken},
+        protocol::{
+            fault::{Fault, Kind},
+            model::{Content, Message},
+        },
+        task::{fold::Question, loader, writer::QUESTION},
+    },
+    auth::scope::Scope,
+    http::problem::Problem,
+    rest::runs::{ask, caller},
+    state::{app::App, attachments},
+};
+use envoi_contract::{digest::Digest, json::Value, user_envelope::AttachmentRef};
+use envoi_engine::{
+    load_run,
+    protocol::{AnswerRequest, Request},
+};
+use envoi_journal::{ReadError, Upload};
+use envoi_kernel::{
+    Run, Status,
+    ids::{InterruptId, RunId},
+    input::Answer,
+};
+
+/// The channel of answers, in the journal.
+const CHANNEL: &str = "a2a";
+
+/// Answers a question of a task.
+pub(crate) fn answer(
+    app: &App,
+    asking: &Asking,
+    (message, brought): (&Message, Brought<'_>),
+    run: &RunId,
+) -> Result<Sent, Fault> {
+    asking.may(&[Scope::Answer])?;
+    let (context, next_seq) = app
+        .read(|reader| Ok((loader::context_of(reader, run)?, reader.next_seq(run)?)))
+        .map_err(|error: ReadError| broken(app, error))?;
+    let request = request_id(asking, &context, run, message);
+    let _turn = app.starts.turn(&request);
+    let row = kept_as(app, asking, message, (run, &context, run.as_str()), request);
+    if was_done(app, &row)? {
+        return send::known(&row, brought);
+    }
+    let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
+    let question = asked(&loaded, message)?;
+    let files = carried(app, asking, message)?;
+    let references: Vec<AttachmentRef> = files.iter().map(|file| file.reference.clone()).collect();
+    let envelope = envelope::open(message, &asking.extensions, &references)?;
+    let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
+    let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
+    let mut attachments = envelope.attachments;
+    // What is not to be had refuses the message before anything that it carries is kept.
+    let carried = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
+    resolve(app, asking, &mut attachments, |reference| !carried(reference))?;
+    keep_uploads(app, asking, &files)?;
+    resolve(app, asking, &mut attachments, carried)?;
+    let answer = Answer {
+        text: wanted.text,
+        data: wanted.data,
+        attachments,
+        raise: wanted.raise,
+        seen: seen(message)?,
+        channel: CHANNEL.to_owned(),
+        request: Some(row.request.clone()),
+        ..Answer::new(question.raised.interrupt.clone(), wanted.choice, asking.principal())
+    };
+    let caller = caller(app, run)?;
+    app.store.keep_message(&row).map_err(|error| broken(app, error))?;
+    let push = brought.keep(run, next_seq)?;
+    let order = AnswerRequest { run: run.clone(), answer, follow: true, caller };
+    match ask(app, Request::Answer(Box::new(order))) {
+        Ok(_) => {
+            push.tell();
+            Ok(Sent { run: run.clone(), from: From::Request(row.request) })
+        }
+        Err(_) if was_done(app, &row)? => {
+            push.tell();
+            Ok(Sent { run: run.clone(), from: From::Now })
+        }
+        Err(problem) => Err(forgotten(app, &row, push, problem)),
+    }
+}
+
+/// The id under which the engine knows an answer: the same for the same message, wherever and whenever it comes.
+fn request_id(asking: &Asking, context: &str, run: &RunId, message: &Message) -> String {
+    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(asking, message).to_string()]
+        .join("\n");
+    format!("msg_{}", Digest::of(of.as_bytes()).hex())
+}
+
+/// The question that a message is about: the one that it names, else the only one.
+fn asked(run: &Run, message: &Message) -> Result<Question, Fault> {
+    if let Status::Ended(ended) = run.status() {
+        let detail = format!("the task is over ({}), and takes no more messages", ended.status.word());
+        return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
+    }
+    let open: Vec<_> = run.interrupts().collect();
+    let named = match message.metadata.get(QUESTION) {
+        None => None,
+        Some(named) => {
+            let id = named.as_str().or_else(|| named.get("id").and_then(Value::as_str));
+            let field = format!("message.metadata[\"{QUESTION}\"]");
+            let id = id.and_then(|id| InterruptId::new(id).ok());
+            Some(id.ok_or_else(|| Fault::violation(field, "Must be the id of a question."))?)
+        }
+    };
+    let found = match (&named, open.as_slice()) {
+        (Some(id), all) => all.iter().find(|raised| raised.interrupt == *id),
+        (None, [one]) => Some(one),
+        (None, _) => None,
+    };
+    match (found, named, open.as_slice()) {
+        (Some(raised), _, _) => Ok(Question::of(run, raised)),
+        (None, None, []) => {
+            let detail = "the task is at work, and asks nothing now";
+            Err(Fault::new(Kind::UnsupportedOperation).detail(detail))
+        }
+        (None, Some(id), _) => {
+            let detail = format!("question `{id}` is not open");
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("QUESTION_CLOSED"))
+        }
+        (None, None, several) => {
+            let ids: Vec<String> = several
+                .iter()
+                .map(|raised| format!("`{}` ({})", raised.interrupt, raised.visit.step))
+                .collect();
+            let detail = format!(
+                "which question? Say it as `{QUESTION}` in the message's metadata: {}",
+                ids.join(", ")
+            );
+            Err(Fault::new(Kind::InvalidParams).detail(detail))
+        }
+    }
+}
+
+/// What was shown to whoever answers, if the message says so: the question's metadata, given back.
+fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
+    let subject =
+        message.metadata.get(QUESTION).and_then(|named| named.get("subject")).and_then(Value::as_str);
+    let field = || format!("message.metadata[\"{QUESTION}\"].subject");
+    let read = |text: &str| Digest::parse(text).ok_or_else(|| Fault::violation(field(), "Must be a digest."));
+    subject.map(read).transpose()
+}
+
+/// A file that a message carries.
+struct Carried<'m> {
+    upload: Upload,
+    bytes: &'m [u8],
+    reference: AttachmentRef,
+}
+
+/// The files that a message carries. Nothing is fetched from an address.
+fn carried<'m>(app: &App, asking: &Asking, message: &'m Message) -> Result<Vec<Carried<'m>>, Fault> {
+    let mut files = Vec::new();
+    for (at, part) in message.parts.iter().enumerate() {
+        let bytes = match &part.content {
+            Content::Text(_) | Content::Data(_) => continue,
+            Content::Raw(bytes) => bytes.as_slice(),
+            Content::Url(_) => {
+                let detail = format!("part {at} is an address, and none is asked; send its bytes as `raw`");
+                return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
+            }
+        };
+        let named = part.filename.as_deref().map(attachments::type_of);
+        let upload = Upload {
+            digest: Digest::of(bytes),
+            size_bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            mime: part.media_type.clone().or(named).unwrap_or_else(|| attachments::UNKNOWN.to_owned()),
+            uploaded_at: app.now(),
+            uploaded_by: asking.bearer.name.clone(),
+        };
+        let reference = AttachmentRef { filename: part.filename.clone(), ..attachments::reference(&upload) };
+        files.push(Carried { upload, bytes, reference });
+    }
+    Ok(files)
+}
+
+/// Keeps what a message carries as content of the tenant.
+fn keep_uploads(app: &App, asking: &Asking, files: &[Carried<'_>]) -> Result<(), Fault> {
+    for Carried { upload, bytes, .. } in files {
+        app.store.blobs().put(bytes).map_err(|error| broken(app, error))?;
+        app.store.keep_upload(&asking.bearer.tenant, upload).map_err(|error| broken(app, error))?;
+    }
+    Ok(())
+}
+
+/// Gives those of the references that are `meant` the size and the type that the store knows, whatever the client says.
+fn resolve(
+    app: &App,
+    asking: &Asking,
+    references: &mut [AttachmentRef],
+    meant: impl Fn(&AttachmentRef) -> bool,
+) -> Result<(), Fault> {
+    for (place, reference) in references.iter_mut().enumerate().filter(|(_, reference)| meant(reference)) {
+        let resolved = attachments::resolve(app, &asking.bearer.tenant, reference).map_err(|unreadable| {
+            let (place, id) = (place.saturating_add(1), &reference.artifact_id);
+            let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
+            Fault::new(Kind::InvalidParams).detail(detail).code("ATTACHMENT_UNREADABLE")
+        })?;
+        (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
+    }
+    Ok(())
+}

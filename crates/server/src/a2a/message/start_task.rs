@@ -1,0 +1,191 @@
+//! A first message: which flow it starts, with what inputs, in which workspace.
+
+use super::{
+    inputs,
+    pending_push_config::Brought,
+    send::{self, From, Sent, digest, forgotten, kept_as},
+};
+use crate::{
+    a2a::{
+        client::{Asking, broken},
+        protocol::{
+            fault::{Fault, Kind},
+            model::Message,
+        },
+        task::writer::FLOW,
+    },
+    auth::scope::Scope,
+    commands::start::{self, new_run},
+    http::problem::Problem,
+    request::random_seed,
+    rest::runs::ask,
+    state::app::App,
+};
+use axum::http::StatusCode;
+use envoi_contract::json::{Object, Value};
+use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
+use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow};
+use envoi_kernel::{
+    ids::{RunId, uuid_v7_text},
+    requester::{MAX_RAW_INPUT_BYTES, Requester},
+};
+
+/// Metadata of a first message: how the run uses its workspace.
+const WORKSPACE: &str = "urn:envoi:a2a:workspace";
+
+/// How the names of metadata begin that are said to this server, not to the run.
+const OURS: &str = "urn:envoi:a2a:";
+
+/// Starts a run.
+pub(crate) fn begin(
+    app: &App,
+    asking: &Asking,
+    (message, brought): (&Message, Brought<'_>),
+) -> Result<Sent, Fault> {
+    asking.may(&[Scope::Run])?;
+    // Whatever has become of the flow since.
+    if let Some(row) = known(app, asking, message)? {
+        return send::known(&row, brought);
+    }
+    let registered = flow(app, asking, message)?;
+    let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
+        .map_err(|report| broken(app, format!("a registered flow cannot be read: {report}")))?;
+    let inputs = inputs::read(&loaded.flow, message)?;
+    let workspace = workspace_use(app, message)?;
+    let fresh = new_run(app)?;
+    let context = match &message.context_id {
+        Some(context) => context.clone(),
+        None => format!("ctx_{}", uuid_v7_text(app.now(), &random_seed()?)),
+    };
+    let task = TaskRow {
+        run: fresh.clone(),
+        tenant: asking.bearer.tenant.clone(),
+        token: asking.bearer.id.clone(),
+        context: context.clone(),
+        at: app.now(),
+    };
+    let row = kept_as(app, asking, message, (&fresh, &context, ""), fresh.to_string());
+    // The same message twice at once: the second one waits until the run of the first is there to be found.
+    let _turn = app.starts.turn(&format!("{}\n{context}\n{}", row.token, row.message_id));
+    let kept = app.store.keep_task(&task, &row).map_err(|error| broken(app, error))?;
+    let begun =
+        app.read(|reader| reader.tenant_of(&kept.run)).map_err(|error: ReadError| broken(app, error))?;
+    if begun.is_some() {
+        return send::known(&kept, brought);
+    }
+    let push = brought.keep(&kept.run, 0)?;
+    let may = app.starts.count(&asking.bearer.id, app.now()).map_err(|seconds| {
+        let detail = "this token has started as many runs in a minute as it may";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
+    });
+    let requester = requester(message, &context);
+    match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace, requester))) {
+        Ok(()) => {
+            push.tell();
+            Ok(Sent { run: kept.run, from: From::TheStart })
+        }
+        Err(problem) => Err(forgotten(app, &kept, push, problem)),
+    }
+}
+
+/// This very message, if it has begun a run.
+fn known(app: &App, asking: &Asking, message: &Message) -> Result<Option<MessageRow>, Fault> {
+    let Some(context) = &message.context_id else { return Ok(None) };
+    let begun = app.read(|reader| {
+        let token = &asking.bearer.id;
+        let known = reader.first_message_in_context(token, context, &message.id, &digest(asking, message))?;
+        let Some(row) = known else { return Ok(None) };
+        Ok(reader.tenant_of(&row.run)?.map(|_| row))
+    });
+    begun.map_err(|error: ReadError| broken(app, error))
+}
+
+fn start(
+    app: &App,
+    asking: &Asking,
+    run: &RunId,
+    registered: RegisteredFlow,
+    (inputs, workspace, requester): (Object, WorkspaceUse, Requester),
+) -> Result<(), Problem> {
+    let request = start::of_flow(app, run.clone(), registered, asking.principal())?;
+    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), requester, ..request };
+    ask(app, Request::Start(Box::new(request))).map(drop)
+}
+
+/// On whose behalf the run is started: its conversation is the context, its raw input the message as JSON of 1.0.
+///
+/// The user stays the name of the token: a message names none. What is past a bound is left out, because the client did
+/// not ask for it to be kept; a message that is left out can still be had as the first one of the task's history.
+fn requester(message: &Message, context: &str) -> Requester {
+    let told_to_us = |name: &str| name.starts_with(OURS);
+    let metadata = Requester::without_reserved(&message.metadata);
+    let metadata = metadata.iter().filter(|(name, _)| !told_to_us(name));
+    let message = send::message_text(message);
+    let stated = Requester {
+        session_id: Some(context.to_owned()),
+        metadata: metadata.map(|(name, value)| (name.to_owned(), value.clone())).collect(),
+        raw_input: (message.len() <= MAX_RAW_INPUT_BYTES).then_some(message),
+        user_id: None,
+    };
+    match stated.check() {
+        Ok(()) => stated,
+        Err(_) => Requester { metadata: Object::new(), ..stated },
+    }
+}
+
+/// The flow that a message names, in its metadata, else in its path or as `tenant`: an id or a digest.
+pub(crate) fn named(asking: &Asking, message: &Message) -> Result<Option<String>, Fault> {
+    match message.metadata.get(FLOW) {
+        None => Ok(asking.flow.clone()),
+        Some(Value::String(name)) => Ok(Some(name.clone())),
+        Some(_) => Err(Fault::violation(format!("message.metadata[\"{FLOW}\"]"), "Must be a string.")),
+    }
+}
+
+/// The flow that a message starts: the one that it names, else that of the path or of `tenant`, else the configured one,
+/// else the only one.
+fn flow(app: &App, asking: &Asking, message: &Message) -> Result<RegisteredFlow, Fault> {
+    let tenant = &asking.bearer.tenant;
+    let usual = || app.settings.a2a.default_flow.clone();
+    if let Some(name) = named(asking, message)?.or_else(usual) {
+        let found = app.read(|reader| reader.registered_flow(tenant, &name));
+        let none = || {
+            Fault::new(Kind::InvalidParams)
+                .detail(format!("there is no flow `{name}`"))
+                .code("FLOW_NOT_FOUND")
+        };
+        return found.map_err(|error: ReadError| broken(app, error))?.ok_or_else(none);
+    }
+    let all =
+        app.read(|reader| reader.registered_flows(tenant)).map_err(|error: ReadError| broken(app, error))?;
+    let mut ids: Vec<&str> = all.iter().map(|flow| flow.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match (ids.as_slice(), all.first()) {
+        ([_], Some(newest)) => Ok(newest.clone()),
+        ([], _) => {
+            let detail = "there is no flow yet; `POST /v1/flows` registers one";
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+        }
+        (several, _) => {
+            let detail = format!(
+                "which flow? Say it as `{FLOW}` in the message's metadata, in the path or as `tenant`: {}",
+                several.join(", ")
+            );
+            Err(Fault::new(Kind::InvalidParams).detail(detail).code("FLOW_NOT_FOUND"))
+        }
+    }
+}
+
+fn workspace_use(app: &App, message: &Message) -> Result<WorkspaceUse, Fault> {
+    match message.metadata.get(WORKSPACE).map(Value::as_str) {
+        None => Ok(app.settings.a2a.workspace),
+        Some(Some("alone")) => Ok(WorkspaceUse::Alone),
+        Some(Some("shared")) => Ok(WorkspaceUse::Shared),
+        Some(Some("copy")) => Ok(WorkspaceUse::Copy),
+        Some(_) => {
+            let field = format!("message.metadata[\"{WORKSPACE}\"]");
+            Err(Fault::violation(field, "Must be one of alone, shared, copy."))
+        }
+    }
+}

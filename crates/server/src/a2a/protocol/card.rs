@@ -1,0 +1,411 @@
+//! What the agent says of itself: one card that clients of both versions read, and a fuller one for those who are
+//! known.
+//!
+//! The card that anybody may read names no flow, no tenant and no run. The extended card has the flows of whoever
+//! asks as skills. Members of 1.0 and of 0.3 stand beside one another, as the SDKs' cards have it:
+//! `supportedInterfaces` is what 1.0 reads, `url`, `preferredTransport` and `protocolVersion` what 0.3 reads.
+//!
+//! Owns also what HTTP says of the card: its tag, its age, and whether a client has it already. The card is not signed.
+
+use super::{object_writer::Writing, version::Version};
+use envoi_contract::{digest::Digest, json::Value, time::Timestamp, user_envelope::EXTENSION_URI};
+
+/// The path of the card for everybody; also below the path of a flow.
+pub(crate) const PATH: &str = "/.well-known/agent-card.json";
+
+/// Media types that a message may state. Files of other types are taken too if they state none.
+pub(crate) const INPUT_MODES: &[&str] = &[
+    "text/plain",
+    "text/markdown",
+    "text/csv",
+    "application/json",
+    "application/pdf",
+    "application/octet-stream",
+    "image/*",
+];
+
+/// Media types of what comes back: words, data, files.
+const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/octet-stream"];
+
+/// The extension that says that a message is done once, however often it comes ([`crate::a2a::message::send`]).
+const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
+
+/// How long the card may be used without asking again: it changes when Envoi or its configuration does.
+const CACHE_CONTROL: &str = "public, max-age=300";
+
+/// What both cards say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About<'a> {
+    /// Where requests go: JSON-RPC to it, HTTP+JSON below it. No slash at its end.
+    pub(crate) url: &'a str,
+    /// Envoi's.
+    pub(crate) version: &'a str,
+    /// Whether webhooks are called.
+    pub(crate) push: bool,
+}
+
+/// What an agent can do: to Envoi, a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Skill {
+    /// The flow's.
+    pub(crate) id: String,
+    /// Its title, or its id again.
+    pub(crate) name: String,
+    /// For people and models; never empty.
+    pub(crate) description: String,
+    /// At least one.
+    pub(crate) tags: Vec<String>,
+    /// Empty is those of the agent.
+    pub(crate) input_modes: Vec<String>,
+}
+
+impl Skill {
+    /// The one of the card that anybody may read.
+    fn neutral() -> Self {
+        Self {
+            id: "run".to_owned(),
+            name: "Run a pipeline".to_owned(),
+            description:
+                "Starts one of the pipelines that the caller may start, asks when a person has to decide, \
+                          and hands over its files. The extended card names them."
+                    .to_owned(),
+            tags: vec!["pipeline".to_owned(), "approval".to_owned()],
+            input_modes: Vec::new(),
+        }
+    }
+
+    fn value(&self) -> Value {
+        Writing::new()
+            .put("id", self.id.as_str())
+            .put("name", self.name.as_str())
+            .put("description", self.description.as_str())
+            .put("tags", self.tags.iter().map(String::as_str).collect::<Vec<_>>())
+            .words("inputModes", &self.input_modes)
+            .value()
+    }
+}
+
+/// The card that anybody may read. Readers of 0.3 find in it what they know, and so do those of 1.0; the card for a reader who
+/// says that it is one of 1.0 has nothing that 1.0 does not know.
+pub(crate) fn public(about: About<'_>, reader: Version) -> Value {
+    card(about, reader, &[Skill::neutral()])
+}
+
+/// The card for those who are known. Without a flow it has the neutral skill, for a card must have one.
+pub(crate) fn extended(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
+    if skills.is_empty() { public(about, reader) } else { card(about, reader, skills) }
+}
+
+fn card(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
+    let About { url, version, push } = about;
+    let interfaces = [("JSONRPC", Version::V10), ("HTTP+JSON", Version::V10), ("JSONRPC", Version::V03)];
+    let interfaces = interfaces.map(|(binding, of)| {
+        let interface = Writing::new().put("url", url).put("protocolBinding", binding);
+        interface.put("protocolVersion", of.word()).value()
+    });
+    let older = reader == Version::V03;
+    let mut writing = Writing::new()
+        .put("name", "Envoi")
+        .put("description", "Runs durable pipelines of agents, scripts and people.")
+        .put("version", version)
+        .put("supportedInterfaces", Value::Array(interfaces.into()));
+    if older {
+        writing = writing
+            .put("url", url)
+            .put("preferredTransport", "JSONRPC")
+            .put("protocolVersion", Version::V03.word())
+            .put("supportsAuthenticatedExtendedCard", true)
+            .put("security", vec![requirement_of_v03()]);
+    }
+    writing
+        .put("capabilities", capabilities(push))
+        .put("securitySchemes", Writing::new().put("bearer", scheme(older)).value())
+        .put("securityRequirements", vec![requirement_of_v10()])
+        .put("defaultInputModes", INPUT_MODES.to_vec())
+        .put("defaultOutputModes", OUTPUT_MODES.to_vec())
+        .put("skills", skills.iter().map(Skill::value).collect::<Vec<_>>())
+        .value()
+}
+
+fn capabilities(push: bool) -> Value {
+    let envelope = Writing::new()
+        .put("uri", EXTENSION_URI)
+        .put("description", "A message whose text is {text, attachments}: an answer with files.")
+        .put("required", false)
+        .value();
+    let once = Writing::new()
+        .put("uri", SENT_ONCE)
+        .put(
+            "description",
+            "A message that comes again, of the same token, with the same id, context, task and content, is done once.",
+        )
+        .put("required", false)
+        .value();
+    Writing::new()
+        .put("streaming", true)
+        .put("pushNotifications", push)
+        .put("extensions", vec![envelope, once])
+        .put("extendedAgentCard", true)
+        .value()
+}
+
+/// Bearer tokens, as 1.0 says it; and as 0.3 does, for older readers.
+fn scheme(older: bool) -> Value {
+    let of_v10 = Writing::new().put("scheme", "Bearer").value();
+    let scheme = Writing::new().put("httpAuthSecurityScheme", of_v10);
+    let scheme = if older { scheme.put("type", "http").put("scheme", "Bearer") } else { scheme };
+    scheme.value()
+}
+
+fn requirement_of_v10() -> Value {
+    let no_scopes = Writing::new().put("list", Value::Array(Vec::new())).value();
+    Writing::new().put("schemes", Writing::new().put("bearer", no_scopes).value()).value()
+}
+
+fn requirement_of_v03() -> Value {
+    Writing::new().put("bearer", Value::Array(Vec::new())).value()
+}
+
+/// Whether a part may state this media type. Its parameters and the case of its letters do not matter.
+pub(crate) fn takes(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    INPUT_MODES.iter().any(|mode| match mode.strip_suffix('*') {
+        Some(range) => essence.strip_prefix(range).is_some_and(|rest| !rest.is_empty()),
+        None => essence == *mode,
+    })
+}
+
+/// A card as HTTP gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// JSON.
+    pub(crate) body: String,
+    /// The `ETag`: SHA-256 of the body.
+    pub(crate) etag: String,
+    /// The `Last-Modified`.
+    pub(crate) last_modified: String,
+    /// The `Cache-Control` of the card that anybody may read; the extended one is nobody's to keep.
+    pub(crate) cache_control: &'static str,
+}
+
+impl Served {
+    /// `since` is when the card became what it is, as far as is known: when the server came up.
+    pub(crate) fn new(card: &Value, since: Timestamp) -> Self {
+        let body = card.compact();
+        let etag = format!("\"{}\"", Digest::of(body.as_bytes()).hex());
+        Self { etag, last_modified: http_date(since), cache_control: CACHE_CONTROL, body }
+    }
+
+    /// Whether a client that sends these conditions has this very card (RFC 9110 §13.2.2: with a tag, the date says
+    /// nothing). A date is compared to the letter, as a client repeats it.
+    pub(crate) fn is_known(&self, if_none_match: Option<&str>, if_modified_since: Option<&str>) -> bool {
+        match if_none_match {
+            Some(tags) => tags
+                .split(',')
+                .map(str::trim)
+                .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == self.etag),
+            None => if_modified_since.is_some_and(|date| date.trim() == self.last_modified),
+        }
+    }
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+fn http_date(at: Timestamp) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // 1970-01-01 was a Thursday.
+    let weekday = usize::try_from(at.as_millis().div_euclid(86_400_000).rem_euclid(7)).unwrap_or_default();
+    let text = at.to_string();
+    let piece = |from: usize, until: usize| text.get(from..until).unwrap_or_default();
+    let month = piece(5, 7).parse::<usize>().ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));
+    let (day_name, month) = (DAYS.get(weekday).unwrap_or(&"Thu"), month.unwrap_or(&"Jan"));
+    format!("{day_name}, {} {month} {} {} GMT", piece(8, 10), piece(0, 4), piece(11, 19))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABOUT: About<'_> = About { url: "http://127.0.0.1:7007/a2a", version: "0.1.0", push: true };
+
+    fn at<'a>(card: &'a Value, path: &[&str]) -> &'a Value {
+        path.iter().fold(card, |value, name| match name.parse::<usize>() {
+            Ok(index) => &value.as_array().unwrap()[index],
+            Err(_) => value.get(name).unwrap_or_else(|| panic!("{path:?}")),
+        })
+    }
+
+    #[test]
+    fn one_card_serves_both_versions() {
+        let card = public(ABOUT, Version::V03);
+        let url = r#""url":"http://127.0.0.1:7007/a2a""#;
+        let rows: &[(&[&str], String)] = &[
+            (
+                &["supportedInterfaces"],
+                format!(
+                    concat!(
+                        r#"[{{{url},"protocolBinding":"JSONRPC","protocolVersion":"1.0"}},"#,
+                        r#"{{{url},"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}},"#,
+                        r#"{{{url},"protocolBinding":"JSONRPC","protocolVersion":"0.3"}}]"#
+                    ),
+                    url = url
+                ),
+            ),
+            (&["url"], r#""http://127.0.0.1:7007/a2a""#.to_owned()),
+            (&["preferredTransport"], r#""JSONRPC""#.to_owned()),
+            (&["protocolVersion"], r#""0.3""#.to_owned()),
+            (&["version"], r#""0.1.0""#.to_owned()),
+            (&["capabilities", "streaming"], "true".to_owned()),
+            (&["capabilities", "pushNotifications"], "true".to_owned()),
+            (&["capabilities", "extendedAgentCard"], "true".to_owned()),
+            (&["supportsAuthenticatedExtendedCard"], "true".to_owned()),
+            (&["capabilities", "extensions", "0", "uri"], r#""urn:envoi:a2a:user-envelope:v1""#.to_owned()),
+            (&["capabilities", "extensions", "0", "required"], "false".to_owned()),
+            (&["capabilities", "extensions", "1", "uri"], r#""urn:envoi:a2a:sent-once:v1""#.to_owned()),
+            (&["capabilities", "extensions", "1", "required"], "false".to_owned()),
+            (
+                &["securitySchemes", "bearer"],
+                r#"{"httpAuthSecurityScheme":{"scheme":"Bearer"},"type":"http","scheme":"Bearer"}"#
+                    .to_owned(),
+            ),
+            (&["securityRequirements"], r#"[{"schemes":{"bearer":{"list":[]}}}]"#.to_owned()),
+            (&["security"], r#"[{"bearer":[]}]"#.to_owned()),
+            (&["defaultOutputModes", "0"], r#""text/plain""#.to_owned()),
+            (&["defaultInputModes", "3"], r#""application/json""#.to_owned()),
+            (&["skills", "0", "id"], r#""run""#.to_owned()),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(at(&card, path).compact(), *expected, "{path:?}");
+        }
+        assert_eq!(at(&card, &["skills"]).as_array().map(<[_]>::len), Some(1));
+        let silent = public(About { push: false, ..ABOUT }, Version::V03);
+        assert_eq!(at(&silent, &["capabilities", "pushNotifications"]), &Value::Bool(false));
+    }
+
+    #[test]
+    fn a_reader_of_1_0_finds_only_what_1_0_knows() {
+        let names = |card: &Value| card.as_object().unwrap().keys().map(str::to_owned).collect::<Vec<_>>();
+        let older =
+            ["url", "preferredTransport", "protocolVersion", "supportsAuthenticatedExtendedCard", "security"];
+        let (new, both) = (public(ABOUT, Version::V10), public(ABOUT, Version::V03));
+        let mut left = names(&both);
+        left.retain(|name| !older.contains(&name.as_str()));
+        assert_eq!(names(&new), left);
+        assert_eq!(names(&both).len(), left.len() + older.len());
+        for name in left.iter().filter(|name| *name != "securitySchemes") {
+            assert_eq!(at(&new, &[name]), at(&both, &[name]), "{name}");
+        }
+        let scheme = r#"{"httpAuthSecurityScheme":{"scheme":"Bearer"}}"#;
+        assert_eq!(at(&new, &["securitySchemes", "bearer"]).compact(), scheme);
+    }
+
+    #[test]
+    fn members_that_a_card_must_have_are_there_and_not_empty() {
+        let card = public(ABOUT, Version::V03);
+        for name in [
+            "name",
+            "description",
+            "version",
+            "supportedInterfaces",
+            "capabilities",
+            "defaultInputModes",
+            "defaultOutputModes",
+            "skills",
+            "url",
+        ] {
+            assert!(
+                !matches!(at(&card, &[name]).compact().as_str(), "\"\"" | "[]" | "{}" | "null"),
+                "{name}"
+            );
+        }
+        for name in ["id", "name", "description", "tags"] {
+            assert!(!matches!(at(&card, &["skills", "0", name]).compact().as_str(), "\"\"" | "[]"), "{name}");
+        }
+    }
+
+    fn flow(id: &str, input_modes: &[&str]) -> Skill {
+        Skill {
+            id: id.to_owned(),
+            name: "Repair until the tests pass".to_owned(),
+            description: "Repairs.".to_owned(),
+            tags: vec!["flow".to_owned()],
+            input_modes: input_modes.iter().map(|mode| (*mode).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn only_the_extended_card_names_flows() {
+        let skills = [flow("fix-until-green", &["application/json"]), flow("b", &[])];
+        let card = extended(ABOUT, Version::V03, &skills);
+        assert_eq!(
+            at(&card, &["skills"]).compact(),
+            concat!(
+                r#"[{"id":"fix-until-green","name":"Repair until the tests pass","description":"Repairs.","#,
+                r#""tags":["flow"],"inputModes":["application/json"]},"#,
+                r#"{"id":"b","name":"Repair until the tests pass","description":"Repairs.","tags":["flow"]}]"#
+            )
+        );
+        let names = |card: &Value| card.as_object().unwrap().keys().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names(&card), names(&public(ABOUT, Version::V03)));
+        assert!(!public(ABOUT, Version::V03).compact().contains("fix-until-green"));
+        assert_eq!(extended(ABOUT, Version::V03, &[]), public(ABOUT, Version::V03));
+    }
+
+    #[test]
+    fn a_media_type_is_taken_if_the_card_says_so() {
+        for taken in
+            ["text/plain", "Text/Plain; charset=utf-8", " application/json ", "image/png", "application/pdf"]
+        {
+            assert!(takes(taken), "{taken}");
+        }
+        for other in
+            ["", "text", "text/*", "image/", "video/mp4", "application/x-unsupported", "text/plainer"]
+        {
+            assert!(!takes(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_card_is_told_apart_by_its_bytes() {
+        let since = Timestamp::parse("1994-11-06T08:49:37.999Z").unwrap();
+        let served = Served::new(&public(ABOUT, Version::V03), since);
+        assert_eq!(served, Served::new(&public(ABOUT, Version::V03), since));
+        assert_eq!(served.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(served.etag, format!("\"{}\"", Digest::of(served.body.as_bytes()).hex()));
+        assert_eq!(served.cache_control, "public, max-age=300");
+        let other = Served::new(&public(About { push: false, ..ABOUT }, Version::V03), since);
+        assert_ne!(served.etag, other.etag);
+
+        let (tag, date) = (served.etag.as_str(), served.last_modified.as_str());
+        let (weak, several) = (format!("W/{tag}"), format!("\"x\", {tag}"));
+        let rows = [
+            (None, None, false),
+            (Some(tag), None, true),
+            (Some(weak.as_str()), None, true),
+            (Some(several.as_str()), None, true),
+            (Some("*"), None, true),
+            (Some("\"x\""), None, false),
+            (Some(other.etag.as_str()), Some(date), false),
+            (None, Some(date), true),
+            (None, Some("Sun, 06 Nov 1994 08:49:38 GMT"), false),
+            (None, Some("yesterday"), false),
+        ];
+        for (if_none_match, if_modified_since, known) in rows {
+            assert_eq!(served.is_known(if_none_match, if_modified_since), known, "{if_none_match:?}");
+        }
+    }
+
+    #[test]
+    fn dates_of_http_have_their_day_of_the_week() {
+        let rows = [
+            ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+            ("1969-12-31T23:59:59Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+            ("2000-02-29T12:00:00Z", "Tue, 29 Feb 2000 12:00:00 GMT"),
+            ("2026-11-22T08:00:00Z", "Sun, 22 Nov 2026 08:00:00 GMT"),
+        ];
+        for (at, expected) in rows {
+            assert_eq!(http_date(Timestamp::parse(at).unwrap()), expected);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Which operation a path below `/a2a` is: the routes of both bindings.
+//!
+//! Read by hand, because what tells `tasks/ID` from `tasks/ID:cancel` stands at the end of a segment. Before each of them
+//! may stand the flow that is meant. Says nothing of what an operation needs or does.
+
+use super::request::Method;
+use axum::http;
+use envoi_contract::digest::Digest;
+use envoi_kernel::ids::is_key;
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The flow that the path names.
+    pub(crate) flow: Option<String>,
+    /// What it asks for.
+    pub(crate) what: What,
+}
+
+/// What a path asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// JSON-RPC: the body says what.
+    Rpc,
+    /// HTTP+JSON.
+    Rest(Rest),
+}
+
+/// An operation of HTTP+JSON, and the ids in its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rest {
+    /// Which.
+    pub(crate) method: Method,
+    /// The task.
+    pub(crate) task: Option<String>,
+    /// The push configuration.
+    pub(crate) config: Option<String>,
+}
+
+/// Why a request goes nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// There is no such path.
+    Path,
+    /// There is, for another verb.
+    Verb,
+}
+
+/// What of `path` stands behind `/a2a`, if it is below that.
+pub(crate) fn below(path: &str) -> Option<&str> {
+    path.strip_prefix("/a2a").filter(|below| below.is_empty() || below.starts_with('/'))
+}
+
+/// Whether JSON-RPC is spoken at `below`.
+pub(crate) fn is_rpc(below: &str) -> bool {
+    matches!(find(&http::Method::POST, below), Ok(Target { what: What::Rpc, .. }))
+}
+
+/// Finds what `verb` asks for at `below`, the path behind `/a2a`.
+///
+/// # Errors
+/// [`Lost`].
+pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Target, Lost> {
+    let below = below.strip_prefix('/').unwrap_or(below);
+    let decoded: Option<Vec<String>> = below.split('/').map(decoded).collect();
+    let decoded = decoded.ok_or(Lost::Path)?;
+    let segments: Vec<&str> = decoded.iter().map(String::as_str).collect();
+    match segments.as_slice() {
+        [""] => rpc(verb, None),
+        [flow] | [flow, ""] if is_flow(flow) => rpc(verb, Some(flow)),
+        [flow, rest @ ..] if is_flow(flow) => rest_of(verb, rest, Some(flow)),
+        all => rest_of(verb, all, None),
+    }
+}
+
+/// The flow whose card is asked for at `path`, be there such a flow or not.
+pub(crate) fn flow_of_card(path: &str) -> Option<String> {
+    let flow = decoded(path.strip_prefix("/a2a/")?.strip_suffix(super::card::PATH)?)?;
+    is_flow(&flow).then_some(flow)
+}
+
+/// An id or a digest. What HTTP+JSON calls its own is no flow's.
+fn is_flow(segment: &str) -> bool {
+    segment != "tasks" && (is_key(segment) || Digest::parse(segment).is_some())
+}
+
+fn rpc(verb: &http::Method, flow: Option<&str>) -> Result<Target, Lost> {
+    match *verb {
+        http::Method::POST => Ok(Target { flow: flow.map(str::to_owned), what: What::Rpc }),
+        _ => Err(Lost::Verb),
+    }
+}
+
+fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result<Target, Lost> {
+    let (get, post, delete) =
+        (*verb == http::Method::GET, *verb == http::Method::POST, *verb == http::Method::DELETE);
+    let when = |fits: bool, method: Method| if fits { Ok(method) } else { Err(Lost::Verb) };
+    let (method, task, config) = match *segments {
+        ["message:send"] => (when(post, Method::Send), None, None),
+        ["message:stream"] => (when(post, Method::Stream), None, None),
+        ["extendedAgentCard"] => (when(get, Method::ExtendedCard), None, None),
+        ["tasks"] => (when(get, Method::List), None, None),
+        ["tasks", task] => match task.rsplit_once(':') {
+            Some((task, "cancel")) => (when(post, Method::Cancel), Some(task), None),
+            // The table of the specification has POST, its protocol definition GET.
+            Some((task, "subscribe")) => (when(get || post, Method::Subscribe), Some(task), None),
+            _ => (when(get, Method::Get), Some(task), None),
+        },
+        ["tasks", task, "pushNotificationConfigs"] if post => (Ok(Method::PushSet), Some(task), None),
+        ["tasks", task, "pushNotificationConfigs"] => (when(get, Method::PushList), Some(task), None),
+        ["tasks", task, "pushNotificationConfigs", config] if delete => {
+            (Ok(Method::PushDelete), Some(task), Some(config))
+        }
+        ["tasks", task, "pushNotificationConfigs", config] => {
+            (when(get, Method::PushGet), Some(task), Some(config))
+        }
+        _ => return Err(Lost::Path),
+    };
+    let named = |id: Option<&str>| match id {
+        Some("") => Err(Lost::Path),
+        id => Ok(id.map(str::to_owned)),
+    };
+    let rest = Rest { task: named(task)?, config: named(config)?, method: method? };
+    Ok(Target { flow: flow.map(str::to_owned), what: What::Rest(rest) })
+}
+
+/// A segment without its percent signs; `None` if it is no UTF-8 then.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let (high, low) = (digit()?, digit()?);
+        bytes.push(high << 4 | low);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(verb: &str, below: &str) -> String {
+        let verb = http::Method::from_bytes(verb.as_bytes()).unwrap();
+        match find(&verb, below) {
+            Err(lost) => format!("{lost:?}"),
+            Ok(Target { flow, what }) => {
+                let what = match what {
+                    What::Rpc => "Rpc".to_owned(),
+                    What::Rest(Rest { method, task, config }) => {
+                        let ids = [task, config].into_iter().flatten().collect::<Vec<_>>().join(" ");
+                        format!("{method:?} {ids}").trim_end().to_owned()
+                    }
+                };
+                flow.map_or(what.clone(), |flow| format!("{flow}: {what}"))
+            }
+        }
+    }
+
+    #[test]
+    fn every_well_formed_flow_has_a_card_below_its_path() {
+        let digest = Digest::of(b"flow").to_string();
+        let well = |flow: &str| format!("/a2a/{flow}/.well-known/agent-card.json");
+        for (path, expected) in [
+            (well("fix"), Some("fix")),
+            (well(&digest), Some(digest.as_str())),
+            (well(&digest.replace(':', "%3A")), Some(digest.as_str())),
+            (well("Fix"), None),
+            (well("tasks"), None),
+            (well("fix/tasks"), None),
+            (well("fix%2Ftasks"), None),
+            (well(""), None),
+            (format!("{}/", well("fix")), None),
+            ("/a2a/.well-known/agent-card.json".to_owned(), None),
+            ("/v1/fix/.well-known/agent-card.json".to_owned(), None),
+        ] {
+            assert_eq!(flow_of_card(&path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_operation_has_its_place_with_and_without_a_flow() {
+        for (verb, below, expected) in [
+            ("POST", "", "Rpc"),
+            ("POST", "/", "Rpc"),
+            ("GET", "/", "Verb"),
+            ("POST", "/message:send", "Send"),
+            ("GET", "/message:send", "Verb"),
+            ("POST", "/message:stream", "Stream"),
+            ("POST", "/message:other", "Path"),
+            ("GET", "/tasks", "List"),
+            ("POST", "/tasks", "Verb"),
+            ("GET", "/tasks/", "Path"),
+            ("GET", "/tasks/run_1", "Get run_1"),
+            ("DELETE", "/tasks/run_1", "Verb"),
+            ("POST", "/tasks/run_1:cancel", "Cancel run_1"),
+            ("GET", "/tasks/run_1:cancel", "Verb"),
+            ("GET", "/tasks/run_1:subscribe", "Subscribe run_1"),
+            ("POST", "/tasks/run_1:subscribe", "Subscribe run_1"),
+            ("GET", "/tasks/run_1:other", "Get run_1:other"),
+            ("POST", "/tasks/:cancel", "Path"),
+            ("POST", "/tasks/run_1/pushNotificationConfigs", "PushSet run_1"),
+            ("GET", "/tasks/run_1/pushNotificationConfigs", "PushList run_1"),
+            ("PUT", "/tasks/run_1/pushNotificationConfigs", "Verb"),
+            ("GET", "/tasks/run_1/pushNotificationConfigs/c%2F1%20%c3%A9", "PushGet run_1 c/1 é"),
+            ("DELETE", "/tasks/run_1/pushNotificationConfigs/c1", "PushDelete run_1 c1"),
+            ("GET", "/tasks/run_1/pushNotificationConfigs/", "Path"),
+            ("GET", "/tasks/run_1/pushNotificationConfigs/c1/more", "Path"),
+            ("GET", "/tasks/%ff", "Path"),
+            ("GET", "/tasks/%4", "Path"),
+            ("GET", "/tasks/%zz", "Path"),
+            ("GET", "/extendedAgentCard", "ExtendedCard"),
+            ("GET", "/nothing/here", "Path"),
+            ("GET", "//tasks", "Path"),
+        ] {
+            assert_eq!(told(verb, below), expected, "{verb} {below}");
+            if below.len() > 1 && expected != "Path" && expected != "Verb" {
+                assert_eq!(told(verb, &format!("/fix{below}")), format!("fix: {expected}"), "{verb} {below}");
+            }
+        }
+        let digest = Digest::of(b"flow").to_string();
+        assert_eq!(told("POST", "/fix"), "fix: Rpc");
+        assert_eq!(told("POST", "/fix/"), "fix: Rpc");
+        assert_eq!(told("POST", &format!("/{digest}")), format!("{digest}: Rpc"));
+        assert_eq!(told("POST", "/Fix"), "Path", "no flow is spelt like that");
+        assert_eq!(told("GET", "/fix"), "Verb");
+    }
+}

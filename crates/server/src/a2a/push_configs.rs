@@ -1,0 +1,232 @@
+//! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is [`crate::push`]'s.
+
+use super::{
+    client::{Asking, broken},
+    protocol::{
+        fault::{Fault, Kind},
+        model::{Authentication, PushConfig, Secret},
+        request::Reply,
+    },
+    task::loader,
+};
+use crate::{auth::scope::Scope, push::dispatcher, state::app::App};
+use envoi_contract::digest::Digest;
+use envoi_journal::{KeptPush, PushRow, PushState, ReadError};
+use envoi_kernel::ids::{RunId, Seq};
+
+/// Configurations of one task.
+const MAX_CONFIGS: usize = 16;
+
+/// Digits of the digest that an id is made of.
+const ID_DIGITS: usize = 26;
+
+/// Longest of its texts.
+const MAX_BYTES: usize = 4096;
+
+/// Whether a configuration can be one. Where a name leads is found out when something is posted there.
+pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
+    if let Err(reason) = app.settings.a2a.push.place(&push.url) {
+        return Err(Fault::violation("url", format!("Cannot be posted to: {reason}.")));
+    }
+    let scheme = push.authentication.as_ref().map(|authentication| authentication.scheme.as_str());
+    let credentials =
+        push.authentication.as_ref().and_then(|authentication| authentication.credentials.as_ref());
+    let texts = [
+        ("url", Some(push.url.as_str())),
+        ("id", push.id.as_deref()),
+        ("token", push.token.as_ref().map(|token| token.0.as_str())),
+        ("authentication.scheme", scheme),
+        ("authentication.credentials", credentials.map(|credentials| credentials.0.as_str())),
+    ];
+    for (field, text) in texts.into_iter().filter_map(|(field, text)| Some((field, text?))) {
+        // They are sent in a header.
+        if text.len() > MAX_BYTES || text.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(Fault::violation(field, "Must be one line, and not so long."));
+        }
+    }
+    Ok(())
+}
+
+/// `CreateTaskPushNotificationConfig`; one of the same id and token is replaced.
+pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply, Fault> {
+    asking.may(&[Scope::Run])?;
+    let run = loader::run_of(app, asking, push.task_id.as_deref().unwrap_or_default())?;
+    check(app, push)?;
+    let from = app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| broken(app, error))?;
+    let (row, _) = keep(app, asking, (&run, push), from)?;
+    announce(app, &row);
+    Ok(Reply::Push(shown(&row, &asking.bearer.id)))
+}
+
+/// Whether a run may have this configuration beside those that it has, or in the place of one.
+pub(crate) fn check_room(app: &App, asking: &Asking, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
+    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
+    let client = &asking.bearer.id;
+    let id = id_of(client, push);
+    match rows.iter().find(|row| row.id == id) {
+        Some(row) if row.client != *client && row.state == PushState::Active => Err(anothers(&id)),
+        None if rows.len() >= MAX_CONFIGS => {
+            let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
+            Err(Fault::new(Kind::InvalidParams).detail(detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Who is told by a configuration is not for another token to say.
+fn anothers(id: &str) -> Fault {
+    let detail =
+        format!("the push configuration `{id}` of this task is another token's; name another id, or none");
+    Fault::new(Kind::InvalidParams).detail(detail)
+}
+
+/// The id of a configuration. A client that makes none, and sends its configuration with each message, has one a receiver.
+pub(crate) fn id_of(client: &str, push: &PushConfig) -> String {
+    push.id.clone().unwrap_or_else(|| {
+        let hex = Digest::of(format!("{client}\n{}", push.url).as_bytes()).hex();
+        format!("push_{}", hex.chars().take(ID_DIGITS).collect::<String>())
+    })
+}
+
+/// Keeps a configuration of a run that tells what happens from an event on; also what it has replaced. It is not told yet.
+pub(crate) fn keep(
+    app: &App,
+    asking: &Asking,
+    (run, push): (&RunId, &PushConfig),
+    next_seq: Seq,
+) -> Result<(PushRow, Option<Box<PushRow>>), Fault> {
+    check_room(app, asking, run, push)?;
+    let secret = |secret: &Secret| secret.0.clone();
+    let row = PushRow {
+        run: run.clone(),
+        id: id_of(&asking.bearer.id, push),
+        url: push.url.clone(),
+        token: push.token.as_ref().map(secret),
+        scheme: push.authentication.as_ref().map(|authentication| authentication.scheme.clone()),
+        credentials: push.authentication.as_ref().and_then(|given| given.credentials.as_ref()).map(secret),
+        client: asking.bearer.id.clone(),
+        version: asking.version.word().to_owned(),
+        base: asking.base.clone(),
+        next_seq,
+        tries: 0,
+        due_at: app.now(),
+        state: PushState::Active,
+        note: None,
+        at: app.now(),
+    };
+    match app.store.keep_push(&row).map_err(|error| broken(app, error))? {
+        KeptPush::Kept(before) => Ok((row, before)),
+        KeptPush::Anothers => Err(anothers(&row.id)),
+    }
+}
+
+/// Sends to this configuration, which was just kept, from now on.
+pub(super) fn announce(app: &App, row: &PushRow) {
+    let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_default();
+    let whose = dispatcher::whose(tenant, &app.settings.a2a.push, row);
+    app.pushes.add((row.run.clone(), row.id.clone()), whose, row.due_at);
+}
+
+/// `GetTaskPushNotificationConfig`.
+pub(crate) fn get(app: &App, asking: &Asking, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
+    let rows = of(app, asking, task)?;
+    let found = rows.iter().find(|row| id.is_none_or(|id| row.id == id));
+    found.map(|row| Reply::Push(shown(row, &asking.bearer.id))).ok_or_else(Fault::task_not_found)
+}
+
+/// `ListTaskPushNotificationConfigs`.
+pub(crate) fn list(
+    app: &App,
+    asking: &Asking,
+    task: &str,
+    (size, token): (Option<u32>, Option<&str>),
+) -> Result<Reply, Fault> {
+    let rows = of(app, asking, task)?;
+    // A page goes on behind the id that its token is.
+    let behind = rows.iter().filter(|row| token.is_none_or(|token| row.id.as_str() > token));
+    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
+    let page: Vec<&PushRow> = behind.clone().take(size).collect();
+    let more = behind.count() > page.len();
+    let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();
+    let configs = page.into_iter().map(|row| shown(row, &asking.bearer.id)).collect();
+    Ok(Reply::Pushes { configs, next_page_token })
+}
+
+/// `DeleteTaskPushNotificationConfig`; that there is none is as good.
+pub(crate) fn delete(app: &App, asking: &Asking, task: &str, id: &str) -> Result<Reply, Fault> {
+    asking.may(&[Scope::Run])?;
+    let run = loader::run_of(app, asking, task)?;
+    app.store.forget_push(&run, id).map_err(|error| broken(app, error))?;
+    // Its next turn finds that it is gone.
+    app.pushes.committed(&run, app.now());
+    Ok(Reply::Nothing)
+}
+
+fn of(app: &App, asking: &Asking, task: &str) -> Result<Vec<PushRow>, Fault> {
+    let run = loader::run_of(app, asking, task)?;
+    app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| broken(app, error))
+}
+
+/// A configuration as a client sees it: secrets only its own.
+fn shown(row: &PushRow, client: &str) -> PushConfig {
+    let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == client).map(Secret);
+    let credentials = own(&row.credentials);
+    PushConfig {
+        id: Some(row.id.clone()),
+        task_id: Some(row.run.to_string()),
+        url: row.url.clone(),
+        token: own(&row.token),
+        authentication: row.scheme.clone().map(|scheme| Authentication { scheme, credentials }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::time::Timestamp;
+
+    #[test]
+    fn secrets_are_shown_to_nobody_but_the_token_that_set_them() {
+        let row = PushRow {
+            run: RunId::new("run_1").unwrap(),
+            id: "p".to_owned(),
+            url: "https://there.example".to_owned(),
+            token: Some("t0ken".to_owned()),
+            scheme: Some("Bearer".to_owned()),
+            credentials: Some("s3cret".to_owned()),
+            client: "ann".to_owned(),
+            version: "1.0".to_owned(),
+            base: String::new(),
+            next_seq: 0,
+            tries: 0,
+            due_at: Timestamp::from_millis(0),
+            state: PushState::Active,
+            note: None,
+            at: Timestamp::from_millis(0),
+        };
+        let secrets = |client: &str| {
+            let push = shown(&row, client);
+            let authentication = push.authentication.unwrap();
+            assert_eq!((push.url, authentication.scheme), (row.url.clone(), "Bearer".to_owned()));
+            (push.token.map(|token| token.0), authentication.credentials.map(|secret| secret.0))
+        };
+        assert_eq!(secrets("ann"), (row.token.clone(), row.credentials.clone()));
+        assert_eq!(secrets("bob"), (None, None));
+    }
+
+    #[test]
+    fn a_configuration_without_an_id_has_that_of_its_token_and_its_receiver() {
+        let push = |id: Option<&str>, url: &str, token: &str| PushConfig {
+            id: id.map(str::to_owned),
+            task_id: None,
+            url: url.to_owned(),
+            token: Some(Secret(token.to_owned())),
+            authentication: None,
+        };
+        let own = id_of("ann", &push(None, "https://there.example", "1"));
+        assert_eq!(own, id_of("ann", &push(None, "https://there.example", "2")));
+        assert_ne!(own, id_of("bob", &push(None, "https://there.example", "1")));
+        assert_ne!(own, id_of("ann", &push(None, "https://other.example", "1")));
+        assert_eq!(id_of("ann", &push(Some("mine"), "https://there.example", "1")), "mine");
+    }
+}

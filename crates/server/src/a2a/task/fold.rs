@@ -1,0 +1,450 @@
+//! A run as A2A clients come to know it: its events, one after the other, as what is told of them.
+//!
+//! Pure: whoever hears the same events tells the same, in the same order, under the same ids; a restart changes nothing of
+//! that. Owns what is worth telling and what a task is made of. How it is written down is [`super::writer`]'s.
+//!
+//! Events are heard a *moment* at a time: those of one commit have the same time, and in the middle of a commit a run may look as
+//! if it waited for a person although its next step is begun a few events later. Two commits of one millisecond may be heard
+//! as one or as two moments. That is the same for all who follow, unless the run had come to rest and was moved on within
+//! that millisecond.
+
+use super::state;
+use crate::a2a::protocol::model::TaskState;
+use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use envoi_journal as journal;
+use envoi_kernel::{
+    ApplyError, Event, Flow, Record, Run, Status as RunStatus,
+    event::{
+        About, AttemptSettled, Blob, Choice, EndStatus, HandoffWritten, InterruptAnswered, InterruptRaised,
+        RunEnded,
+    },
+    files::list_name,
+    ids::{InterruptId, RunId, Seq, StepId, VisitId, derived},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+/// See the module.
+pub(crate) struct Fold {
+    run: Run,
+    turns: Vec<Turn>,
+    made: BTreeMap<String, Arc<Made>>,
+    /// The texts of visits that are not concluded.
+    texts: BTreeMap<VisitId, Blob>,
+    last_text: Option<Blob>,
+    /// Reports whose data is too large to stand in the journal: what they hold is read from the report itself.
+    reports: BTreeSet<Digest>,
+    end: Option<Arc<End>>,
+    told: (TaskState, Vec<InterruptId>),
+}
+
+/// One turn of the conversation, in the order in which they were taken.
+#[derive(Debug, Clone)]
+pub(crate) enum Turn {
+    /// The run began.
+    Begun,
+    /// It asks.
+    Asked(Arc<Question>),
+    /// Somebody answered, or gave one of several approvals.
+    Answered(Arc<Answered>),
+    /// It is over.
+    Ended(Arc<End>),
+}
+
+/// A question, and how it can be answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    /// As it was put.
+    pub(crate) raised: InterruptRaised,
+    /// The decisions that it takes, the most usual first.
+    pub(crate) choices: Vec<Choice>,
+    /// The form that it wants filled in.
+    pub(crate) form: Option<Value>,
+}
+
+impl Question {
+    /// An open question of a run.
+    pub(crate) fn of(run: &Run, raised: &InterruptRaised) -> Self {
+        let plan = run.step(&raised.visit).and_then(|step| step.asks());
+        let form = plan.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.clone());
+        Self { choices: run.accepts(raised), form, raised: raised.clone() }
+    }
+}
+
+/// An answer as it stands in the journal.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    /// An id for it; the one of the client's message is another.
+    pub(crate) id: String,
+    /// What was said.
+    pub(crate) answer: InterruptAnswered,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct End {
+    /// An id for what is said of it.
+    pub(crate) id: String,
+    /// In a sentence.
+    pub(crate) ended: RunEnded,
+    /// What the last step has said, if it succeeded.
+    pub(crate) text: Option<Blob>,
+    /// What the run has come to as data, if it succeeded.
+    pub(crate) data: Option<Data>,
+}
+
+/// The data of a step's report.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Data {
+    /// As it stands in the journal.
+    Here(Value),
+    /// The member `data` of the report with this digest.
+    InReport(Digest),
+}
+
+/// The newest version of a file that steps hand over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// Relative to the workspace.
+    pub(crate) path: String,
+    /// Its content; `None` when it was deleted.
+    pub(crate) blob: Option<Blob>,
+}
+
+/// How a task stands, and what is said of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    /// Where.
+    pub(crate) state: TaskState,
+    /// Since when.
+    pub(crate) at: Timestamp,
+    /// The oldest open question first; only where it waits.
+    pub(crate) questions: Vec<Arc<Question>>,
+    /// Only where it is over.
+    pub(crate) end: Option<Arc<End>>,
+}
+
+/// The place of something told: the event, and which of the things that the event tells, from 1; none for the last.
+///
+/// Written `SEQ` or `SEQ.N`, so that whoever has heard everything of an event names it by its plain number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    seq: Seq,
+    nth: Option<usize>,
+}
+
+impl Place {
+    /// After everything that an event tells.
+    pub(crate) const fn after(seq: Seq) -> Self {
+        Self { seq, nth: None }
+    }
+
+    /// Reads what [`fmt::Display`] writes.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        fn number<T: core::str::FromStr>(text: &str) -> Option<T> {
+            let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            if plain { text.parse().ok() } else { None }
+        }
+        Some(match text.split_once('.') {
+            None => Self { seq: number(text)?, nth: None },
+            Some((seq, nth)) => Self { seq: number(seq)?, nth: Some(number(nth)?) },
+        })
+    }
+
+    /// The event.
+    pub(crate) const fn seq(self) -> Seq {
+        self.seq
+    }
+
+    /// The first event of which nothing was told once everything up to here is; the event itself if more of it follows.
+    pub(crate) const fn next_seq(self) -> Seq {
+        match self.nth {
+            None => self.seq.saturating_add(1),
+            Some(_) => self.seq,
+        }
+    }
+
+    /// Whether it comes after `other`.
+    pub(crate) fn is_after(self, other: Self) -> bool {
+        let rank = |place: Self| (place.seq, place.nth.unwrap_or(usize::MAX));
+        rank(self) > rank(other)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nth {
+            None => write!(f, "{}", self.seq),
+            Some(nth) => write!(f, "{}.{nth}", self.seq),
+        }
+    }
+}
+
+/// Something to tell.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// What.
+    pub(crate) what: What,
+}
+
+/// See [`Told`]. Content is named, not held.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    /// The task stands elsewhere.
+    Stands(Standing),
+    /// A file is new, is another, or is gone.
+    Made(Arc<Made>),
+}
+
+impl Fold {
+    /// A run of which nothing was heard.
+    pub(crate) fn new(flow: Arc<Flow>) -> Self {
+        Self {
+            run: Run::new(flow),
+            turns: Vec::new(),
+            made: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            last_text: None,
+            reports: BTreeSet::new(),
+            end: None,
+            told: (TaskState::Working, Vec::new()),
+        }
+    }
+
+    /// A run in this state, of which only `said` was heard: enough to tell how it stands, not to hear what follows.
+    ///
+    /// `reports` are the digests of reports whose data is too large to stand in the journal, if the run's last data is such.
+    pub(crate) fn standing_as(
+        run: Run,
+        said: &[Record],
+        made: Vec<Made>,
+        (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
+    ) -> Self {
+        let made = made.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
+        let mut fold = Self { made, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
+        fold.run = run;
+        for record in said {
+            fold.take_turn(record);
+        }
+        fold
+    }
+
+    /// Hears records in order, any number of moments but none in part, and says what is to be told of them.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when they cannot follow what was heard; nothing more can be heard then.
+    pub(crate) fn hear(&mut self, records: &[Record]) -> Result<Vec<Told>, ApplyError> {
+        let mut told = Vec::new();
+        for moment in records.chunk_by(|one, next| one.at == next.at) {
+            let mut of_moment = Vec::new();
+            for record in moment {
+                self.run.apply(record)?;
+                self.take_turn(record);
+                of_moment
+                    .extend(self.take_files(record).into_iter().map(|made| (record.seq, What::Made(made))));
+            }
+            if let Some((last, standing)) = moment.last().zip(self.changed()) {
+                of_moment.push((last.seq, What::Stands(standing)));
+            }
+            told.extend(placed(of_moment));
+        }
+        Ok(told)
+    }
+
+    /// The run as it was heard.
+    pub(crate) const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The place of the next event.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.run.next_seq()
+    }
+
+    /// The conversation so far.
+    pub(crate) fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// The files that were handed over so far, by their paths.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Made> {
+        self.made.values().map(AsRef::as_ref)
+    }
+
+    /// How the task stands.
+    pub(crate) fn standing(&self) -> Standing {
+        let state = state_of(&self.run);
+        let questions = match state {
+            TaskState::InputRequired => self.open_questions(),
+            _ => Vec::new(),
+        };
+        let end = self.end.clone().filter(|_| state.is_terminal());
+        Standing { state, at: self.run.last_at(), questions, end }
+    }
+
+    /// Questions that are open, oldest first.
+    fn open_questions(&self) -> Vec<Arc<Question>> {
+        let open: Vec<&InterruptId> = self.run.interrupts().map(|raised| &raised.interrupt).collect();
+        let asked = self.turns.iter().filter_map(|turn| match turn {
+            Turn::Asked(question) if open.contains(&&question.raised.interrupt) => Some(Arc::clone(question)),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// How the task stands, if that is not what was told last.
+    fn changed(&mut self) -> Option<Standing> {
+        let standing = self.standing();
+        let open = standing.questions.iter().map(|question| question.raised.interrupt.clone()).collect();
+        let told = (standing.state, open);
+        let changed = told != self.told;
+        self.told = told;
+        changed.then_some(standing)
+    }
+
+    fn take_turn(&mut self, record: &Record) {
+        match &record.event {
+            Event::RunStarted(_) => self.turns.push(Turn::Begun),
+            Event::InterruptRaised(raised) => {
+                let question = Question::of(&self.run, raised);
+                self.turns.push(Turn::Asked(Arc::new(question)));
+            }
+            Event::InterruptAnswered(answer) | Event::VoteCast(answer) => {
+                let id = format!("ans_{}", self.derived(record));
+                self.turns.push(Turn::Answered(Arc::new(Answered { id, answer: answer.as_ref().clone() })));
+            }
+            Event::AttemptSettled(settled) => self.take_text(settled),
+            Event::HandoffWritten(written) => self.conclude(written),
+            Event::RunEnded(ended) => {
+                let succeeded = ended.status == EndStatus::Succeeded;
+                let text = self.last_text.clone().filter(|_| succeeded);
+                let data = last_data(&self.run).filter(|_| succeeded).map(|data| self.data(data));
+                let id = format!("end_{}", self.derived(record));
+                let end = Arc::new(End { id, ended: ended.clone(), text, data });
+                self.end = Some(Arc::clone(&end));
+                self.turns.push(Turn::Ended(end));
+            }
+            _ => {}
+        }
+    }
+
+    /// Data as it stands in the run's state, which may be a reference to the report that holds it.
+    ///
+    /// A step can write into its report what looks like such a reference. Only one that the engine made leads anywhere:
+    /// otherwise a step could have any file of the store sent out, also another tenant's.
+    fn data(&self, data: &Value) -> Data {
+        match referred(data) {
+            Some(digest) if self.reports.contains(&digest) => Data::InReport(digest),
+            _ => Data::Here(data.clone()),
+        }
+    }
+
+    /// An id of ours for what is said of an event.
+    fn derived(&self, record: &Record) -> String {
+        let nobody = RunId::new("run_0").ok();
+        let run = self.run.started().map(|started| &started.run).or(nobody.as_ref());
+        run.map(|run| derived(run, record.seq, record.at)).unwrap_or_default()
+    }
+
+    fn take_text(&mut self, settled: &AttemptSettled) {
+        if settled.late {
+            return;
+        }
+        self.reports.extend(report_of_large_data(settled));
+        match settled.text.clone().filter(|text| text.size > 0) {
+            Some(text) => self.texts.insert(settled.attempt.visit.clone(), text),
+            None => self.texts.remove(&settled.attempt.visit),
+        };
+    }
+
+    /// What a step said last counts once its visit is concluded.
+    fn conclude(&mut self, written: &HandoffWritten) {
+        let text = self.texts.remove(&written.visit);
+        if written.handoff.status != HandoffStatus::Skipped && text.is_some() {
+            self.last_text = text;
+        }
+    }
+
+    fn take_files(&mut self, record: &Record) -> Vec<Arc<Made>> {
+        let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
+        if settled.late {
+            return Vec::new();
+        }
+        let listed =
+            settled.files.iter().map(|file| Made { path: file.path.clone(), blob: file.blob.clone() });
+        // Of a large set the list is what a client is told of, and finds the contents by.
+        let list = settled.manifest.as_ref().map(|manifest| Made {
+            path: list_name(&settled.attempt.visit.scope, &settled.attempt.visit.step),
+            blob: Some(manifest.list.clone()),
+        });
+        let made = listed.chain(list).filter_map(|made| {
+            // One that is handed over as it was is nothing new.
+            let is_known = self.made.get(&made.path).is_some_and(|known| **known == made);
+            let made = Arc::new(made);
+            self.made.insert(made.path.clone(), Arc::clone(&made));
+            (!is_known).then_some(made)
+        });
+        made.collect()
+    }
+}
+
+/// What a run has come to as data: that of the last step whose hand-off says success and that has some.
+///
+/// A step that asks is passed over: its data is what a person answered, not what the run made.
+pub(crate) fn last_data(run: &Run) -> Option<&Value> {
+    let envelope = run.envelope();
+    let data = |step: &str| {
+        let id = StepId::new(step).ok()?;
+        let asks = run.flow().steps.iter().any(|step| step.id == id && step.asks().is_some());
+        let data = envelope.outputs.get(step)?.get("data")?;
+        (!asks && !data.is_null() && !envelope.failed_stages.contains_key(step)).then_some(data)
+    };
+    let newest = run.last_handoff().filter(|visit| visit.scope.is_empty()).map(|visit| visit.step.as_str());
+    // The names of steps of inner flows are no ids of steps: their callers have what they come to.
+    let others = envelope.outputs.keys().collect::<Vec<_>>().into_iter().rev();
+    newest.into_iter().chain(others).find_map(data)
+}
+
+/// The digest that data refers to, if it has the form of a reference.
+pub(crate) fn referred(data: &Value) -> Option<Digest> {
+    let members = data.as_object().filter(|members| members.len() == 2 && members.contains_key("size"))?;
+    Digest::parse(members.get("$artifact")?.as_str()?)
+}
+
+/// The report whose data the engine has replaced by a reference to it.
+pub(crate) fn report_of_large_data(settled: &AttemptSettled) -> Option<Digest> {
+    let report = settled.report.as_ref()?;
+    referred(&settled.data).filter(|digest| *digest == report.digest)
+}
+
+/// What is told of a moment, each with its place.
+fn placed(of_moment: Vec<(Seq, What)>) -> impl Iterator<Item = Told> {
+    let seqs: Vec<Seq> = of_moment.iter().map(|(seq, _)| *seq).collect();
+    let of_event = move |index: usize, seq: Seq| {
+        let before = seqs.iter().take(index).filter(|other| **other == seq).count();
+        let behind = seqs.iter().skip(index.saturating_add(1)).any(|other| *other == seq);
+        behind.then_some(before.saturating_add(1))
+    };
+    of_moment.into_iter().enumerate().map(move |(index, (seq, what))| {
+        let place = Place { seq, nth: of_event(index, seq) };
+        Told { place, what }
+    })
+}
+
+/// What A2A calls the status of a run, as the kernel has it.
+fn state_of(run: &Run) -> TaskState {
+    let status = match run.status() {
+        RunStatus::Running => journal::RunStatus::Running,
+        RunStatus::Waiting { .. } => journal::RunStatus::Waiting,
+        RunStatus::Ended(ended) => journal::RunStatus::Ended(ended.status),
+    };
+    state::of(status, run.interrupts().next().is_some())
+}
+
+#[cfg(test)]
+mod tests;

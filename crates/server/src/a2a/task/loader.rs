@@ -1,0 +1,280 @@
+//! Runs as tasks, read from the store: whose they are, what they are called, what was heard of them.
+
+use super::{
+    fold::Fold,
+    snapshot,
+    writer::{Names, Said, Scribe, Shelf},
+};
+use crate::{
+    a2a::{
+        client::{Asking, broken},
+        protocol::{
+            fault::Fault,
+            model::{Message, Task},
+            request::{Method, Params},
+            version::Version,
+        },
+    },
+    http::problem::Problem,
+    state::app::App,
+};
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_journal::{Loaded, MessageRow, ReadError, Reader, RunRow};
+use envoi_kernel::{
+    Record, Run, Status,
+    event::{Blob, EndStatus},
+    ids::{RunId, Seq},
+};
+use std::{cell::Cell, collections::BTreeSet, sync::Arc};
+
+/// The status of a hand-off that says nothing.
+const SKIPPED: &str = "skipped";
+
+/// Records that are read at once, before a moment among them makes it more.
+const PAGE: u32 = 64;
+
+/// A task, and all that was heard of it.
+pub(crate) struct Seen {
+    pub(crate) run: RunId,
+    pub(crate) names: Names,
+    pub(crate) fold: Fold,
+    pub(crate) said: Vec<Said>,
+}
+
+impl Seen {
+    /// The task as it stands.
+    pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
+        self.task_within(app, base, with_artifacts, &Room::default())
+    }
+
+    /// The task as it stands, as one of several in a reply.
+    pub(crate) fn task_within(&self, app: &App, base: &str, with_artifacts: bool, room: &Room) -> Task {
+        let shelf = Store { app, base, room };
+        Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts)
+    }
+}
+
+/// The store, as content is looked up in it for one client.
+pub(crate) struct Store<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) base: &'a str,
+    pub(crate) room: &'a Room,
+}
+
+/// How much content one reply may still carry; the rest is named by its address.
+pub(crate) struct Room(Cell<u64>);
+
+/// What a server has in memory for one reply, however many files there are.
+const MAX_REPLY_BYTES: u64 = 4 * 1024 * 1024;
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(Cell::new(MAX_REPLY_BYTES))
+    }
+}
+
+impl Room {
+    /// Takes so much, if there is as much.
+    fn take(&self, bytes: u64) -> bool {
+        let left = self.0.get().checked_sub(bytes);
+        if let Some(left) = left {
+            self.0.set(left);
+        }
+        left.is_some()
+    }
+}
+
+impl Shelf for Store<'_> {
+    fn bytes(&self, digest: &Digest) -> Option<Vec<u8>> {
+        let read = self.app.read(|reader| reader.blob(digest).map_err(ReadError::Blob));
+        read.map_err(|error| broken(self.app, error)).ok()
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.room.take(bytes)
+    }
+
+    fn url(&self, digest: &Digest) -> String {
+        format!("{}/v1/artifacts/{digest}", self.base)
+    }
+}
+
+/// The run of this id, if it is the tenant's, and of the flow that the path names. That there is none, and that it is
+/// another's, are the same.
+pub(crate) fn run_of(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
+    let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
+    let found = match app.read(|reader| reader.run(&run)) {
+        Ok(row) => row.tenant == asking.bearer.tenant && asking.flow.iter().all(|flow| is_of(&row, flow)),
+        Err(ReadError::Missing { .. }) => false,
+        Err(error) => return Err(broken(app, error)),
+    };
+    if found { Ok(run) } else { Err(Fault::task_not_found()) }
+}
+
+/// Whether a run is one of the flow of this id or this digest.
+pub(crate) fn is_of(row: &RunRow, flow: &str) -> bool {
+    row.flow.as_str() == flow || Digest::parse(flow).is_some_and(|digest| digest == row.flow_digest)
+}
+
+/// The conversation of a run.
+pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadError> {
+    Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
+}
+
+/// A task from the journal, as it stands: what follows is not to be heard by it.
+pub(crate) fn look(app: &App, run: &RunId) -> Result<Seen, Fault> {
+    let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
+    let flow = seen.fold.run().flow();
+    let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
+    match state {
+        Some(Ok(mut state)) => {
+            records.iter().try_for_each(|record| state.apply(record)).map_err(|error| broken(app, error))?;
+            seen.fold =
+                app.read(|reader| glance_at(reader, run, state)).map_err(|error| broken(app, error))?;
+        }
+        None => drop(seen.fold.hear(&records).map_err(|error| broken(app, error))?),
+        // The state of another version: the events are the truth.
+        Some(Err(_)) => {
+            let all = app.read(|reader| reader.records(run, 0, None));
+            let all = all.map_err(|error: ReadError| broken(app, error))?;
+            seen.fold.hear(&all).map_err(|error| broken(app, error))?;
+        }
+    }
+    Ok(seen)
+}
+
+/// A task of whose run nothing was heard yet.
+pub(crate) fn unheard(app: &App, run: &RunId) -> Result<Seen, Fault> {
+    opened(app, run).map(|(seen, _)| seen)
+}
+
+/// A task of which nothing was heard, and its run as the journal has it.
+fn opened(app: &App, run: &RunId) -> Result<(Seen, Loaded), Fault> {
+    let read = app.read(|reader| {
+        let loaded = reader.load(run)?;
+        let names = Names { task: run.to_string(), context: context_of(reader, run)? };
+        Ok::<_, Problem>((loaded, names, reader.messages(run)?))
+    });
+    let (loaded, names, rows) = read.map_err(|problem| {
+        app.note(&problem);
+        Fault::from(problem)
+    })?;
+    let pinned = &loaded.pinned;
+    let flow = envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts)
+        .map_err(|report| broken(app, format!("the flow of run `{run}`: {report}")))?;
+    let fold = Fold::new(Arc::new(flow.flow));
+    let said = rows.iter().filter_map(said).collect();
+    Ok((Seen { run: run.clone(), names, fold, said }, loaded))
+}
+
+/// A run in this state. Events before it never change, so that all of it is of one moment.
+fn glance_at(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
+    let mut said = reader.records_before(run, &snapshot::SAID, state.next_seq(), None)?;
+    said.reverse();
+    let last = match state.status() {
+        // Text and data are part of a success only.
+        Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
+            let text = last_text(reader, run, state.next_seq())?;
+            let mut place = state.next_seq();
+            (text, snapshot::report_of_last_data(&state, || settled_before(reader, run, &mut place))?)
+        }
+        _ => (None, BTreeSet::new()),
+    };
+    let places = if state.files().is_empty() { Vec::new() } else { reader.listed_places(run)? };
+    let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
+    Ok(snapshot::standing(state, &said, &sizes, last))
+}
+
+fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, ReadError> {
+    let handoffs = reader.handoffs(run)?;
+    let newest = handoffs.into_iter().rev().filter(|row| row.status != SKIPPED).map(|row| row.visit);
+    let mut place = end;
+    snapshot::last_text(newest, || settled_before(reader, run, &mut place))
+}
+
+/// A page of the events in which attempts were settled, the newest first; `place` goes back by it.
+fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<Record>, ReadError> {
+    let page = reader.records_before(run, &snapshot::SETTLED, *place, Some(PAGE))?;
+    *place = page.last().map_or(*place, |oldest| oldest.seq);
+    Ok(page)
+}
+
+/// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is
+/// still being read is left out, unless it is all there is.
+pub(crate) fn news(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
+    let mut limit = PAGE;
+    loop {
+        let records = reader.records(run, fold.next_seq(), Some(limit))?;
+        let full = u32::try_from(records.len()).is_ok_and(|found| found >= limit);
+        if let Some(whole) = whole_moments(records, full) {
+            return Ok(whole);
+        }
+        limit = limit.saturating_mul(4);
+    }
+}
+
+/// Records without those of the last moment, if there may be more of it behind them; `None` if that is all of them.
+fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Record>> {
+    if more_behind {
+        let last = records.last().map(|record| record.at);
+        let whole = records.iter().take_while(|record| Some(record.at) != last).count();
+        records.truncate(whole);
+        return (whole > 0).then_some(records);
+    }
+    Some(records)
+}
+
+/// A message of a client, as it was kept.
+pub(crate) fn said(row: &MessageRow) -> Option<Said> {
+    let message = read_message(&row.body)?;
+    Some(Said { request: row.request.clone(), begins: row.task.is_empty(), message })
+}
+
+/// A message as it was kept.
+fn read_message(body: &str) -> Option<Message> {
+    let Ok(Value::Object(params)) = Value::parse_str(body) else { return None };
+    match crate::a2a::protocol::read(Version::V10, Method::Send, &params).ok()?.params {
+        Params::Send(request) => Some(request.message),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_carries_so_much_and_no_more() {
+        let room = Room::default();
+        assert!(room.take(MAX_REPLY_BYTES - 1));
+        assert!(!room.take(2), "what does not fit takes nothing");
+        assert!(room.take(1));
+        assert!(!room.take(1) && room.take(0));
+    }
+    use envoi_contract::time::Timestamp;
+    use envoi_kernel::{Event, event::TimerFired, ids::TimerId};
+
+    #[test]
+    fn a_moment_is_heard_whole_however_pages_fall() {
+        let records = |times: &[i64]| -> Vec<Record> {
+            let event = Event::TimerFired(TimerFired { timer: TimerId::new("tim_1").unwrap() });
+            let record = |(seq, at): (u64, &i64)| Record {
+                seq,
+                at: Timestamp::from_millis(*at),
+                event: event.clone(),
+            };
+            (0..).zip(times).map(record).collect()
+        };
+        for (times, more_behind, whole) in [
+            (&[][..], false, Some(0)),
+            (&[1, 1, 2], false, Some(3)),
+            (&[1, 1, 2], true, Some(2)),
+            (&[1, 2, 2, 2], true, Some(1)),
+            (&[1, 1, 1], true, None),
+            (&[1, 1, 1], false, Some(3)),
+        ] {
+            let found = whole_moments(records(times), more_behind).map(|records| records.len());
+            assert_eq!(found, whole, "{times:?} {more_behind}");
+        }
+    }
+}

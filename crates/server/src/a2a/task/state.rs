@@ -1,0 +1,51 @@
+//! What the status of a run is called as the state of a task.
+//!
+//! A run is made with its first event and begins at once, asks for no credentials, and is refused before it is
+//! made: it is never `Submitted`, `AuthRequired` or `Rejected`. Other agents' tasks are.
+//!
+//! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see the question.
+
+use crate::a2a::protocol::model::TaskState;
+use envoi_journal::{RunRow, RunStatus};
+use envoi_kernel::event::EndStatus;
+
+/// The state of the task that is the run of this row.
+pub(crate) fn of_row(row: &RunRow) -> TaskState {
+    of(row.status(), row.open_interrupts > 0)
+}
+
+/// The state of the task that is a run; `asks` says whether a question of it is open.
+pub(crate) const fn of(status: RunStatus, asks: bool) -> TaskState {
+    match status {
+        RunStatus::Running if asks => TaskState::InputRequired,
+        RunStatus::Running => TaskState::Working,
+        RunStatus::Waiting => TaskState::InputRequired,
+        RunStatus::Ended(EndStatus::Succeeded) => TaskState::Completed,
+        RunStatus::Ended(EndStatus::Failed | EndStatus::Exhausted) => TaskState::Failed,
+        RunStatus::Ended(EndStatus::Cancelled) => TaskState::Canceled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_a_task_that_stands_where_the_run_does() {
+        let ended = RunStatus::Ended;
+        let rows = [
+            (RunStatus::Running, false, TaskState::Working),
+            (RunStatus::Running, true, TaskState::InputRequired),
+            (RunStatus::Waiting, true, TaskState::InputRequired),
+            (ended(EndStatus::Succeeded), false, TaskState::Completed),
+            (ended(EndStatus::Failed), false, TaskState::Failed),
+            (ended(EndStatus::Exhausted), false, TaskState::Failed),
+            (ended(EndStatus::Cancelled), false, TaskState::Canceled),
+        ];
+        for (status, asks, state) in rows {
+            assert_eq!(of(status, asks), state, "{status:?}");
+            assert_eq!(state.is_terminal(), matches!(status, RunStatus::Ended(_)), "{status:?}");
+            assert_eq!(state.is_interrupted(), asks, "{status:?}");
+        }
+    }
+}

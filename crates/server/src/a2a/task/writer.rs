@@ -1,0 +1,335 @@
+//! What was heard of a run, written as a task: its status, its artifacts, its history, and what a stream tells of it.
+//!
+//! Structured content goes out as data parts: the data of the last step's report with the last message, a file that is JSON as
+//! its artifact. Pure but for the content of files, which a [`Shelf`] has. History is put together from the messages that clients sent, as
+//! they sent them, and from the journal; an answer that came by another way in stands there in our words.
+
+use super::fold::{Answered, Data, End, Fold, Made, Question, Standing, Told, Turn, What};
+use crate::a2a::protocol::model::{
+    Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskStatus,
+};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+};
+use envoi_kernel::event::Choice;
+use std::sync::Arc;
+
+/// Metadata of a message of ours that asks: the question, in detail. Of a client's: which question it answers.
+pub(crate) const QUESTION: &str = "urn:envoi:a2a:question";
+
+/// Metadata of a message of ours that asks while other questions are open: all of them, oldest first.
+pub(crate) const OPEN_QUESTIONS: &str = "urn:envoi:a2a:open_questions";
+
+/// Metadata of an answer that came by another way in.
+pub(crate) const ANSWER: &str = "urn:envoi:a2a:answer";
+
+/// Metadata of an artifact that was deleted again.
+pub(crate) const DELETED: &str = "urn:envoi:a2a:deleted";
+
+/// Metadata of an artifact: the digest of its content.
+pub(crate) const DIGEST: &str = "urn:envoi:a2a:digest";
+
+/// Metadata of a task: the flow that it runs. Of a client's message: the flow that it starts.
+pub(crate) const FLOW: &str = "urn:envoi:a2a:flow";
+
+/// Metadata of a task that is over: the word of contract 3.
+pub(crate) const TERMINAL_REASON: &str = "urn:envoi:a2a:terminal_reason";
+
+/// Metadata of a last message whose data is too large or too deep to be carried: its size in bytes.
+pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
+
+/// A file whose name ends so and that holds one address is told as that address, under its name without this ending.
+const LINK: &str = ".uri";
+
+/// Longest address that is taken for one.
+const MAX_LINK_BYTES: u64 = 2_048;
+
+/// Most levels of nesting in data that is carried. A reply has up to nine levels around it, and readers, ours too, stop at
+/// [`MAX_DEPTH`](envoi_contract::json::MAX_DEPTH).
+const MAX_CARRIED_DEPTH: usize = 100;
+
+/// Larger content is named by its address, not carried.
+pub(crate) const MAX_CARRIED_BYTES: u64 = 1024 * 1024;
+
+/// Longer evidence of a question is left to the artifacts and to REST.
+const MAX_EVIDENCE_BYTES: usize = 16 * 1024;
+
+/// Where content is.
+pub(crate) trait Shelf {
+    /// The bytes of this digest; `None` if they cannot be had.
+    fn bytes(&self, digest: &Digest) -> Option<Vec<u8>>;
+    /// Takes so much of what may still be carried; `false` if that is too little.
+    fn has_room(&self, _bytes: u64) -> bool {
+        true
+    }
+    /// An address at which a client can get them.
+    fn url(&self, digest: &Digest) -> String;
+}
+
+/// What the task and its conversation are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) task: String,
+    pub(crate) context: String,
+}
+
+/// A message that a client sent, as it was kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// The id under which the journal knows what it asked for.
+    pub(crate) request: String,
+    /// Whether it began the task.
+    pub(crate) begins: bool,
+    /// As it was sent.
+    pub(crate) message: Message,
+}
+
+/// Writes what was heard of one run.
+pub(crate) struct Scribe<'s> {
+    pub(crate) names: &'s Names,
+    pub(crate) shelf: &'s dyn Shelf,
+}
+
+impl Scribe<'_> {
+    /// The task as it stands.
+    pub(crate) fn task(&self, fold: &Fold, said: &[Said], with_artifacts: bool) -> Task {
+        let artifacts = match with_artifacts {
+            true => fold.made().map(|made| self.artifact(made)).collect(),
+            false => Vec::new(),
+        };
+        let flow = fold.run().started().map(|started| Value::from(started.flow.as_str()));
+        let standing = fold.standing();
+        let mut metadata: Object = flow.into_iter().map(|flow| (FLOW, flow)).collect();
+        if let Some(end) = &standing.end {
+            metadata.insert(TERMINAL_REASON, Value::from(end.ended.terminal_reason.as_str()));
+        }
+        Task {
+            id: self.names.task.clone(),
+            context_id: self.names.context.clone(),
+            history: fold.turns().iter().flat_map(|turn| self.turn(turn, said)).collect(),
+            status: self.status(&standing),
+            artifacts,
+            metadata,
+        }
+    }
+
+    /// Something told, as a stream has it; `last` says whether the stream ends with it.
+    pub(crate) fn item(&self, told: &Told, last: bool) -> StreamItem {
+        let (task_id, context_id) = (self.names.task.clone(), self.names.context.clone());
+        let metadata = Object::new();
+        match &told.what {
+            What::Stands(standing) => StreamItem::Status(StatusUpdate {
+                task_id,
+                context_id,
+                status: self.status(standing),
+                metadata,
+                last,
+            }),
+            What::Made(made) => StreamItem::Artifact(ArtifactUpdate {
+                task_id,
+                context_id,
+                artifact: self.artifact(made),
+                append: false,
+                last_chunk: true,
+                metadata,
+            }),
+        }
+    }
+
+    pub(crate) fn status(&self, standing: &Standing) -> TaskStatus {
+        let message = match (&standing.end, standing.questions.first()) {
+            (Some(end), _) => Some(self.ended(end)),
+            (None, Some(question)) => Some(self.asked(question, &standing.questions)),
+            (None, None) => None,
+        };
+        TaskStatus { state: standing.state, message, timestamp: Some(standing.at) }
+    }
+
+    fn turn(&self, turn: &Turn, said: &[Said]) -> Vec<Message> {
+        match turn {
+            Turn::Begun => said.iter().filter(|said| said.begins).map(|said| self.said(said)).collect(),
+            Turn::Asked(question) => vec![self.asked(question, &[])],
+            Turn::Answered(answered) => {
+                let request = answered.answer.request.as_deref();
+                let sent = said.iter().find(|said| !said.begins && Some(said.request.as_str()) == request);
+                vec![sent.map_or_else(|| self.answered(answered), |said| self.said(said))]
+            }
+            Turn::Ended(end) => vec![self.ended(end)],
+        }
+    }
+
+    fn said(&self, said: &Said) -> Message {
+        let mut message = said.message.clone();
+        message.task_id = Some(self.names.task.clone());
+        message.context_id = Some(self.names.context.clone());
+        message
+    }
+
+    fn message(&self, id: &str, role: Role, text: String, metadata: Object) -> Message {
+        Message {
+            id: id.to_owned(),
+            context_id: Some(self.names.context.clone()),
+            task_id: Some(self.names.task.clone()),
+            role,
+            parts: vec![Part::text(text)],
+            metadata,
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        }
+    }
+
+    /// A question; `open` are all that are open beside it.
+    fn asked(&self, question: &Question, open: &[Arc<Question>]) -> Message {
+        let raised = &question.raised;
+        let mut metadata = Object::from([(QUESTION, detail(question))]);
+        if open.len() > 1 {
+            let ids: Vec<Value> =
+                open.iter().map(|open| Value::from(open.raised.interrupt.as_str())).collect();
+            metadata.insert(OPEN_QUESTIONS, Value::Array(ids));
+        }
+        self.message(raised.interrupt.as_str(), Role::Agent, raised.question.clone(), metadata)
+    }
+
+    fn answered(&self, answered: &Answered) -> Message {
+        let answer = &answered.answer;
+        let text = if answer.text.trim_ascii().is_empty() { answer.choice.word() } else { &answer.text };
+        let members = Object::from([
+            ("question", Value::from(answer.interrupt.as_str())),
+            ("choice", Value::from(answer.choice.word())),
+            ("by", Value::from(answer.by.actor.as_str())),
+            ("channel", Value::from(answer.channel.as_str())),
+        ]);
+        let metadata = Object::from([(ANSWER, Value::Object(members))]);
+        self.message(&answered.id, Role::User, text.to_owned(), metadata)
+    }
+
+    fn ended(&self, end: &End) -> Message {
+        let bytes = end.text.as_ref().and_then(|text| self.shelf.bytes(&text.digest));
+        let text = bytes.map(|bytes| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            // The line that commands end with their last one is not part of what they say.
+            text.strip_suffix('\n').map(str::to_owned).unwrap_or(text)
+        });
+        let text = text.unwrap_or_else(|| end.ended.reason.clone());
+        let mut message = self.message(&end.id, Role::Agent, text, Object::new());
+        if let Some(data) = end.data.as_ref().and_then(|data| self.data(data)) {
+            let size = u64::try_from(data.compact().len()).unwrap_or(u64::MAX);
+            let fits = size <= MAX_CARRIED_BYTES && depth(&data) <= MAX_CARRIED_DEPTH;
+            if fits && self.shelf.has_room(size) {
+                message.parts.push(Part::of(Content::Data(data)));
+            } else {
+                message.metadata.insert(DATA_LEFT_OUT, Value::from(size));
+            }
+        }
+        message
+    }
+
+    /// The data itself; `None` if its report cannot be had, which is in the log.
+    fn data(&self, data: &Data) -> Option<Value> {
+        match data {
+            Data::Here(value) => Some(value.clone()),
+            Data::InReport(report) => Value::parse(&self.shelf.bytes(report)?).ok()?.get("data").cloned(),
+        }
+    }
+
+    /// One artifact a path: JSON as data, other text as text, other content as bytes, a lot of either by its address.
+    pub(crate) fn artifact(&self, made: &Made) -> Artifact {
+        let mut name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
+        let mut media_type = made.blob.as_ref().map(|_| crate::state::attachments::type_of(&made.path));
+        let (content, metadata) = match &made.blob {
+            None => (Content::Text(String::new()), Object::from([(DELETED, Value::from(true))])),
+            Some(blob) => {
+                let small = blob.size <= MAX_CARRIED_BYTES && self.shelf.has_room(blob.size);
+                let bytes = if small { self.shelf.bytes(&blob.digest) } else { None };
+                let content = match bytes.map(String::from_utf8) {
+                    None => Content::Url(self.shelf.url(&blob.digest)),
+                    Some(Ok(text)) if media_type.as_deref() == Some(JSON) => json_or_text(text),
+                    Some(Ok(text)) => match link(&name, &text) {
+                        Some((shown, address)) => {
+                            // What is there is not known; its name says what it should be.
+                            media_type = Some(crate::state::attachments::type_of(&shown));
+                            name = shown;
+                            Content::Url(address)
+                        }
+                        None => Content::Text(text),
+                    },
+                    Some(Err(bytes)) => Content::Raw(bytes.into_bytes()),
+                };
+                (content, Object::from([(DIGEST, Value::from(blob.digest.to_string()))]))
+            }
+        };
+        let part = Part { content, metadata: Object::new(), media_type, filename: Some(name.clone()) };
+        Artifact {
+            id: made.path.clone(),
+            name: Some(name),
+            description: None,
+            parts: vec![part],
+            metadata,
+            extensions: Vec::new(),
+        }
+    }
+}
+
+/// The media type of files that are told as data.
+const JSON: &str = "application/json";
+
+/// The value of a file that is JSON, else its text: what one reader takes for JSON and another does not is no data.
+fn json_or_text(text: String) -> Content {
+    match Value::parse_str(&text) {
+        Ok(value) if depth(&value) <= MAX_CARRIED_DEPTH => Content::Data(value),
+        _ => Content::Text(text),
+    }
+}
+
+/// How many levels of objects and lists a value has.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Object(members) => members.iter().map(|(_, value)| depth(value)).max(),
+        Value::Array(values) => values.iter().map(depth).max(),
+        _ => return 0,
+    };
+    inner.unwrap_or_default().saturating_add(1)
+}
+
+/// The name and the address of a file that stands for content elsewhere: `report.pdf.uri` with one address in it.
+fn link(name: &str, text: &str) -> Option<(String, String)> {
+    let shown = name.strip_suffix(LINK).filter(|shown| !shown.is_empty())?;
+    let address = text.trim_ascii();
+    let is_one = u64::try_from(address.len()).is_ok_and(|size| size <= MAX_LINK_BYTES)
+        && ["https://", "http://"]
+            .iter()
+            .any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+        && address.bytes().all(|byte| byte.is_ascii_graphic());
+    is_one.then(|| (shown.to_owned(), address.to_owned()))
+}
+
+/// What a client needs to know to answer.
+fn detail(question: &Question) -> Value {
+    let raised = &question.raised;
+    let choices: Vec<Value> = question.choices.iter().map(|choice| Value::from(choice.word())).collect();
+    let mut members = Object::from([
+        ("id", Value::from(raised.interrupt.as_str())),
+        ("kind", Value::from(raised.kind().word())),
+        ("step", Value::from(raised.visit.step.as_str())),
+        ("choices", Value::Array(choices)),
+    ]);
+    if let Some(form) = &question.form {
+        members.insert("schema", form.clone());
+    }
+    if let Some(at) = raised.expires_at {
+        members.insert("expires_at", Value::from(at.to_string()));
+    }
+    if let Some(subject) = raised.subject {
+        members.insert("subject", Value::from(subject.to_string()));
+    }
+    if !raised.evidence.is_null() && raised.evidence.compact().len() <= MAX_EVIDENCE_BYTES {
+        members.insert("evidence", raised.evidence.clone());
+    }
+    Value::Object(members)
+}
+
+/// Whether a question takes words, in the usual way.
+pub(crate) fn takes_words(choices: &[Choice]) -> bool {
+    choices.contains(&Choice::Respond)
+}

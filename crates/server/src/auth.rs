@@ -1,0 +1,11 @@
+//! Tokens and what they allow.
+//!
+//! Owns how tokens are made, read and compared, and the scopes. Where a request carries its token, and whether it is
+//! admitted, is decided by `admission` and by the bridge.
+
+pub mod scope;
+
+#[cfg(feature = "serve")]
+pub(crate) mod attempt_token;
+#[cfg(feature = "serve")]
+pub mod token;

@@ -1,0 +1,211 @@
+//! Tokens: how they are made, read and compared.
+//!
+//! A token is `evt_ID_SECRET`: the id finds its row and is no secret, the secret is 256 random bits. What is stored is
+//! SHA-256 of the whole. A password hash, slow on purpose, guards what can be guessed; 256 random bits cannot, so that
+//! the fast one is right, and no request has to wait for it. Digests are compared in constant time.
+
+use super::scope::Scopes;
+use envoi_contract::{digest::Digest, time::Timestamp};
+use envoi_journal::{CommitError, ReadError, Reader, Store, TokenRow};
+use std::io;
+use subtle::ConstantTimeEq as _;
+
+const PREFIX: &str = "evt_";
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
+
+/// Longest name and tenant.
+const MAX_NAME: usize = 64;
+
+/// A token could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The name or the tenant is not spelt as it may be.
+    #[error(
+        "`{text}` cannot be {what}: expected 1 to 64 of `a-z A-Z 0-9 . _ -`, beginning with a letter or a digit"
+    )]
+    Spelling {
+        /// What it was to be.
+        what: &'static str,
+        /// What was given.
+        text: String,
+    },
+    /// The tenant has, or had, a token of this name.
+    #[error("tenant `{tenant}` has a token named `{name}` already, or had one")]
+    Taken {
+        /// Whose.
+        tenant: String,
+        /// The name.
+        name: String,
+    },
+    /// No random bytes could be had.
+    #[error("random bytes cannot be had: {0}")]
+    Random(#[from] io::Error),
+    /// The store did not take it.
+    #[error(transparent)]
+    Store(#[from] CommitError),
+}
+
+/// Who a token is to be for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The actor of what is done with it.
+    pub name: String,
+    /// Whose runs it is about.
+    pub tenant: String,
+    /// What it is good for.
+    pub scopes: Scopes,
+    /// When it ends; `None`: never.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Makes a token, keeps its digest, and returns it: this is the only time that it can be seen.
+///
+/// # Errors
+/// [`TokenError`]; nothing was kept.
+pub fn create(store: &Store, wish: &Wish, now: Timestamp) -> Result<String, TokenError> {
+    check("a name", &wish.name)?;
+    check("a tenant", &wish.tenant)?;
+    let id = random(ID_BYTES)?;
+    let token = format!("{PREFIX}{id}_{}", random(SECRET_BYTES)?);
+    let row = TokenRow {
+        id,
+        name: wish.name.clone(),
+        tenant: wish.tenant.clone(),
+        scopes: wish.scopes.to_string(),
+        digest: Digest::of(token.as_bytes()),
+        created_at: now,
+        expires_at: wish.expires_at,
+        revoked_at: None,
+    };
+    match store.create_token(&row)? {
+        true => Ok(token),
+        false => Err(TokenError::Taken { tenant: row.tenant, name: row.name }),
+    }
+}
+
+fn check(what: &'static str, text: &str) -> Result<(), TokenError> {
+    let mut bytes = text.bytes();
+    let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let goes_on = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if begins && goes_on && text.len() <= MAX_NAME {
+        return Ok(());
+    }
+    Err(TokenError::Spelling { what, text: text.to_owned() })
+}
+
+/// Whoever has a token that is good now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bearer {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) tenant: String,
+    pub(crate) scopes: Scopes,
+}
+
+/// Who this token is for, if it is good now. That it is unknown, wrong, expired or revoked looks the same from outside.
+pub(crate) fn bearer(reader: &Reader, token: &str, now: Timestamp) -> Result<Option<Bearer>, ReadError> {
+    let id = token.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next()).unwrap_or_default();
+    let row = reader.token(id)?;
+    let given = Digest::of(token.as_bytes());
+    // One that is not there is compared too, with what no token has.
+    let kept = row.as_ref().map_or_else(|| Digest::of(b""), |row| row.digest);
+    let same = bool::from(given.as_bytes().ct_eq(kept.as_bytes()));
+    Ok(row.filter(|row| same && is_good(row, now)).map(|row| Bearer {
+        scopes: Scopes::parse(&row.scopes),
+        id: row.id,
+        name: row.name,
+        tenant: row.tenant,
+    }))
+}
+
+/// Whether a token that was good still is.
+pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bool, ReadError> {
+    Ok(reader.token(id)?.is_some_and(|row| is_good(&row, now)))
+}
+
+fn is_good(row: &TokenRow, now: Timestamp) -> bool {
+    row.revoked_at.is_none() && row.expires_at.is_none_or(|at| now < at)
+}
+
+/// As many random bytes, in hexadecimal digits.
+fn random(bytes: usize) -> io::Result<String> {
+    let mut seed = vec![0_u8; bytes];
+    let mut filled = 0;
+    while let Some(rest) = seed.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(seed.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::scope::Scope;
+    use envoi_journal::Layout;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1_000)
+    }
+
+    fn wish(name: &str) -> Wish {
+        let scopes = Scopes::new([Scope::Run]);
+        Wish { name: name.to_owned(), tenant: "north".to_owned(), scopes, expires_at: Some(at(100)) }
+    }
+
+    #[test]
+    fn a_token_is_good_until_it_ends_and_only_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let reader = store.reader().unwrap();
+        let token = create(&store, &wish("ci"), at(1)).unwrap();
+        let other = create(&store, &wish("cd"), at(1)).unwrap();
+        assert_eq!(token.len(), 4 + 16 + 1 + 64);
+        let who = |token: &str, seconds| bearer(&reader, token, at(seconds)).unwrap();
+        let found = who(&token, 99).unwrap();
+        assert_eq!((found.name.as_str(), found.tenant.as_str()), ("ci", "north"));
+        assert!(found.scopes.allow(&[Scope::Run]) && !found.scopes.allow(&[Scope::Admin]));
+        assert_eq!(who(&token, 100), None, "at its hour it has ended");
+        let (head, secret) = (&token[..21], &other[21..]);
+        let changed = if token.ends_with('0') { "1" } else { "0" };
+        for wrong in [
+            String::new(),
+            "evt_".to_owned(),
+            format!("{head}{secret}"),
+            token[..token.len() - 1].to_owned(),
+            format!("{token}0"),
+            format!("{}{changed}", &token[..token.len() - 1]),
+            token.to_ascii_uppercase(),
+        ] {
+            assert_eq!(who(&wrong, 2), None, "{wrong}");
+        }
+        store.revoke_token(&found.id, at(3)).unwrap();
+        assert_eq!(who(&token, 4), None);
+        assert!(!still_good(&reader, &found.id, at(4)).unwrap());
+        assert!(who(&other, 4).is_some());
+    }
+
+    #[test]
+    fn the_store_does_not_hold_the_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let token = create(&store, &wish("ci"), at(1)).unwrap();
+        drop(store);
+        for file in std::fs::read_dir(folder.path()).unwrap().flatten().filter(|file| file.path().is_file()) {
+            let bytes = std::fs::read(file.path()).unwrap();
+            assert!(!bytes.windows(64).any(|part| part == &token.as_bytes()[21..]), "{:?}", file.path());
+        }
+    }
+
+    #[test]
+    fn names_are_plain_and_given_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        for bad in ["", ".x", "a b", "a\n", "é", &"a".repeat(65)] {
+            assert!(matches!(create(&store, &wish(bad), at(1)), Err(TokenError::Spelling { .. })), "{bad}");
+        }
+        create(&store, &wish("ci.build_2-x"), at(1)).unwrap();
+        let taken = create(&store, &wish("ci.build_2-x"), at(1)).unwrap_err();
+        assert_eq!(taken.to_string(), "tenant `north` has a token named `ci.build_2-x` already, or had one");
+    }
+}

@@ -1,0 +1,48 @@
+//! Bodies taken apart: where they came in if they are small, else on a thread that may block, in turns.
+//!
+//! A large one takes its time, and many times its size of memory; the threads that serve sockets are two, and are everybody's.
+
+use super::refusal::Refusal;
+use crate::{limits::fair_semaphore::Lanes, request::in_time, state::app::blocking};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// Most bytes of a body that is taken apart where it came in.
+const SMALL: usize = 64 * 1024;
+
+/// What is read of a body for this client, whose turn comes within `longest`.
+pub(super) async fn apart<T: Send + 'static>(
+    (lanes, client): (&Lanes, &str),
+    longest: Duration,
+    body: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    if body.len() <= SMALL {
+        return read(&body);
+    }
+    let turn = in_time(longest, async { Ok(lanes.turn(client).await) }).await?;
+    let read = move || {
+        let _turn = turn;
+        Ok(read(&body))
+    };
+    blocking(read).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_large_body_keeps_no_socket_waiting() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let lanes = Lanes::new(1, 1);
+        for (bytes, here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
+            let read = move |body: &[u8]| Ok((thread::current().id(), body.len()));
+            let body = Bytes::from(vec![0; bytes]);
+            let read = apart((&lanes, "north"), Duration::from_secs(60), body, read);
+            let (thread, read) = runtime.block_on(read).unwrap();
+            assert_eq!((thread == thread::current().id(), read), (here, bytes));
+        }
+    }
+}

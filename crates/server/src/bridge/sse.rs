@@ -1,0 +1,152 @@
+//! The pieces of a streamed chat completion: passed on as they came, but read for what the call has used.
+//!
+//! Pure. An event is what stands up to an empty line, whatever the pieces that the network makes of it.
+
+use crate::models::usage::{self, Usage};
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+
+/// Longest event: pictures come in one.
+const MAX_EVENT: usize = 16 * 1024 * 1024;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    unread: BytesMut,
+    /// Bytes of `unread` that hold no end of an event.
+    looked: usize,
+}
+
+/// One event, with the empty line that ends it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) bytes: Bytes,
+    pub(crate) usage: Option<Usage>,
+    /// Whether it tells of the use alone: who did not ask for that is not to see it.
+    pub(crate) only_usage: bool,
+    /// Whether it brings something of the answer.
+    pub(crate) words: bool,
+    /// Whether it says that there will be no more.
+    pub(crate) last: bool,
+}
+
+/// An event that is too long to be one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Pieces {
+    /// Takes what has come.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.unread.extend_from_slice(bytes);
+    }
+
+    /// The next whole event.
+    pub(crate) fn next(&mut self) -> Result<Option<Piece>, TooLong> {
+        let Some(end) = self.end() else {
+            self.looked = self.unread.len().saturating_sub(3);
+            return if self.unread.len() > MAX_EVENT { Err(TooLong) } else { Ok(None) };
+        };
+        self.looked = 0;
+        Ok(Some(Piece::of(self.unread.split_to(end).freeze())))
+    }
+
+    /// What came last and is no whole event.
+    pub(crate) fn rest(&mut self) -> Option<Piece> {
+        let rest = self.unread.split().freeze();
+        (!rest.is_empty()).then(|| Piece::of(rest))
+    }
+
+    /// Where the first event ends.
+    fn end(&self) -> Option<usize> {
+        let bytes = self.unread.get(self.looked..)?;
+        let places = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(place, _)| place);
+        for place in places {
+            let after = bytes.get(place + 1..).unwrap_or_default();
+            let empty = if after.starts_with(b"\r\n") { 2 } else { usize::from(after.starts_with(b"\n")) };
+            if empty > 0 {
+                return Some(self.looked + place + 1 + empty);
+            }
+        }
+        None
+    }
+}
+
+impl Piece {
+    fn of(bytes: Bytes) -> Self {
+        let data = data(&bytes);
+        let document = serde_json::from_slice::<Value>(&data).unwrap_or_default();
+        let usage = usage::told(&document);
+        let choices = document.get("choices").and_then(Value::as_array);
+        let only_usage = usage.is_some() && choices.is_some_and(Vec::is_empty);
+        let words = choices.is_some_and(|choices| !choices.is_empty());
+        Self { last: data.trim_ascii() == b"[DONE]", bytes, usage, only_usage, words }
+    }
+}
+
+/// The lines of data of an event.
+fn data(event: &[u8]) -> Vec<u8> {
+    let lines = event.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
+    data.map(|line| line.strip_prefix(b" ").unwrap_or(line)).collect::<Vec<_>>().join(&b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\\n\\nb\"}}],\"usage\":null}\n\n: alive\r\n\r\nevent: \
+                          x\ndata: {\"choices\":[],\ndata: \"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: \
+                          [DONE]\n\n";
+
+    fn all(stream: &str, at_once: usize) -> Vec<Piece> {
+        let mut pieces = Pieces::default();
+        let mut all = Vec::new();
+        for part in stream.as_bytes().chunks(at_once) {
+            pieces.push(part);
+            while let Some(piece) = pieces.next().unwrap() {
+                all.push(piece);
+            }
+        }
+        all.extend(pieces.rest());
+        all
+    }
+
+    #[test]
+    fn events_are_found_however_they_are_cut_and_nothing_is_lost() {
+        let whole = all(STREAM, STREAM.len());
+        for at_once in 1..STREAM.len() {
+            assert_eq!(all(STREAM, at_once), whole, "{at_once}");
+        }
+        let bytes: Vec<u8> = whole.iter().flat_map(|piece| piece.bytes.to_vec()).collect();
+        assert_eq!(String::from_utf8(bytes).unwrap(), STREAM);
+        let told: Vec<_> =
+            whole.iter().map(|piece| (piece.usage.is_some(), piece.only_usage, piece.last)).collect();
+        let plain = (false, false, false);
+        assert_eq!(told, [plain, plain, (true, true, false), (false, false, true)]);
+    }
+
+    #[test]
+    fn use_that_comes_with_the_last_words_is_not_hidden() {
+        let text = "data: {\"choices\":[{\"delta\":{}}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+        let piece = all(text, 5).pop().unwrap();
+        assert_eq!((piece.usage.is_some(), piece.only_usage), (true, false));
+    }
+
+    #[test]
+    fn what_breaks_off_is_told_as_far_as_it_came() {
+        let pieces = all("data: {\"a\": 1}\n\ndata: {\"b\"", 4);
+        assert_eq!(pieces.iter().map(|piece| piece.bytes.len()).collect::<Vec<_>>(), [16, 10]);
+        assert!(all("", 1).is_empty());
+    }
+
+    #[test]
+    fn an_event_that_never_ends_is_not_kept() {
+        let mut pieces = Pieces::default();
+        let part = vec![b'x'; 1024 * 1024];
+        let ended = (0..20).any(|_| {
+            pieces.push(&part);
+            pieces.next() == Err(TooLong)
+        });
+        assert!(ended);
+    }
+}

@@ -1,0 +1,99 @@
+//! What browsers are told of pages of other origins (the CORS protocol of the Fetch standard).
+//!
+//! Owns the headers for origins that the configuration names, and no other ones: any other page is told nothing, and
+//! [`crate::admission`] turns it away. A browser asks before it sends a page's token, so that its question is answered
+//! without one; it says nothing of what there is. A page has its token in its own hands: no cookie, no credential that a
+//! browser would add by itself, is ever asked for.
+
+use crate::{
+    a2a, admission, bridge,
+    http::response,
+    operation::{self, Place},
+    state::app::App,
+};
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Those of REST and of A2A.
+const METHODS: &str = "GET, POST, DELETE";
+
+/// How long a browser may remember the answer, in seconds: browsers take at most two hours.
+const MAX_AGE_S: u32 = 600;
+
+/// Headers of answers that a page may read besides those that every page may.
+const SHOWN: [HeaderName; 8] = [
+    header::ETAG,
+    header::RETRY_AFTER,
+    header::CONTENT_RANGE,
+    header::ACCEPT_RANGES,
+    header::WWW_AUTHENTICATE,
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("a2a-extensions"),
+    bridge::SHOULD_RETRY,
+];
+
+/// Around admission: answers what a browser asks first, and says of every answer which page may read it.
+pub(crate) async fn told(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    if app.settings.origins.is_empty() {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let page = page(&app, &parts.headers);
+    let mut response = if page.is_some() && is_preflight(&parts) {
+        preflight(&app, &parts)
+    } else {
+        next.run(Request::from_parts(parts, body)).await
+    };
+    let headers = response.headers_mut();
+    headers.append(header::VARY, HeaderValue::from_static("origin"));
+    if let Some(page) = page {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page);
+        put(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, &SHOWN.map(|name| name.to_string()).join(", "));
+    }
+    response
+}
+
+/// The origin of the page that asks, if it is one that is named.
+fn page(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut values = headers.get_all(header::ORIGIN).iter();
+    let (origin, None) = (values.next()?, values.next()) else { return None };
+    admission::is_named(app, origin.to_str().ok()?).then(|| origin.clone())
+}
+
+fn is_preflight(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS && parts.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn preflight(app: &App, parts: &Parts) -> Response {
+    if let Err(problem) = admission::check_host(app, parts) {
+        return problem.into_response();
+    }
+    let mut response = response::empty(204);
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+    put(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &sent().join(", "));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from(MAX_AGE_S));
+    response
+}
+
+/// Headers that a page may send: those of the operations, and what goes along with all of them.
+fn sent() -> Vec<String> {
+    let params = operation::ALL.iter().flat_map(|operation| operation.params);
+    let named = params.filter(|param| param.place == Place::Header).map(|param| param.name);
+    let all =
+        named.chain(["Authorization", "Content-Type", "X-Request-Id"]).chain(a2a::protocol::version::HEADERS);
+    let all: BTreeSet<String> = all.map(str::to_ascii_lowercase).collect();
+    all.into_iter().collect()
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    // Names of headers are well formed as the value of one.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}

@@ -1,0 +1,8 @@
+//! The shapes of HTTP: problems, responses, bodies, ranges, TLS.
+//!
+//! Owns how something is written in HTTP. Knows no token, no run and no operation.
+
+pub(crate) mod byte_range;
+pub(crate) mod problem;
+pub(crate) mod response;
+pub(crate) mod tls;

@@ -1,0 +1,9 @@
+//! Bounds on what clients use at the same time or within a minute.
+//!
+//! Owns the counting, in memory. How much is allowed is decided where a limit is made (`state`), and how a client learns
+//! that it has reached one is decided by the operation.
+
+pub(crate) mod concurrency_limit;
+pub(crate) mod connection_limit;
+pub(crate) mod fair_semaphore;
+pub(crate) mod rate_limit;

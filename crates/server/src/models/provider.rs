@@ -1,0 +1,228 @@
+//! One request to a provider: a connection of its own, HTTP/1.1, TLS by the roots of the platform.
+//!
+//! What is dropped is broken off: the connection ends with whoever waits for the answer. Nothing of a request is tried again, no
+//! redirection is followed, and nothing of a provider's answer is believed but its status, its type and its body.
+
+use super::catalog::Provider;
+use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
+use bytes::{Bytes, BytesMut};
+use envoi_engine::trace::Traceparent;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    body::Incoming,
+    client::conn::http1::{self, SendRequest},
+};
+use hyper_util::rt::TokioIo;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    task::AbortHandle,
+    time::timeout,
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{ClientConfig, crypto::ring, pki_types::ServerName},
+};
+
+/// How long a provider may take to be connected to.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// Most bytes of an answer that comes as a whole.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+
+/// Why there is no answer; a sentence without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failed(pub(crate) String);
+
+impl Failed {
+    fn because(what: &str, error: impl core::fmt::Display) -> Self {
+        Self(format!("{what}: {error}"))
+    }
+}
+
+/// A request that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// Nothing of it was sent.
+    Unreached(Failed),
+    /// It may have been heard, and be paid for.
+    Asked(Failed),
+}
+
+impl From<Failed> for Unanswered {
+    fn from(failed: Failed) -> Self {
+        Self::Asked(failed)
+    }
+}
+
+/// How providers are reached. Roots are read when the first one is, that is encrypted.
+#[derive(Default)]
+pub(crate) struct Upstream {
+    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+}
+
+/// An answer whose body is still to come.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    /// Its `Content-Type` and `Retry-After`, as they came.
+    pub(crate) kind: Option<HeaderValue>,
+    pub(crate) retry_after: Option<HeaderValue>,
+    body: Incoming,
+    patience: Duration,
+    _connection: Connection,
+}
+
+/// Ends a connection with whoever holds it.
+struct Connection(AbortHandle);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Upstream {
+    /// Posts JSON to `path` of a provider.
+    pub(crate) async fn post(
+        &self,
+        provider: &Provider,
+        path: &str,
+        trace: Option<Traceparent>,
+        body: Bytes,
+    ) -> Result<Answer, Unanswered> {
+        let uri: Uri = format!("{}{path}", provider.url.trim_end_matches('/'))
+            .parse()
+            .map_err(|error| Unanswered::Unreached(Failed::because("its address", error)))?;
+        let request = request(&uri, provider, trace, body).map_err(Unanswered::Unreached)?;
+        let (mut sender, connection) = timeout(CONNECTING, self.connect(&uri))
+            .await
+            .unwrap_or_else(|_| Err(Failed("it could not be connected to in time".to_owned())))
+            .map_err(Unanswered::Unreached)?;
+        let response = timeout(provider.timeout, sender.send_request(request))
+            .await
+            .map_err(|_| Failed("it did not answer in time".to_owned()))?
+            .map_err(|error| Failed::because("it did not answer", error))?;
+        let (parts, body) = response.into_parts();
+        let header = |name| parts.headers.get(name).cloned();
+        Ok(Answer {
+            status: parts.status,
+            kind: header(header::CONTENT_TYPE),
+            retry_after: header(header::RETRY_AFTER),
+            body,
+            patience: provider.timeout,
+            _connection: connection,
+        })
+    }
+
+    async fn connect(&self, uri: &Uri) -> Result<(SendRequest<Full<Bytes>>, Connection), Failed> {
+        let encrypted = uri.scheme_str() == Some("https");
+        let host = uri.host().unwrap_or_default();
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
+        let stream = TcpStream::connect((bare, port))
+            .await
+            .map_err(|error| Failed::because("it cannot be connected to", error))?;
+        drop(stream.set_nodelay(true));
+        if !encrypted {
+            return shake_hands(stream).await;
+        }
+        let name =
+            ServerName::try_from(bare.to_owned()).map_err(|error| Failed::because("its name", error))?;
+        let connector = TlsConnector::from(self.tls()?);
+        let stream = connector
+            .connect(name, stream)
+            .await
+            .map_err(|error| Failed::because("TLS cannot be had", error))?;
+        shake_hands(stream).await
+    }
+
+    fn tls(&self) -> Result<Arc<ClientConfig>, Failed> {
+        self.tls.get_or_init(config).clone().map_err(|error| Failed::because("TLS cannot be had", error))
+    }
+}
+
+fn config() -> Result<Arc<ClientConfig>, String> {
+    let told = |error: tokio_rustls::rustls::Error| error.to_string();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(told)?
+        .with_platform_verifier()
+        .map_err(told)?
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+async fn shake_hands(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<(SendRequest<Full<Bytes>>, Connection), Failed> {
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| Failed::because("it does not speak HTTP", error))?;
+    // What goes wrong with it is told to whoever waits for the answer.
+    let task = tokio::spawn(async move { drop(connection.await) });
+    Ok((sender, Connection(task.abort_handle())))
+}
+
+fn request(
+    uri: &Uri,
+    provider: &Provider,
+    trace: Option<Traceparent>,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, Failed> {
+    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(path)
+        .header(header::HOST, authority)
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT, "application/json, text/event-stream")
+        .header(header::USER_AGENT, "envoi");
+    if let Some(trace) = trace {
+        request = request.header("traceparent", trace.to_string());
+    }
+    if let Some(key) = &provider.key {
+        let value = HeaderValue::from_str(&format!("Bearer {key}"));
+        let mut value = value.map_err(|_| Failed("its key cannot be sent in a header".to_owned()))?;
+        value.set_sensitive(true);
+        request = request.header(header::AUTHORIZATION, value);
+    }
+    request.body(Full::new(body)).map_err(|error| Failed::because("its address", error))
+}
+
+impl Answer {
+    /// The next piece of the body; `None` at its end.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failed> {
+        loop {
+            let frame = timeout(self.patience, self.body.frame())
+                .await
+                .map_err(|_| Failed("nothing more came in time".to_owned()))?;
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(Failed::because("the answer broke off", error)),
+                Some(Ok(frame)) => {
+                    if let Ok(piece) = frame.into_data() {
+                        return Ok(Some(piece));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of the body.
+    pub(crate) async fn whole(&mut self) -> Result<Bytes, Failed> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.piece().await? {
+            if whole.len().saturating_add(piece.len()) > MAX_ANSWER {
+                return Err(Failed(format!("the answer is over {MAX_ANSWER} bytes")));
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+}

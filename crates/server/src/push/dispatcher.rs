@@ -1,0 +1,242 @@
+//! The courier: tells receivers what happens to tasks, at least once, in order, and marks how far each has come.
+//!
+//! Owns the threads and what one turn does. How a run becomes things to tell is [`super::event_source`]'s, who is due is [`super::scheduler`]'s,
+//! how something is posted is crate `notify`'s. A mark is made after the receiver has said that it has the thing: what was told
+//! and not marked, because this server has ended in between, is told again by the next one.
+
+use super::{
+    event_source::{Item, Kept, Tale, Tales},
+    retry::{self, Next},
+    scheduler::{After, Board, Key, MOST_TURNS, Whose},
+};
+use crate::auth::token;
+use envoi_contract::time::Timestamp;
+use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
+use envoi_kernel::ids::Seq;
+use envoi_notify::{Outcome, Parcel, Reach};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Most things told in one turn: who has much to hear leaves room for others.
+const MOST_A_TURN: usize = 16;
+
+/// Longest duration of a post.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Until a store that cannot be read or written is looked at again.
+const UNREADABLE: Duration = Duration::from_secs(10);
+
+/// Stack of a thread.
+const STACK_BYTES: usize = 2 * 1024 * 1024;
+
+/// What clients of A2A 1.0 and 0.3 look for their own token in.
+const TOKEN_HEADER: &str = "x-a2a-notification-token";
+
+/// What the courier works with.
+pub(crate) struct Means {
+    pub(crate) store: Arc<Store>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) tales: Box<dyn Tales>,
+    pub(crate) reach: Reach,
+    /// Takes a line for the person who runs the server.
+    pub(crate) log: fn(&str),
+}
+
+/// See the module.
+pub(crate) struct Courier {
+    board: Arc<Board>,
+}
+
+impl Courier {
+    /// Goes on with whatever is to be told, until it is closed.
+    ///
+    /// # Errors
+    /// The store cannot be read, or no thread be had.
+    pub(crate) fn start(means: Means) -> io::Result<Self> {
+        let board = Arc::clone(&means.board);
+        let reader = means.store.reader().map_err(io::Error::other)?;
+        for row in reader.active_pushes().map_err(io::Error::other)? {
+            // What was kept for a run that has not begun waits for the message that begins it.
+            let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
+            if tenant.is_none() {
+                continue;
+            }
+            let whose = whose(tenant, &means.reach, &row);
+            board.add((row.run, row.id), whose, row.due_at);
+        }
+        let round = Arc::new(Round { means, kept: Mutex::default() });
+        for _ in 0..MOST_TURNS {
+            let round = Arc::clone(&round);
+            thread::Builder::new()
+                .name("a2a-push".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn(move || round.go())?;
+        }
+        Ok(Self { board })
+    }
+
+    /// Begins nothing more.
+    pub(crate) fn close(&self) {
+        self.board.close();
+    }
+
+    /// Waits for what is under way, until then. What is not over by then is told again by the next server, whether it arrives
+    /// or not.
+    pub(crate) fn wait(self, until: Instant) {
+        self.board.wait_until_still(until);
+    }
+}
+
+/// By whom a configuration counts as busy. An address that is allowed no more counts for itself, and so does a run that cannot
+/// be read: its turn finds that out.
+pub(crate) fn whose(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Whose {
+    let receiver =
+        reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
+    let tenant = tenant.unwrap_or_else(|| row.run.to_string());
+    Whose { tenant, receiver }
+}
+
+struct Round {
+    means: Means,
+    kept: Mutex<Kept>,
+}
+
+/// Why a turn cannot be taken: the store's fault, never the receiver's.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Mark(#[from] CommitError),
+}
+
+impl Round {
+    fn go(&self) {
+        let mut reader = None;
+        while let Some(key) = self.means.board.take(envoi_engine::now) {
+            let after = self.turn(&mut reader, &key).unwrap_or_else(|trouble| {
+                (self.means.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
+                After::Later(later(UNREADABLE))
+            });
+            self.means.board.give_back(&key, after, envoi_engine::now());
+        }
+    }
+
+    /// Tells one configuration what there is, as much as one turn allows.
+    fn turn(&self, reader: &mut Option<Reader>, key: &Key) -> Result<After, Trouble> {
+        let reader = match reader {
+            Some(reader) => reader,
+            None => reader.insert(self.means.store.reader()?),
+        };
+        let active = reader.push(&key.0, &key.1)?.filter(|row| row.state == PushState::Active);
+        let Some(mut row) = active else { return Ok(After::Gone) };
+        // Who may see the task no more is told nothing more of it.
+        if !token::still_good(reader, &row.client, envoi_engine::now())? {
+            return self.give_up(&mut row, "the token that asked for it is good no more".to_owned());
+        }
+        let kept = self.lock().take(key, row.at);
+        let tale = match kept {
+            Some(tale) => Ok(tale),
+            None => self.means.tales.open(&row),
+        };
+        let mut tale = match tale {
+            Ok(tale) => tale,
+            Err(error) => return self.came_to(&mut row, None, Outcome::failed(error)),
+        };
+        let (after, tale_is_sound) = self.tell(&mut row, tale.as_mut())?;
+        if after != After::Gone && tale_is_sound {
+            self.lock().put(key.clone(), row.at, tale);
+        }
+        Ok(after)
+    }
+
+    /// Tells what there is, and says whether the reading can still be read.
+    fn tell(&self, row: &mut PushRow, tale: &mut dyn Tale) -> Result<(After, bool), Trouble> {
+        for _ in 0..MOST_A_TURN {
+            if self.means.board.is_closed() {
+                break;
+            }
+            let item = match tale.next() {
+                Ok(Some(item)) => item,
+                Ok(None) if tale.is_over() => return Ok((self.done(row)?, true)),
+                Ok(None) => return Ok((After::Idle, true)),
+                Err(error) => return Ok((self.came_to(row, None, Outcome::failed(error))?, false)),
+            };
+            let reached = item.next_seq;
+            let outcome = parcel(row, item).post(&row.url, &self.means.reach);
+            let arrived = outcome == Outcome::Delivered;
+            let after = self.came_to(row, Some(reached), outcome)?;
+            if !arrived {
+                return Ok((after, true));
+            }
+            tale.told();
+        }
+        Ok((After::More, true))
+    }
+
+    /// Marks what a try has come to; `reached` is how far it goes if it went well.
+    fn came_to(&self, row: &mut PushRow, reached: Option<Seq>, outcome: Outcome) -> Result<After, Trouble> {
+        let tries = row.tries.saturating_add(1);
+        match retry::next(&format!("{} {}", row.run, row.id), tries, outcome) {
+            Next::Nothing => {
+                row.next_seq = reached.unwrap_or(row.next_seq);
+                (row.tries, row.note, row.due_at) = (0, None, envoi_engine::now());
+                self.means.store.mark_push(row)?;
+                Ok(After::More)
+            }
+            Next::Wait(wait, note) => {
+                (row.tries, row.note, row.due_at) = (tries, Some(note), later(wait));
+                self.means.store.mark_push(row)?;
+                Ok(After::Later(row.due_at))
+            }
+            Next::GiveUp(note) => {
+                row.tries = tries;
+                self.give_up(row, note)
+            }
+        }
+    }
+
+    fn give_up(&self, row: &mut PushRow, note: String) -> Result<After, Trouble> {
+        (self.means.log)(&format!("push notifications of task {} are given up: {note}", row.run));
+        tracing::warn!(run = %row.run, config = row.id, tries = row.tries, "push notifications are given up");
+        (row.state, row.note) = (PushState::Failed, Some(note));
+        self.means.store.mark_push(row)?;
+        Ok(After::Gone)
+    }
+
+    fn done(&self, row: &PushRow) -> Result<After, Trouble> {
+        self.means.store.mark_push(&PushRow { state: PushState::Done, ..row.clone() })?;
+        Ok(After::Gone)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn parcel(row: &PushRow, item: Item) -> Parcel {
+    let authorization = row.scheme.as_ref().map(|scheme| match &row.credentials {
+        Some(credentials) => format!("{scheme} {credentials}"),
+        None => scheme.clone(),
+    });
+    Parcel {
+        media_type: item.media_type,
+        id: format!("{}:{}", row.run, item.place),
+        authorization,
+        token: row.token.clone().map(|token| (TOKEN_HEADER, token)),
+        body: item.body,
+        timeout: TIMEOUT,
+    }
+}
+
+fn later(wait: Duration) -> Timestamp {
+    let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(envoi_engine::now().as_millis().saturating_add(wait_ms))
+}
+
+#[cfg(test)]
+mod tests;

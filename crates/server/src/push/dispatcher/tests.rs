@@ -1,0 +1,418 @@
+//! The courier between a real store and receivers on loopback.
+
+#[path = "../../../../notify/tests/notify/receiver.rs"]
+#[allow(dead_code, reason = "the tests of `notify` need more of it")]
+mod receiver;
+
+use super::*;
+use crate::auth::{
+    scope::{Scope, Scopes},
+    token::{Wish, create},
+};
+use envoi_journal::{
+    Layout, Writer,
+    conformance::{commit, ended, run, started, timer_fired, timer_set},
+};
+use envoi_kernel::{Event, Record, ids::RunId};
+use receiver::{Answer, OK, Receiver, Request};
+use std::collections::VecDeque;
+
+/// Longer than anything takes here.
+const AMPLE: Duration = Duration::from_secs(60);
+
+fn bodies(receiver: &Receiver, count: usize) -> Vec<String> {
+    (0..count).map(|_| receiver.next().body).collect()
+}
+
+/// Tells the name of every event but those of timers that fire; of those that are set it tells two things.
+struct Events(Arc<Store>);
+
+struct Reading {
+    reader: Reader,
+    run: RunId,
+    next: Seq,
+    /// Nothing before this place was asked for.
+    from: Seq,
+    waiting: VecDeque<Item>,
+    is_over: bool,
+}
+
+impl Tales for Events {
+    fn open(&self, push: &PushRow) -> Result<Box<dyn Tale>, String> {
+        let reader = self.0.reader().map_err(|error| error.to_string())?;
+        reader.run(&push.run).map_err(|error| error.to_string())?;
+        let (run, from) = (push.run.clone(), push.next_seq);
+        Ok(Box::new(Reading { reader, run, next: 0, from, waiting: VecDeque::new(), is_over: false }))
+    }
+}
+
+impl Tale for Reading {
+    fn next(&mut self) -> Result<Option<Item>, String> {
+        if self.waiting.is_empty() {
+            let records =
+                self.reader.records(&self.run, self.next, None).map_err(|error| error.to_string())?;
+            for record in records {
+                self.next = record.seq + 1;
+                self.is_over = matches!(record.event, Event::RunEnded(_));
+                self.waiting.extend(items(&record).into_iter().filter(|_| record.seq >= self.from));
+            }
+        }
+        Ok(self.waiting.front().cloned())
+    }
+
+    fn told(&mut self) {
+        self.waiting.pop_front();
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+fn items(record: &Record) -> Vec<Item> {
+    let name = record.event.name();
+    let bodies = match &record.event {
+        Event::TimerFired(_) => Vec::new(),
+        Event::TimerSet(_) => vec![format!("{name}.1"), name.to_owned()],
+        _ => vec![name.to_owned()],
+    };
+    let count = bodies.len();
+    let item = |(at, body): (usize, String)| Item {
+        place: if at + 1 == count { record.seq.to_string() } else { format!("{}.{}", record.seq, at + 1) },
+        next_seq: if at + 1 == count { record.seq + 1 } else { record.seq },
+        media_type: "application/a2a+json",
+        body: body.into_bytes(),
+    };
+    bodies.into_iter().enumerate().map(item).collect()
+}
+
+/// A store, its engine's writer, and a client.
+struct Stage {
+    _folder: tempfile::TempDir,
+    store: Arc<Store>,
+    writer: Writer,
+    client: String,
+    reader: Reader,
+}
+
+/// This machine by its address, also without TLS.
+fn reach() -> Reach {
+    Reach::new(&["127.0.0.1".to_owned()], Vec::new())
+}
+
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(Layout::new(folder.path().join("store"))).unwrap());
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        let wish = Wish {
+            name: "ann".to_owned(),
+            tenant: "north".to_owned(),
+            scopes: Scopes::new([Scope::Run]),
+            expires_at: None,
+        };
+        create(&store, &wish, envoi_engine::now()).unwrap();
+        let reader = store.reader().unwrap();
+        let client = reader.tokens().unwrap().remove(0).id;
+        Self { _folder: folder, store, writer, client, reader }
+    }
+
+    fn tenant_of(&self, row: &PushRow) -> Option<String> {
+        self.reader.tenant_of(&row.run).unwrap()
+    }
+
+    fn courier(&self) -> (Courier, Arc<Board>) {
+        self.courier_with(reach())
+    }
+
+    fn courier_with(&self, reach: Reach) -> (Courier, Arc<Board>) {
+        let board = Arc::new(Board::default());
+        let means = Means {
+            store: Arc::clone(&self.store),
+            board: Arc::clone(&board),
+            tales: Box::new(Events(Arc::clone(&self.store))),
+            reach,
+            log: |line| SAID.lock().unwrap().push(line.to_owned()),
+        };
+        (Courier::start(means).unwrap(), board)
+    }
+
+    fn push(&self, run: &str, url: &str) -> PushRow {
+        let row = PushRow {
+            run: self::run(run).unwrap(),
+            id: "p".to_owned(),
+            url: url.to_owned(),
+            token: Some("t0ken".to_owned()),
+            scheme: Some("Bearer".to_owned()),
+            credentials: Some("s3cret".to_owned()),
+            client: self.client.clone(),
+            version: "1.0".to_owned(),
+            base: String::new(),
+            next_seq: 0,
+            tries: 0,
+            due_at: Timestamp::from_millis(0),
+            state: PushState::Active,
+            note: None,
+            at: envoi_engine::now(),
+        };
+        self.store.keep_push(&row).unwrap();
+        row
+    }
+
+    fn row(&self, run: &str) -> PushRow {
+        self.reader.push(&self::run(run).unwrap(), "p").unwrap().unwrap()
+    }
+
+    fn commit<const N: usize>(&self, run: &str, from: Seq, events: [Event; N]) {
+        self.writer.commit(commit(&self::run(run).unwrap(), from, events)).unwrap();
+    }
+
+    fn begun(&self, run: &str) {
+        self.commit(run, 0, [started(&self::run(run).unwrap()).unwrap()]);
+    }
+
+    fn wait(&self, run: &str, what: &str, holds: impl Fn(&PushRow) -> bool) -> PushRow {
+        let until = Instant::now() + AMPLE;
+        loop {
+            let row = self.row(run);
+            if holds(&row) {
+                return row;
+            }
+            assert!(Instant::now() < until, "still waiting for {what}: {row:?}");
+            thread::park_timeout(Duration::from_millis(2));
+        }
+    }
+}
+
+fn stop(courier: Courier) {
+    courier.close();
+    courier.wait(Instant::now() + AMPLE);
+}
+
+#[test]
+fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    let (courier, board) = stage.courier();
+    let first = receiver.next();
+    assert_eq!(first.body, "run_started");
+    assert_eq!(first.header("content-type"), Some("application/a2a+json"));
+    assert_eq!(first.header("authorization"), Some("Bearer s3cret"));
+    assert_eq!(first.header("x-a2a-notification-token"), Some("t0ken"));
+    assert_eq!(first.header("idempotency-key"), Some("run_a:0"));
+    stage.wait("a", "the mark", |row| row.next_seq == 1);
+    stage.commit("a", 1, [timer_set("t").unwrap(), timer_fired("t").unwrap()]);
+    board.committed(&run("a").unwrap(), envoi_engine::now());
+    assert_eq!(bodies(&receiver, 2), ["timer_set.1", "timer_set"]);
+    stage.commit("a", 3, [ended()]);
+    board.committed(&run("a").unwrap(), envoi_engine::now());
+    assert_eq!(bodies(&receiver, 1), ["run_ended"]);
+    let row = stage.wait("a", "its end", |row| row.state == PushState::Done);
+    assert_eq!((row.next_seq, row.tries, row.note), (4, 0, None));
+    stop(courier);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK, Answer::Says("500 Oops", ""), OK]);
+    stage.begun("a");
+    stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
+    stage.push("a", &receiver.url);
+    let (courier, _) = stage.courier();
+    let told: Vec<Request> = (0..5).map(|_| receiver.next()).collect();
+    let bodies: Vec<&str> = told.iter().map(|request| request.body.as_str()).collect();
+    assert_eq!(bodies, ["run_started", "timer_set.1", "timer_set.1", "timer_set", "run_ended"]);
+    assert_eq!(told[1].header("idempotency-key"), told[2].header("idempotency-key"));
+    assert_ne!(told[2].header("idempotency-key"), told[3].header("idempotency-key"));
+    stage.wait("a", "its end", |row| row.state == PushState::Done);
+    stop(courier);
+}
+
+#[test]
+fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK, OK, Answer::Hangs, OK]);
+    stage.begun("a");
+    stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
+    stage.push("a", &receiver.url);
+    let (courier, _) = stage.courier();
+    assert_eq!(bodies(&receiver, 3), ["run_started", "timer_set.1", "timer_set"]);
+    // What is under way is left to itself: whether it arrived, nobody knows.
+    courier.close();
+    courier.wait(Instant::now());
+    assert_eq!(stage.row("a").next_seq, 1);
+    let (courier, _) = stage.courier();
+    assert_eq!(bodies(&receiver, 3), ["timer_set.1", "timer_set", "run_ended"]);
+    stage.wait("a", "its end", |row| row.state == PushState::Done);
+    stop(courier);
+    let (courier, _) = stage.courier();
+    stop(courier);
+    assert!(receiver.is_quiet(), "what is done is not told again");
+}
+
+#[test]
+fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
+    let stage = Stage::new();
+    stage.begun("a");
+    let whose = |run: &str, url: &str| {
+        let row = stage.push(run, url);
+        whose(stage.tenant_of(&row), &reach(), &row)
+    };
+    let of = |tenant: &str, receiver: &str| Whose { tenant: tenant.into(), receiver: receiver.into() };
+    assert_eq!(whose("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
+    assert_eq!(whose("lost", "http://10.0.0.1/"), of("run_lost", "http://10.0.0.1/"));
+}
+
+#[test]
+fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_it() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let kept = stage.push("0", &receiver.url);
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    let (courier, _) = stage.courier();
+    // Its turn would be the first one.
+    assert_eq!(bodies(&receiver, 1), ["run_started"]);
+    stop(courier);
+    assert_eq!(stage.row("0"), kept);
+    stage.begun("0");
+    let (courier, _) = stage.courier();
+    assert_eq!(receiver.next().header("idempotency-key"), Some("run_0:0"));
+    stop(courier);
+}
+
+#[test]
+fn a_receiver_that_hangs_holds_up_nobody_else() {
+    let stage = Stage::new();
+    let (slow, fast) = (Receiver::new(&[Answer::Hangs]), Receiver::new(&[OK]));
+    for name in 0..2 * MOST_TURNS {
+        let name = format!("slow{name}");
+        stage.begun(&name);
+        stage.push(&name, &slow.url);
+    }
+    let (courier, board) = stage.courier();
+    assert_eq!(bodies(&slow, 2), ["run_started", "run_started"]);
+    stage.begun("fast");
+    let row = stage.push("fast", &fast.url);
+    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
+    assert_eq!(bodies(&fast, 1), ["run_started"]);
+    assert!(slow.is_quiet(), "few at a time");
+    courier.close();
+    courier.wait(Instant::now());
+}
+
+#[test]
+fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
+    let (stage, elsewhere) = (Stage::new(), Receiver::new(&[OK]));
+    let location = format!("location: {}\r\n", elsewhere.url).leak();
+    let receiver = Receiver::new(&[Answer::Says("307 There", location)]);
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    let (courier, _) = stage.courier();
+    let row = stage.wait("a", "the first failure", |row| row.tries > 0);
+    assert!(row.note.unwrap().contains("redirects are not followed"));
+    assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
+    assert!(row.due_at > row.at);
+    stop(courier);
+    assert!(elsewhere.is_quiet());
+}
+
+#[test]
+fn an_address_inside_that_is_not_allowed_is_never_asked() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    stage.begun("a");
+    stage.begun("b");
+    stage.push("a", &receiver.url);
+    stage.push("b", &receiver.url.replace("http://127.0.0.1", "https://localhost"));
+    let (courier, _) = stage.courier_with(Reach::default());
+    let a = stage.wait("a", "its failure", |row| row.tries > 0);
+    let b = stage.wait("b", "its failure", |row| row.tries > 0);
+    assert_eq!(a.note.unwrap(), "`http:` is not taken for `127.0.0.1`; use `https:`");
+    assert_eq!(b.note.unwrap(), "the address 127.0.0.1 is of this machine");
+    stop(courier);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
+    let (stage, gone) = (Stage::new(), Receiver::new(&[Answer::Says("410 Gone", "")]));
+    let failing = Receiver::new(&[Answer::Says("500 Oops", "")]);
+    stage.begun("gone");
+    stage.begun("late");
+    stage.push("gone", &gone.url);
+    let late = stage.push("late", &failing.url);
+    stage.store.mark_push(&PushRow { tries: 1_000, ..late }).unwrap();
+    let (courier, board) = stage.courier();
+    let row = stage.wait("gone", "its end", |row| row.state == PushState::Failed);
+    assert_eq!((row.note.as_deref(), row.tries), (Some("the receiver answered 410: it is gone"), 1));
+    let row = stage.wait("late", "its end", |row| row.state == PushState::Failed);
+    assert_eq!(row.note.as_deref(), Some("the receiver answered 500; it was tried 1001 times"));
+    stage.commit("gone", 1, [ended()]);
+    board.committed(&run("gone").unwrap(), envoi_engine::now());
+    stop(courier);
+    assert_eq!((bodies(&gone, 1).len(), gone.is_quiet()), (1, true));
+    let said = SAID.lock().unwrap().join("\n");
+    assert!(said.contains("run_gone are given up: the receiver answered 410"), "{said}");
+    assert!(!said.contains("s3cret") && !said.contains("t0ken") && !said.contains("/hook"), "{said}");
+}
+
+#[test]
+fn nothing_is_told_for_a_token_that_is_good_no_more() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    let (courier, board) = stage.courier();
+    assert_eq!(bodies(&receiver, 1), ["run_started"]);
+    stage.wait("a", "the mark", |row| row.next_seq == 1);
+    stage.store.revoke_token(&stage.client, envoi_engine::now()).unwrap();
+    stage.commit("a", 1, [ended()]);
+    board.committed(&run("a").unwrap(), envoi_engine::now());
+    let row = stage.wait("a", "its end", |row| row.state == PushState::Failed);
+    assert_eq!(row.note.as_deref(), Some("the token that asked for it is good no more"));
+    stop(courier);
+    assert!(receiver.is_quiet());
+}
+
+#[test]
+fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
+    let stage = Stage::new();
+    let (old, new) = (Receiver::new(&[OK]), Receiver::new(&[OK]));
+    stage.begun("a");
+    stage.begun("b");
+    stage.push("a", &old.url);
+    stage.push("b", &old.url);
+    let (courier, board) = stage.courier();
+    assert_eq!(bodies(&old, 2).len(), 2);
+    stage.wait("a", "the mark", |row| row.next_seq == 1);
+    stage.wait("b", "the mark", |row| row.next_seq == 1);
+    assert!(stage.store.forget_push(&run("a").unwrap(), "p").unwrap());
+    let row = PushRow { next_seq: 1, at: Timestamp::from_millis(1), ..stage.push("b", &new.url) };
+    // What that one has still to tell is not what is meant here.
+    assert!(stage.store.forget_push(&row.run, &row.id).unwrap());
+    stage.store.keep_push(&row).unwrap();
+    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
+    stage.commit("a", 1, [ended()]);
+    stage.commit("b", 1, [ended()]);
+    board.committed(&run("a").unwrap(), envoi_engine::now());
+    board.committed(&run("b").unwrap(), envoi_engine::now());
+    assert_eq!(bodies(&new, 1), ["run_ended"]);
+    stage.wait("b", "its end", |row| row.state == PushState::Done);
+    stop(courier);
+    assert!(old.is_quiet() && new.is_quiet());
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_tried_again_later() {
+    let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
+    let (courier, board) = stage.courier();
+    let row = stage.push("nobody", &receiver.url);
+    board.add((row.run.clone(), row.id.clone()), whose(None, &reach(), &row), row.due_at);
+    let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
+    assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
+    stop(courier);
+    assert!(receiver.is_quiet());
+}

@@ -1,0 +1,104 @@
+//! What there is to tell of a run, one thing after the other, from a place in its journal on.
+//!
+//! Owns only the shape of it, and how many such readings are kept: each holds what was heard of its run. One that is not kept
+//! begins again at its run's first event, and says the same.
+
+use super::scheduler::Key;
+use envoi_contract::time::Timestamp;
+use envoi_journal::PushRow;
+use envoi_kernel::ids::Seq;
+
+/// Readings that are kept between two turns. Beside them there is one for each turn under way.
+const MOST_KEPT: usize = 32;
+
+/// One thing to tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Its place: the same whenever it is told again.
+    pub(crate) place: String,
+    /// The first event of which nothing was told once it has arrived.
+    pub(crate) next_seq: Seq,
+    /// Of the body.
+    pub(crate) media_type: &'static str,
+    /// What is posted.
+    pub(crate) body: Vec<u8>,
+}
+
+/// A reading of one run for one configuration.
+pub(crate) trait Tale: Send {
+    /// What is to be told next; the same again until [`Tale::told`].
+    ///
+    /// # Errors
+    /// A sentence: the run cannot be read.
+    fn next(&mut self) -> Result<Option<Item>, String>;
+
+    /// It has arrived.
+    fn told(&mut self);
+
+    /// Whether nothing will follow, once there is nothing.
+    fn is_over(&self) -> bool;
+}
+
+/// Opens readings.
+pub(crate) trait Tales: Send + Sync {
+    /// A reading from the configuration's place on.
+    ///
+    /// # Errors
+    /// A sentence: the run cannot be read.
+    fn open(&self, push: &PushRow) -> Result<Box<dyn Tale>, String>;
+}
+
+/// Readings that were made and may be needed again, those used last at the end.
+#[derive(Default)]
+pub(crate) struct Kept(Vec<(Key, Timestamp, Box<dyn Tale>)>);
+
+impl Kept {
+    /// The reading of this configuration, if it is still the one that was made then.
+    pub(crate) fn take(&mut self, key: &Key, made: Timestamp) -> Option<Box<dyn Tale>> {
+        let found = self.0.iter().position(|(of, _, _)| of == key)?;
+        let (_, at, tale) = self.0.remove(found);
+        (at == made).then_some(tale)
+    }
+
+    /// Keeps one; the one that was not used for longest goes if there are too many.
+    pub(crate) fn put(&mut self, key: Key, made: Timestamp, tale: Box<dyn Tale>) {
+        self.0.push((key, made, tale));
+        if self.0.len() > MOST_KEPT {
+            drop(self.0.remove(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_kernel::ids::RunId;
+
+    struct Nothing;
+
+    impl Tale for Nothing {
+        fn next(&mut self) -> Result<Option<Item>, String> {
+            Ok(None)
+        }
+
+        fn told(&mut self) {}
+
+        fn is_over(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn readings_are_kept_for_their_configuration_and_no_more_than_so_many() {
+        let (mut kept, at) = (Kept::default(), Timestamp::from_millis);
+        let key = |name: usize| (RunId::new(format!("run_{name}")).unwrap(), "p".to_owned());
+        for name in 0..=MOST_KEPT {
+            kept.put(key(name), at(1), Box::new(Nothing));
+        }
+        assert!(kept.take(&key(0), at(1)).is_none(), "the first had to go");
+        assert!(kept.take(&key(1), at(1)).is_some());
+        assert!(kept.take(&key(1), at(1)).is_none(), "it is taken");
+        assert!(kept.take(&key(2), at(2)).is_none(), "made anew");
+        assert_eq!(kept.0.len(), MOST_KEPT - 2);
+    }
+}

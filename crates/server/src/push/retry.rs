@@ -1,0 +1,114 @@
+//! When a receiver that did not take something is tried again, and when no more.
+//!
+//! Pure. A receiver is given up after a day of waiting for it, counted over its last success; time without a server does not
+//! count. Waits are not the same for all, so that many that failed together do not come back together: they are spread by whom
+//! they are for, not by chance, so that how long was waited already follows from how often.
+
+use envoi_contract::digest::Digest;
+use envoi_notify::Outcome;
+use std::time::Duration;
+
+/// The longest first wait; doubled for each further one. No wait is shorter than half of what it may be.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// No wait is longer, whatever a receiver asks for.
+const LONGEST: Duration = Duration::from_secs(5 * 60);
+
+/// All waits for one thing together.
+const ALL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is to be done after a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It has arrived.
+    Nothing,
+    /// Try again, not before this has passed.
+    Wait(Duration, String),
+    /// Never again.
+    GiveUp(String),
+}
+
+/// What follows from the outcome of the try with this number, from 1, for `whom`.
+pub(crate) fn next(whom: &str, tries: u32, outcome: Outcome) -> Next {
+    match outcome {
+        Outcome::Delivered => Next::Nothing,
+        Outcome::Refused { error } => Next::GiveUp(error),
+        Outcome::Failed { error, .. } if waited(whom, tries) >= ALL => {
+            Next::GiveUp(format!("{error}; it was tried {tries} times"))
+        }
+        Outcome::Failed { error, wait: asked } => {
+            Next::Wait(wait(whom, tries).max(asked.unwrap_or_default()).min(LONGEST), error)
+        }
+    }
+}
+
+/// The waits before the try with this number.
+fn waited(whom: &str, tries: u32) -> Duration {
+    (1..tries).map(|earlier| wait(whom, earlier)).sum()
+}
+
+/// The wait after the try with this number: between half and all of what it may be.
+fn wait(whom: &str, tries: u32) -> Duration {
+    let doublings = tries.saturating_sub(1).min(16);
+    let most = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    let spread = Digest::of(format!("{whom} {tries}").as_bytes()).as_bytes().first().copied().unwrap_or(0);
+    let half = most / 2;
+    half + half * u32::from(spread) / u32::from(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(wait_s: Option<u64>) -> Outcome {
+        Outcome::Failed { error: "e".to_owned(), wait: wait_s.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn waits_grow_from_a_second_to_five_minutes_and_differ_by_whom_they_are_for() {
+        for (tries, least, most) in [
+            (1, 1_000, 2_000),
+            (2, 2_000, 4_000),
+            (8, 128_000, 256_000),
+            (9, 150_000, 300_000),
+            (300, 150_000, 300_000),
+        ] {
+            let waits: Vec<u128> = (0..100)
+                .map(|whom| match next(&format!("run_{whom}"), tries, failed(None)) {
+                    Next::Wait(wait, _) => wait.as_millis(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert!(waits.iter().all(|wait| (least..=most).contains(wait)), "{tries}: {waits:?}");
+            let (early, late) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+            assert!(late - early > (most - least) / 2, "{tries}: they are spread");
+        }
+    }
+
+    #[test]
+    fn it_is_given_up_after_a_day_of_waiting() {
+        let mut waited = Duration::ZERO;
+        for tries in 1.. {
+            match next("run_1", tries, failed(None)) {
+                Next::Wait(wait, _) => waited += wait,
+                Next::GiveUp(error) => {
+                    assert_eq!(error, format!("e; it was tried {tries} times"));
+                    break;
+                }
+                Next::Nothing => panic!(),
+            }
+            assert!(waited < ALL + LONGEST);
+        }
+        assert!(waited >= ALL, "{waited:?}");
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_more_within_bounds_and_say_that_it_is_gone() {
+        assert_eq!(next("r", 1, failed(Some(30))), Next::Wait(Duration::from_secs(30), "e".to_owned()));
+        assert_eq!(next("r", 1, failed(Some(86_400))), Next::Wait(LONGEST, "e".to_owned()));
+        assert!(matches!(next("r", 9, failed(Some(1))), Next::Wait(wait, _) if wait >= LONGEST / 2));
+        let gone = Outcome::Refused { error: "gone".to_owned() };
+        assert_eq!(next("r", 1, gone), Next::GiveUp("gone".to_owned()));
+        assert_eq!(next("r", 99, Outcome::Delivered), Next::Nothing);
+    }
+}

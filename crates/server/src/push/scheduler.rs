@@ -1,0 +1,400 @@
+//! Who may have something to be told, and when they may be told it next.
+//!
+//! Owns the order and the bounds: one thing at a time for each configuration, few at a time for each receiver, so that one that
+//! hangs holds up nobody else, and for each tenant no more than it leaves to the others, however many of its receivers hang. Knows
+//! no content and no store: that there may be something new is all that it hears. It holds a few words for each active
+//! configuration.
+
+use envoi_contract::time::Timestamp;
+use envoi_kernel::ids::RunId;
+use envoi_notify::share;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Most turns at the same time. A tenant that is alone has half of them.
+pub(crate) const MOST_TURNS: usize = 16;
+
+/// Most at the same time for one receiver, by its host and port.
+const MOST_A_RECEIVER: usize = 2;
+
+/// Longest wait between two looks at the clock, which may be set or have been suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// A configuration: the task and the id.
+pub(crate) type Key = (RunId, String);
+
+/// Whose a configuration is, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Whose {
+    /// The tenant of the task.
+    pub(crate) tenant: String,
+    /// Host and port.
+    pub(crate) receiver: String,
+}
+
+/// How a turn has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Everything is told, until there is news.
+    Idle,
+    /// There is more to tell.
+    More,
+    /// It did not work; not before this moment.
+    Later(Timestamp),
+    /// There is nothing to be told any more.
+    Gone,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Board {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    entries: BTreeMap<Key, Entry>,
+    /// Those that wait for their turn, by when they may have it.
+    due: BTreeSet<(Timestamp, Key)>,
+    /// Turns under way, each with whose it was when the turn began.
+    turns: BTreeMap<Key, Whose>,
+    /// How many of them there are for each receiver.
+    busy: BTreeMap<String, usize>,
+    closed: bool,
+}
+
+struct Entry {
+    whose: Whose,
+    at: Timestamp,
+    place: Place,
+}
+
+/// Where a configuration stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: there is no news for it.
+    Idle,
+    /// Among those that are due, now or later.
+    Due,
+    /// It has its turn; whether there is news since, and whether it is another than the one that has it.
+    Turn { news: bool, renewed: bool },
+}
+
+impl Board {
+    /// From now on this configuration is told; one of this key that was there is another now.
+    pub(crate) fn add(&self, key: Key, whose: Whose, at: Timestamp) {
+        let mut state = self.lock();
+        let place = match state.entries.get(&key).map(|entry| entry.place) {
+            Some(Place::Turn { .. }) => Place::Turn { news: true, renewed: true },
+            _ => Place::Due,
+        };
+        state.leave_queue(&key);
+        if place == Place::Due {
+            state.due.insert((at, key.clone()));
+        }
+        state.entries.insert(key, Entry { whose, at, place });
+        self.bell.notify_all();
+    }
+
+    /// Something of this run was committed.
+    pub(crate) fn committed(&self, run: &RunId, now: Timestamp) {
+        let mut state = self.lock();
+        let first = (run.clone(), String::new());
+        let mut idle = Vec::new();
+        for (key, entry) in state.entries.range_mut(first..).take_while(|((of, _), _)| of == run) {
+            match &mut entry.place {
+                Place::Turn { news, .. } => *news = true,
+                Place::Idle => {
+                    (entry.at, entry.place) = (now, Place::Due);
+                    idle.push((now, key.clone()));
+                }
+                Place::Due => {}
+            }
+        }
+        if !idle.is_empty() {
+            state.due.extend(idle);
+            self.bell.notify_all();
+        }
+    }
+
+    /// Whose turn it is; waits for it. `None` once it is closed.
+    pub(crate) fn take(&self, now: impl Fn() -> Timestamp) -> Option<Key> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            let now = now();
+            if let Some(key) = state.next(now) {
+                return Some(key);
+            }
+            let wait = state.until_next(now);
+            state = self.bell.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A turn is over.
+    pub(crate) fn give_back(&self, key: &Key, after: After, now: Timestamp) {
+        let mut state = self.lock();
+        state.end_turn(key);
+        let (news, renewed) = match state.entries.get(key).map(|entry| entry.place) {
+            Some(Place::Turn { news, renewed }) => (news, renewed),
+            _ => (false, false),
+        };
+        let due = match after {
+            _ if renewed => Some(now),
+            After::More => Some(now),
+            After::Later(at) => Some(at),
+            After::Idle if news => Some(now),
+            After::Idle => None,
+            After::Gone => {
+                state.entries.remove(key);
+                None
+            }
+        };
+        if let Some(entry) = state.entries.get_mut(key) {
+            entry.place = if due.is_some() { Place::Due } else { Place::Idle };
+            entry.at = due.unwrap_or(now);
+        }
+        if let Some(at) = due {
+            state.due.insert((at, key.clone()));
+        }
+        self.bell.notify_all();
+    }
+
+    /// No further turns.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.bell.notify_all();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Waits until no turn is under way, or until then. Whether none is.
+    pub(crate) fn wait_until_still(&self, until: Instant) -> bool {
+        let mut state = self.lock();
+        while !state.turns.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.bell.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Gives a turn to whoever has waited longest, and whose receiver is not busy, nor its tenant beyond its share.
+    fn next(&mut self, now: Timestamp) -> Option<Key> {
+        let due = self.due.iter().take_while(|(at, _)| *at <= now);
+        let key = due.map(|(_, key)| key).find(|key| self.has_room(key))?.clone();
+        self.leave_queue(&key);
+        let entry = self.entries.get_mut(&key)?;
+        entry.place = Place::Turn { news: false, renewed: false };
+        let whose = entry.whose.clone();
+        let busy = self.busy.entry(whose.receiver.clone()).or_default();
+        *busy = busy.saturating_add(1);
+        self.turns.insert(key.clone(), whose);
+        Some(key)
+    }
+
+    fn has_room(&self, key: &Key) -> bool {
+        let Some(Entry { whose, .. }) = self.entries.get(key) else { return false };
+        self.busy.get(&whose.receiver).is_none_or(|busy| *busy < MOST_A_RECEIVER)
+            && self.has_share(&whose.tenant)
+    }
+
+    fn has_share(&self, tenant: &str) -> bool {
+        let own = self.turns.values().filter(|whose| whose.tenant == tenant).count();
+        share::may_take(own, self.turns.len(), MOST_TURNS)
+    }
+
+    /// Until somebody is due who is not yet; those who are wait for a turn that ends, which rings.
+    fn until_next(&self, now: Timestamp) -> Duration {
+        let later = self.due.iter().find(|(at, _)| *at > now).map(|(at, _)| *at);
+        let wait = later.map(|at| at.as_millis().saturating_sub(now.as_millis()));
+        let wait = wait.and_then(|wait| u64::try_from(wait).ok()).map(Duration::from_millis);
+        wait.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+    }
+
+    fn leave_queue(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.get(key) {
+            let queued = (entry.at, key.clone());
+            self.due.remove(&queued);
+        }
+    }
+
+    fn end_turn(&mut self, key: &Key) {
+        let Some(Whose { receiver, .. }) = self.turns.remove(key) else { return };
+        match self.busy.get(&receiver).map_or(0, |busy| busy.saturating_sub(1)) {
+            0 => drop(self.busy.remove(&receiver)),
+            left => drop(self.busy.insert(receiver, left)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn key(run: &str, id: &str) -> Key {
+        (RunId::new(run).unwrap(), id.to_owned())
+    }
+
+    /// Of a tenant of its own.
+    fn to(receiver: &str) -> Whose {
+        of(receiver, receiver)
+    }
+
+    fn of(tenant: &str, receiver: &str) -> Whose {
+        Whose { tenant: tenant.to_owned(), receiver: receiver.to_owned() }
+    }
+
+    /// How many turns are given before nobody gets one.
+    fn take_all(board: &Board, now: i64) -> usize {
+        std::iter::from_fn(|| take(board, now)).count()
+    }
+
+    /// Whose turn it is, without waiting.
+    fn take(board: &Board, now: i64) -> Option<Key> {
+        board.lock().next(at(now))
+    }
+
+    #[test]
+    fn turns_are_taken_by_who_is_due_first_and_one_at_a_time() {
+        let board = Board::default();
+        board.add(key("run_1", "a"), to("one:443"), at(5));
+        board.add(key("run_2", "a"), to("two:443"), at(3));
+        assert_eq!(take(&board, 2), None);
+        assert_eq!(board.lock().until_next(at(2)), Duration::from_millis(1));
+        assert_eq!(take(&board, 9), Some(key("run_2", "a")));
+        assert_eq!(take(&board, 9), Some(key("run_1", "a")));
+        assert_eq!(take(&board, 9), None);
+        board.give_back(&key("run_2", "a"), After::More, at(9));
+        assert_eq!(take(&board, 9), Some(key("run_2", "a")));
+        board.give_back(&key("run_2", "a"), After::Idle, at(9));
+        board.give_back(&key("run_1", "a"), After::Gone, at(9));
+        assert_eq!(take(&board, 99), None);
+        assert_eq!(board.lock().entries.len(), 1);
+        assert!(board.lock().busy.is_empty());
+    }
+
+    #[test]
+    fn news_wakes_those_of_the_run_alone_and_is_not_missed_during_a_turn() {
+        let board = Board::default();
+        for (run, id) in [("run_1", "a"), ("run_1", "b"), ("run_10", "a"), ("run_2", "a")] {
+            board.add(key(run, id), to(&format!("{run}{id}:443")), at(0));
+            let taken = take(&board, 0).unwrap();
+            board.give_back(&taken, After::Idle, at(0));
+        }
+        board.committed(&RunId::new("run_1").unwrap(), at(1));
+        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
+        assert_eq!(take(&board, 1), Some(key("run_1", "b")));
+        assert_eq!(take(&board, 1), None);
+        board.committed(&RunId::new("run_1").unwrap(), at(2));
+        board.give_back(&key("run_1", "a"), After::Idle, at(2));
+        board.give_back(&key("run_1", "b"), After::Later(at(50)), at(2));
+        assert_eq!(take(&board, 2), Some(key("run_1", "a")), "what came during its turn");
+        board.committed(&RunId::new("run_1").unwrap(), at(3));
+        assert_eq!(take(&board, 49), None, "one that failed waits, whatever is new");
+        assert_eq!(take(&board, 50), Some(key("run_1", "b")));
+    }
+
+    #[test]
+    fn a_receiver_that_is_busy_is_left_alone_and_holds_up_nobody_else() {
+        let board = Board::default();
+        for run in 1..=5 {
+            board.add(key(&format!("run_{run}"), "a"), to("slow:443"), at(0));
+        }
+        board.add(key("run_9", "a"), to("fast:443"), at(1));
+        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
+        assert_eq!(take(&board, 1), Some(key("run_2", "a")));
+        assert_eq!(take(&board, 1), Some(key("run_9", "a")));
+        assert_eq!(take(&board, 1), None);
+        board.give_back(&key("run_1", "a"), After::More, at(2));
+        assert_eq!(take(&board, 2), Some(key("run_3", "a")), "in turn");
+        assert_eq!(take(&board, 2), None);
+    }
+
+    #[test]
+    fn a_tenant_whose_receivers_all_hang_leaves_room_for_every_other() {
+        let board = Board::default();
+        let add = |tenant: &str, count: usize| {
+            for n in 0..count {
+                let key = key(&format!("run_{tenant}{n}"), "a");
+                board.add(key, of(tenant, &format!("{tenant}{n}:443")), at(0));
+            }
+        };
+        add("dead", 100);
+        assert_eq!(take_all(&board, 0), 8, "alone it has half");
+        add("north", 1);
+        assert_eq!(take(&board, 0), Some(key("run_north0", "a")), "whoever has waited longer");
+        add("gone", 100);
+        assert_eq!(take_all(&board, 0), 3, "half of what is left");
+        for (tenant, turns) in [("south", 2), ("east", 1), ("west", 1)] {
+            add(tenant, 3);
+            assert_eq!(take_all(&board, 0), turns, "{tenant}");
+        }
+        assert_eq!(board.lock().turns.len(), MOST_TURNS);
+        add("late", 1);
+        assert_eq!(take(&board, 0), None, "there are no more");
+        // Who has much waits for those who have nothing.
+        board.give_back(&key("run_north0", "a"), After::Gone, at(1));
+        assert_eq!(take(&board, 1), Some(key("run_late0", "a")));
+        assert_eq!(take(&board, 1), None);
+    }
+
+    #[test]
+    fn one_that_is_made_anew_during_its_turn_does_not_wait_for_the_failure_of_the_old_one() {
+        for after in [After::Later(at(1_000)), After::Gone, After::Idle] {
+            let board = Board::default();
+            board.add(key("run_1", "a"), to("old:443"), at(0));
+            let taken = take(&board, 0).unwrap();
+            board.add(taken.clone(), to("new:443"), at(1));
+            assert_eq!(take(&board, 1), None, "not twice at once");
+            board.give_back(&taken, after, at(2));
+            assert!(board.lock().busy.is_empty(), "{after:?}");
+            assert_eq!(take(&board, 2), Some(taken), "{after:?}");
+            assert!(board.lock().busy.contains_key("new:443"), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_made_anew_while_it_waits_is_due_at_once_and_once() {
+        let board = Board::default();
+        board.add(key("run_1", "a"), to("old:443"), at(500));
+        board.add(key("run_1", "a"), to("new:443"), at(1));
+        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
+        assert!(board.lock().busy.contains_key("new:443"));
+        board.give_back(&key("run_1", "a"), After::Idle, at(1));
+        assert_eq!(take(&board, 999), None);
+    }
+
+    #[test]
+    fn a_closed_board_gives_no_turns_and_says_when_it_is_still() {
+        let board = Board::default();
+        board.add(key("run_1", "a"), to("one:443"), at(0));
+        let taken = board.take(|| at(0)).unwrap();
+        board.close();
+        assert_eq!(board.take(|| at(0)), None);
+        assert!(!board.wait_until_still(Instant::now()));
+        board.give_back(&taken, After::More, at(0));
+        assert!(board.wait_until_still(Instant::now()));
+        assert_eq!(board.take(|| at(0)), None);
+    }
+}

@@ -1,0 +1,313 @@
+//! One request, as operations see it: who asks, what for, with what.
+
+use crate::{
+    auth::{scope::Scopes, token::Bearer},
+    http::problem::Problem,
+    operation::{MAX_NUMBER, MAX_PAGE},
+    state::app::App,
+};
+use axum::{
+    body::Body,
+    extract::{FromRequestParts as _, RawPathParams},
+    http::{HeaderMap, HeaderName, request::Parts},
+};
+use bytes::{Bytes, BytesMut};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+};
+use envoi_journal::StartKey;
+use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
+use http_body_util::BodyExt as _;
+use std::time::Duration;
+
+/// Rows of a page unless said.
+const PAGE: u32 = 50;
+
+/// Bytes of a refused body that are read and forgotten, and how long that may take.
+const DISCARDED: usize = 1024 * 1024;
+const DISCARDING: Duration = Duration::from_secs(1);
+
+/// Longest `Idempotency-Key`; its parameter in [`crate::operation`] says the same as a pattern.
+const MAX_KEY: usize = 200;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) bearer: Bearer,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    params: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+}
+
+impl Default for Call {
+    /// Nobody asks for nothing.
+    fn default() -> Self {
+        let bearer =
+            Bearer { id: String::new(), name: String::new(), tenant: String::new(), scopes: Scopes::new([]) };
+        Self { bearer, headers: HeaderMap::new(), body: Bytes::new(), params: Vec::new(), query: Vec::new() }
+    }
+}
+
+impl Call {
+    /// All but the body.
+    pub(crate) async fn of(parts: &mut Parts, bearer: Bearer) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, &())
+            .await
+            .map_err(|_| Problem::bad_request("the path is not UTF-8"))?;
+        let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let query = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|error| Problem::bad_request(error.body_text()))?
+            .0;
+        Ok(Self { bearer, headers: parts.headers.clone(), body: Bytes::new(), params, query })
+    }
+
+    /// Reads the body, which may have so many bytes.
+    pub(crate) async fn read_body(&mut self, body: &mut Body, limit: u64) -> Result<(), Problem> {
+        let mut read = BytesMut::new();
+        while let Some(piece) = piece(body).await? {
+            let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
+            if size > limit {
+                return Err(Problem::too_large(limit));
+            }
+            read.extend_from_slice(&piece);
+        }
+        self.body = read.freeze();
+        Ok(())
+    }
+
+    /// A parameter of the path.
+    pub(crate) fn param(&self, name: &str) -> &str {
+        find(&self.params, name).unwrap_or_default()
+    }
+
+    /// A parameter after the question mark.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        find(&self.query, name)
+    }
+
+    /// All parameters after the question mark.
+    pub(crate) fn queries(&self) -> &[(String, String)] {
+        &self.query
+    }
+
+    /// A header that is text.
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// A number after the question mark.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let read = |text: &str| {
+            let bad = || Problem::bad_request(format!("`{name}` is not a whole number"));
+            text.parse::<u64>().map_err(|_| bad())
+        };
+        self.query(name).map(read).transpose()
+    }
+
+    /// Rows of a page.
+    pub(crate) fn limit(&self) -> Result<u32, Problem> {
+        let Some(number) = self.number("limit")? else { return Ok(PAGE) };
+        let fitting = u32::try_from(number).ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
+        fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
+    }
+
+    /// The first event after the one that was seen last, in lists of a run's events.
+    pub(crate) fn after(&self) -> Result<u64, Problem> {
+        let after = self.number("after")?;
+        if after.is_some_and(|after| after > MAX_NUMBER) {
+            return Err(Problem::bad_request(format!("`after` is not from 0 to {MAX_NUMBER}")));
+        }
+        Ok(after.map_or(0, |after| after.saturating_add(1)))
+    }
+
+    /// The last event that a reader of a stream has seen, as it was told.
+    pub(crate) fn last_event_id(&self) -> Option<&str> {
+        self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
+    }
+
+    /// The trace that the client is in; several are none.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        let mut said = self.headers.get_all("traceparent").iter();
+        let only = said.next().filter(|_| said.next().is_none())?;
+        only.to_str().ok()
+    }
+
+    /// The key of a request that is done once.
+    pub(crate) fn key(&self) -> Result<Option<&str>, Problem> {
+        let Some(value) = self.headers.get("idempotency-key") else { return Ok(None) };
+        let printable = |key: &&str| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let key = value.to_str().ok().filter(|key| (1..=MAX_KEY).contains(&key.len())).filter(printable);
+        key.map(Some).ok_or_else(|| {
+            Problem::bad_request(format!("`Idempotency-Key` is not 1 to {MAX_KEY} printable characters"))
+        })
+    }
+
+    /// The id under which the engine knows a decision about `run` that may be asked for twice: made of the key, if there is
+    /// one, and of what it is that is asked for.
+    ///
+    /// # Errors
+    /// `KEY_REUSED`: the key came with another body before.
+    pub(crate) fn request_id(&self, app: &App, operation: &str, run: &RunId) -> Result<String, Problem> {
+        let Some(of) = self.request_of(operation)? else {
+            return Ok(format!("req_{}", uuid_v7_text(app.now(), &random_seed()?)));
+        };
+        let id = known_as(&of);
+        let said = Value::Object(self.object()?).compact();
+        let asked = StartKey {
+            tenant: self.bearer.tenant.clone(),
+            key: of,
+            body: Digest::of(said.as_bytes()),
+            run: run.clone(),
+        };
+        let kept = app.store.keep_start(&asked, app.now())?;
+        if kept.body == asked.body { Ok(id) } else { Err(Problem::key_reused()) }
+    }
+
+    /// Whether the decision about `run` that this request wants is in the journal: it has come before, with the same key.
+    pub(crate) fn was_done(&self, app: &App, operation: &str, run: &RunId) -> Result<bool, Problem> {
+        let Some(of) = self.request_of(operation)? else { return Ok(false) };
+        app.read(|reader| reader.has_request(run, &known_as(&of)).map_err(Problem::from))
+    }
+
+    /// Which request this is, whatever its body: nothing without a key. A key is of the token that brings it.
+    fn request_of(&self, operation: &str) -> Result<Option<String>, Problem> {
+        let params: Vec<&str> = self.params.iter().map(|(_, value)| value.as_str()).collect();
+        let of = |key| format!("{operation}\n{}\n{}\n{key}", self.bearer.id, params.join("\n"));
+        Ok(self.key()?.map(of))
+    }
+
+    /// The members of a JSON body, all of which are known; none for an empty body.
+    pub(crate) fn members(&self, known: &[&str]) -> Result<Object, Problem> {
+        let members = self.object()?;
+        if let Some(unknown) = members.keys().find(|name| !known.contains(name)) {
+            let detail = format!("unknown member `{unknown}`; expected {}", known.join(", "));
+            return Err(Problem::bad_request(detail));
+        }
+        Ok(members)
+    }
+
+    fn object(&self) -> Result<Object, Problem> {
+        if self.body.is_empty() {
+            return Ok(Object::new());
+        }
+        match Value::parse(&self.body).map_err(|error| Problem::bad_request(error.to_string()))? {
+            Value::Object(members) => Ok(members),
+            _ => Err(Problem::bad_request("the body is not a JSON object")),
+        }
+    }
+
+    /// Who asks, as the journal names them.
+    pub(crate) fn principal(&self) -> Principal {
+        Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
+    }
+
+    /// The run that the path names, if it is the tenant's.
+    pub(crate) fn run(&self, app: &App) -> Result<RunId, Problem> {
+        self.run_named(app, self.param("run"))
+    }
+
+    /// The run of this id, if it is the tenant's. That there is none, and that it is another's, are the same.
+    pub(crate) fn run_named(&self, app: &App, id: &str) -> Result<RunId, Problem> {
+        let run = RunId::new(id).map_err(|_| Problem::no_run(id))?;
+        let tenant = app.read(|reader| reader.tenant_of(&run).map_err(Problem::from))?;
+        match tenant {
+            Some(tenant) if tenant == self.bearer.tenant => Ok(run),
+            _ => Err(Problem::no_run(id)),
+        }
+    }
+}
+
+/// The id under which the engine knows a request with a key.
+fn known_as(of: &str) -> String {
+    format!("req_{}", Digest::of(of.as_bytes()).hex())
+}
+
+fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
+    pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+}
+
+/// 32 random bytes.
+pub(crate) fn random_seed() -> Result<[u8; 32], Problem> {
+    let mut seed = [0_u8; 32];
+    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).map_err(Problem::internal)?;
+    Ok(seed)
+}
+
+/// The next piece of a body; `None` at its end.
+pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
+        if let Ok(piece) = frame.into_data() {
+            return Ok(Some(piece));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads what is left of the body of a request that is refused, and forgets it: a client that still sends would not hear the
+/// answer. What is too much for that, or too slow, costs the client its connection; says whether it does.
+pub(crate) async fn discard(mut body: Body) -> bool {
+    let rest = async {
+        let mut left = DISCARDED;
+        while let Ok(Some(piece)) = piece(&mut body).await {
+            match left.checked_sub(piece.len()) {
+                Some(less) => left = less,
+                None => return true,
+            }
+        }
+        false
+    };
+    tokio::time::timeout(DISCARDING, rest).await.unwrap_or(true)
+}
+
+/// A member that is a string, if it is there.
+pub(crate) fn text<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
+    if members.get(name).is_some_and(Value::is_null) { Ok(None) } else { word(members, name) }
+}
+
+/// A text that is one of several, or of a form of its own: null is none of those, and not the same as leaving it out.
+pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
+    match members.get(name) {
+        None => Ok(None),
+        Some(value) => {
+            let bad = || Problem::bad_request(format!("`{name}` is not a string"));
+            value.as_str().map(Some).ok_or_else(bad)
+        }
+    }
+}
+
+/// Fails with a problem when `work` takes longer than it may.
+pub(crate) async fn in_time<T>(
+    longest: Duration,
+    work: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
+    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())));
+    tokio::time::timeout(longest, work).await.unwrap_or_else(late)
+}
+
+/// What was asked for took too long to be waited for.
+pub(crate) fn timed_out(detail: String) -> Problem {
+    Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
+        .hint("it may still be done; a request with an Idempotency-Key can be made again")
+        .retry_after(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_key_is_another_request_for_another_operation_and_for_another_token() {
+        let mut call = Call::default();
+        assert_eq!(call.request_of("raiseRun").unwrap(), None);
+        call.headers.insert("idempotency-key", "k".parse().unwrap());
+        let of = |operation: &str| call.request_of(operation).unwrap().unwrap();
+        assert_eq!(of("raiseRun"), of("raiseRun"));
+        assert_ne!(of("raiseRun"), of("resumeRun"));
+        let first = of("raiseRun");
+        call.bearer.id = "another".to_owned();
+        assert_ne!(call.request_of("raiseRun").unwrap().unwrap(), first, "nor is it another token's");
+    }
+}

@@ -1,0 +1,13 @@
+//! The operations of REST, one file for each group of them.
+//!
+//! Owns the members of bodies and answers. What changes a run goes through `commands`.
+
+pub(crate) mod artifacts;
+pub(crate) mod event_stream;
+pub(crate) mod flows;
+pub(crate) mod logs;
+pub(crate) mod metrics;
+pub(crate) mod questions;
+pub(crate) mod rows;
+pub(crate) mod run_contents;
+pub(crate) mod runs;

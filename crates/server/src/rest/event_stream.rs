@@ -1,0 +1,265 @@
+//! Streams of events (SSE): what happens, as it happens, each event once.
+//!
+//! A stream is a place in the journal and nothing else. It reads a bounded page from there, hands it over, and reads on
+//! when that is gone: a slow reader keeps one page in memory, and delays nobody. When there is nothing more it sleeps
+//! until the engine has committed something. Its ids are places in the journal, so that whoever comes back with the last
+//! one, after whatever has happened to either side, misses nothing and gets nothing twice.
+
+use crate::{
+    auth::token,
+    http::{problem::Problem, response},
+    limits::concurrency_limit::Permit,
+    request::Call,
+    state::app::{App, blocking},
+};
+use axum::{body::Body, http::StatusCode, response::Response};
+use bytes::Bytes;
+use envoi_journal::{Reader, Told};
+use envoi_kernel::ids::RunId;
+use futures_util::stream;
+use std::{convert::Infallible, fmt::Write as _, sync::Arc};
+use tokio::sync::watch;
+
+/// As `Last-Event-ID` of a stream of questions: everything follows, from the first one on.
+pub(crate) const NOTHING_SEEN: &str = "0";
+
+/// Most events of a page.
+const PAGE: u32 = 16;
+
+/// Bytes of a frame beside its data, about.
+const FRAME: usize = 80;
+
+/// A page that has so many bytes is full.
+const PAGE_BYTES: usize = 64 * 1024;
+
+/// What a stream follows.
+#[derive(Clone)]
+enum What {
+    /// A run: ids are the `seq` of its events.
+    Run(RunId),
+    /// The questions of a tenant: ids are `RUN:SEQ` of their events. Their places among the events of all runs, by which a
+    /// stream goes on, would tell how much other tenants do.
+    Questions(String),
+}
+
+struct Follower {
+    app: Arc<App>,
+    what: What,
+    token: String,
+    /// The first event that has not been handed over.
+    next: u64,
+    wake: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    _permit: Permit,
+}
+
+/// What a look at the journal brought.
+enum Page {
+    /// Text of events, and the next place to look at.
+    Events(String, u64),
+    /// Nothing yet; look again from here.
+    Nothing(u64),
+    /// There will be no more.
+    Over,
+}
+
+/// `followRun`.
+pub(crate) async fn run(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
+    let next = match call.last_event_id() {
+        None => 0,
+        Some(id) => id.parse::<u64>().map_err(|_| bad_id())?.saturating_add(1),
+    };
+    let (shared, call) = (Arc::clone(app), call);
+    let (call, run, over) = blocking(move || {
+        let run = call.run(&shared)?;
+        let row = shared.read(|reader| reader.run(&run).map_err(Problem::from))?;
+        let over = is_over(next, row.next_seq, row.ended.is_some())?;
+        Ok((call, run, over))
+    })
+    .await?;
+    if over {
+        return Ok(response::empty(204));
+    }
+    let wake = app.wakes.of_run(&run);
+    begin(app, &call, What::Run(run), next, wake)
+}
+
+/// `followQuestions`.
+pub(crate) async fn questions(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
+    let wake = app.wakes.of_questions();
+    let shared = Arc::clone(app);
+    let (call, last) = blocking(move || {
+        let last = shared.read(|reader| last_seen(reader, &call))?;
+        Ok((call, last))
+    })
+    .await?;
+    let next = last.saturating_add(1);
+    let what = What::Questions(call.bearer.tenant.clone());
+    begin(app, &call, what, next, wake)
+}
+
+/// Whether nothing follows for whoever wants the events from `next` on. An event that is not there yet nobody has seen: what
+/// comes before it would never be told.
+fn is_over(next: u64, next_seq: u64, ended: bool) -> Result<bool, Problem> {
+    if next > next_seq { Err(bad_id()) } else { Ok(ended && next == next_seq) }
+}
+
+fn bad_id() -> Problem {
+    Problem::bad_request("`Last-Event-ID` is not the id of an event of this stream")
+}
+
+/// The place of the last event that was seen; now, if nothing is said.
+fn last_seen(reader: &Reader, call: &Call) -> Result<u64, Problem> {
+    let Some(id) = call.last_event_id() else { return Ok(reader.position()?) };
+    if id == NOTHING_SEEN {
+        return Ok(0);
+    }
+    let (run, seq) = id.split_once(':').ok_or_else(bad_id)?;
+    let (run, seq) = (RunId::new(run).map_err(|_| bad_id())?, seq.parse().map_err(|_| bad_id())?);
+    reader.place_of(&call.bearer.tenant, &run, seq)?.ok_or_else(bad_id)
+}
+
+fn begin(
+    app: &Arc<App>,
+    call: &Call,
+    what: What,
+    next: u64,
+    wake: watch::Receiver<u64>,
+) -> Result<Response, Problem> {
+    let permit = app.streams.open(&call.bearer.id).ok_or_else(|| {
+        let detail = "this token has as many streams open as it may";
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", detail).retry_after(5)
+    })?;
+    let follower = Follower {
+        app: Arc::clone(app),
+        what,
+        token: call.bearer.id.clone(),
+        next,
+        wake,
+        stopping: app.stopping.clone(),
+        _permit: permit,
+    };
+    let events = stream::unfold(follower, |mut follower| async move {
+        let chunk = follower.chunk().await?;
+        Some((Ok::<_, Infallible>(chunk), follower))
+    });
+    Ok(response::of(200, "text/event-stream", Body::from_stream(events)))
+}
+
+impl Follower {
+    /// What is handed over next; `None` at the end.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        loop {
+            if *self.stopping.borrow_and_update() {
+                return None;
+            }
+            // Seen before the look, so that what is committed during it wakes at once.
+            self.wake.borrow_and_update();
+            match self.look().await {
+                Ok(Page::Events(text, next)) => {
+                    self.next = next;
+                    return Some(text.into());
+                }
+                Ok(Page::Nothing(next)) if next > self.next => self.next = next,
+                Ok(Page::Nothing(_)) => {
+                    if let Some(sign) = self.sleep().await {
+                        return Some(sign);
+                    }
+                }
+                Ok(Page::Over) => return None,
+                Err(problem) => {
+                    self.app.note(&problem);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Until something is committed; a sign of life if nothing is for long.
+    async fn sleep(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            _ = self.wake.changed() => None,
+            _ = self.stopping.changed() => None,
+            () = tokio::time::sleep(self.app.settings.limits.keep_alive) => Some(Bytes::from_static(b":\n\n")),
+        }
+    }
+
+    async fn look(&self) -> Result<Page, Problem> {
+        let (app, what, token, next) =
+            (Arc::clone(&self.app), self.what.clone(), self.token.clone(), self.next);
+        blocking(move || {
+            let now = app.now();
+            app.read(|reader| {
+                // A token that is good no more sees nothing more.
+                if !token::still_good(reader, &token, now)? {
+                    return Ok(Page::Over);
+                }
+                match what {
+                    What::Run(run) => run_page(reader, &run, next),
+                    What::Questions(tenant) => question_page(reader, &tenant, next),
+                }
+            })
+        })
+        .await
+    }
+}
+
+fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
+    // Before the records: one that is reopened in between is then seen to go on.
+    let row = reader.run(run)?;
+    let events = reader.story(run, next, PAGE, PAGE_BYTES, Told::All)?;
+    let Some(last) = events.last() else {
+        let over = row.ended.is_some() && next >= row.next_seq;
+        return Ok(if over { Page::Over } else { Page::Nothing(next) });
+    };
+    let after = last.seq.saturating_add(1);
+    // Room for all of it at once: a stream keeps what it has taken until that is sent.
+    let bytes =
+        events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(FRAME));
+    let mut text = String::with_capacity(bytes);
+    for event in events {
+        frame(&mut text, &event.seq.to_string(), &event.name, &event.json);
+    }
+    Ok(Page::Events(text, after))
+}
+
+fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Problem> {
+    let (news, seen) = reader.news(tenant, next.saturating_sub(1), PAGE)?;
+    let mut after = seen.saturating_add(1).max(next);
+    if news.is_empty() {
+        return Ok(Page::Nothing(after));
+    }
+    let mut text = String::new();
+    for item in &news {
+        if text.len() >= PAGE_BYTES {
+            after = item.position;
+            break;
+        }
+        let event = serde_json::to_string(&item.record).map_err(Problem::internal)?;
+        let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
+        frame(&mut text, &format!("{}:{}", item.run, item.record.seq), item.record.event.name(), &data);
+    }
+    Ok(Page::Events(text, after))
+}
+
+/// JSON of ours is one line.
+fn frame(text: &mut String, id: &str, event: &str, data: &str) {
+    // A String takes everything that is written to it.
+    write!(text, "id: {id}\nevent: {event}\ndata: {data}\n\n").unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_goes_on_after_an_event_that_is_there() {
+        let over = |next, ended| is_over(next, 5, ended).map_err(|problem| problem.code);
+        assert_eq!(
+            [over(4, false), over(5, false), over(4, true), over(5, true)].map(Result::ok),
+            [Some(false), Some(false), Some(false), Some(true)]
+        );
+        assert!(over(6, false).is_err_and(|code| code == "REQUEST_INVALID"));
+        assert!(over(6, true).is_err_and(|code| code == "REQUEST_INVALID"));
+    }
+}

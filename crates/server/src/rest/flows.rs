@@ -1,0 +1,133 @@
+//! Flows that a tenant may start.
+
+use crate::{
+    http::{problem::Problem, response},
+    request::{Call, text},
+    state::app::App,
+};
+use axum::{
+    http::{StatusCode, header},
+    response::Response,
+};
+use envoi_contract::json::Value;
+use envoi_flow::Files;
+use envoi_journal::RegisteredFlow;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+const YAML: &str = "application/yaml";
+const JSON: &str = "application/json";
+
+fn view(flow: &RegisteredFlow) -> serde_json::Value {
+    let files: Vec<&str> =
+        [flow.file.as_str()].into_iter().chain(flow.parts.keys().map(String::as_str)).collect();
+    json!({
+        "flow": flow.id.as_str(),
+        "digest": flow.digest.to_string(),
+        "language": flow.language,
+        "files": files,
+        "registered_at": flow.registered_at.to_string(),
+        "registered_by": flow.registered_by,
+    })
+}
+
+/// `listFlows`.
+pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let flows = app.read(|reader| reader.registered_flows(&call.bearer.tenant).map_err(Problem::from))?;
+    let flows: Vec<_> = flows.iter().map(view).collect();
+    Ok(response::json(200, json!({"flows": flows}).to_string()))
+}
+
+/// `getFlow`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let name = call.param("flow");
+    let flow = app.read(|reader| reader.registered_flow(&call.bearer.tenant, name).map_err(Problem::from))?;
+    let none = || Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", format!("there is no flow `{name}`"));
+    let mut flow = flow.ok_or_else(none)?;
+    let text = match call.query("file") {
+        Some(file) if file != flow.file => {
+            flow.parts.remove(file).ok_or_else(|| Problem::not_found("file of this flow", file))?
+        }
+        _ => flow.text,
+    };
+    Ok(response::text(YAML, text))
+}
+
+/// `registerFlow`.
+pub(crate) fn register(app: &App, call: &Call) -> Result<Response, Problem> {
+    let kind = call.header(&header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
+    let several = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON));
+    let given = if several { Given::files(call)? } else { Given::text(&call.body)? };
+    let Given { folder, file, text, files } = &given;
+    let loaded = envoi_flow::load_with(&format!("{folder}{file}"), text, &given).map_err(|report| {
+        // Every mistake at its place, as `envoi check` shows them.
+        invalid(report.render(envoi_flow::Colour::Never))
+    })?;
+    let belongs = |path: &str| path == file || loaded.parts.contains_key(path);
+    let belongs = |path: &&String| path.strip_prefix(folder.as_str()).is_some_and(belongs);
+    if let Some(stray) = files.keys().find(|path| !belongs(path)) {
+        return Err(invalid(format!("no flow among these files names `{stray}`"))
+            .hint("a flow names the files of others from its own folder: `flow: ./that.yaml` of a step, `flows: [./that.yaml]`"));
+    }
+    let flow = RegisteredFlow {
+        digest: loaded.flow.digest,
+        file: if several { file.clone() } else { format!("{}.yaml", loaded.flow.id) },
+        id: loaded.flow.id,
+        language: loaded.language,
+        text: text.clone(),
+        parts: loaded.parts,
+        registered_at: app.now(),
+        registered_by: call.bearer.name.clone(),
+    };
+    let new = app.store.register_flow(&call.bearer.tenant, &flow)?;
+    Ok(response::json(if new { 201 } else { 200 }, view(&flow).to_string()))
+}
+
+fn invalid(detail: String) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "FLOW_INVALID", detail)
+}
+
+/// A flow as it was given, and all that it can name: nothing of the machine's is read.
+struct Given {
+    /// With its `/`, or empty.
+    folder: String,
+    file: String,
+    text: String,
+    /// All of them, by their whole paths.
+    files: BTreeMap<String, String>,
+}
+
+impl Given {
+    /// One text, which names no other.
+    fn text(body: &[u8]) -> Result<Self, Problem> {
+        let text = std::str::from_utf8(body)
+            .map_err(|error| invalid(format!("byte {} is not UTF-8", error.valid_up_to())))?;
+        let file = "flow.yaml".to_owned();
+        Ok(Self { folder: String::new(), file, text: text.to_owned(), files: BTreeMap::new() })
+    }
+
+    /// `{"flow": path, "files": {path: text, …}}`.
+    fn files(call: &Call) -> Result<Self, Problem> {
+        let bad = || Problem::bad_request("`files` is not an object of texts");
+        let members = call.members(&["flow", "files"])?;
+        let flow = text(&members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
+        let files = members.get("files").and_then(Value::as_object).ok_or_else(bad)?;
+        let read = |(path, text): (&str, &Value)| Some((path.to_owned(), text.as_str()?.to_owned()));
+        let files: BTreeMap<_, _> = files.iter().map(read).collect::<Option<_>>().ok_or_else(bad)?;
+        let missing = || Problem::bad_request(format!("`flow` is `{flow}`, which is not among `files`"));
+        let text = files.get(flow).ok_or_else(missing)?.clone();
+        let odd = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains(['\\', '\0']);
+        if flow.split('/').any(odd) {
+            return Err(Problem::bad_request(format!("`{flow}` is no path of a flow file")));
+        }
+        let (folder, file) = flow.split_at(flow.rfind('/').map_or(0, |at| at.saturating_add(1)));
+        Ok(Self { folder: folder.to_owned(), file: file.to_owned(), text, files })
+    }
+}
+
+impl Files for Given {
+    fn text(&self, path: &str) -> Result<String, String> {
+        let found = self.files.get(&format!("{}{path}", self.folder));
+        found.cloned().ok_or_else(|| "it is not among the files that were given".to_owned())
+    }
+}

@@ -1,0 +1,68 @@
+//! What attempts have written.
+
+use crate::{
+    http::{
+        byte_range::{self, Source},
+        problem::Problem,
+        response,
+    },
+    request::Call,
+    state::app::App,
+};
+use axum::response::Response;
+use envoi_engine::plain;
+use envoi_kernel::ids::AttemptId;
+use serde_json::json;
+use std::{
+    fs::{self, Metadata},
+    io,
+    sync::Arc,
+};
+
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+
+/// `listLogs`.
+pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let (from, limit) = (call.after()?, call.limit()?);
+    let run = call.run(app)?;
+    let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
+    let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
+    let next = attempts.last().filter(|_| full).map(|(seq, _)| *seq);
+    let rows: Vec<_> = attempts
+        .into_iter()
+        .map(|(seq, attempt)| {
+            let folder = app.layout().attempt(&run, &attempt);
+            let size = |stream: &str| {
+                let found = fs::symlink_metadata(folder.join(stream));
+                found.ok().filter(Metadata::is_file).map_or(0, |file| file.len())
+            };
+            let [out, err] = STREAMS.map(size);
+            json!({"attempt": attempt.to_string(), "seq": seq, "stdout_bytes": out, "stderr_bytes": err})
+        })
+        .collect();
+    Ok(response::json(200, json!({"logs": rows, "next": next}).to_string()))
+}
+
+/// `getLog`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    let (name, stream) = (call.param("attempt"), call.param("stream"));
+    let none = || Problem::not_found("log", &format!("{name}/{stream}"));
+    // As it is written, so that no path is made of anything else.
+    let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);
+    let attempt = attempt.filter(|_| STREAMS.contains(&stream)).ok_or_else(none)?;
+    if !app.read(|reader| reader.has_started(&run, &attempt).map_err(Problem::from))? {
+        return Err(none());
+    }
+    // The command could have put anything there.
+    match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
+        Ok(Some(file)) => {
+            let size = file.metadata().map_err(Problem::internal)?.len();
+            byte_range::serve(call, Source::File(Arc::new(file)), size)
+        }
+        // It has not written anything yet.
+        Ok(None) => byte_range::serve(call, Source::Bytes(bytes::Bytes::new()), 0),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(none()),
+        Err(error) => Err(Problem::internal(error)),
+    }
+}

@@ -1,0 +1,66 @@
+//! Figures, as Prometheus reads them. Each tenant sees its own.
+
+use crate::{
+    http::{problem::Problem, response},
+    request::Call,
+    state::app::App,
+};
+use axum::response::Response;
+use envoi_journal::ReadError;
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Mutex, PoisonError},
+};
+
+/// Requests by tenant, operation and status.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    requests: Mutex<BTreeMap<(String, &'static str, u16), u64>>,
+}
+
+impl Metrics {
+    pub(crate) fn count(&self, tenant: &str, operation: &'static str, status: u16) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = requests.entry((tenant.to_owned(), operation, status)).or_default();
+        *count = count.saturating_add(1);
+    }
+}
+
+/// `getMetrics`. The names are documented in `docs/server.md`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let tenant = &call.bearer.tenant;
+    let counts = app.read(|reader| reader.counts(tenant).map_err(Problem::from))?;
+    let mut text = String::new();
+    let gauges = [
+        ("envoi_runs_unfinished", "Runs that are not over.", counts.unfinished),
+        ("envoi_runs_ended", "Runs that are over.", counts.ended),
+        ("envoi_questions_open", "Questions that wait for a person.", counts.open_questions),
+        ("envoi_attempts_live", "Attempts that are announced and not settled.", counts.live_attempts),
+    ];
+    for (name, about, value) in gauges {
+        // A String takes everything that is written to it.
+        write!(text, "# HELP {name} {about}\n# TYPE {name} gauge\n{name} {value}\n").unwrap_or_default();
+    }
+    let name = "envoi_http_requests_total";
+    write!(text, "# HELP {name} Requests that were answered.\n# TYPE {name} counter\n").unwrap_or_default();
+    let requests = app.metrics.requests.lock().unwrap_or_else(PoisonError::into_inner);
+    for ((_, operation, status), count) in requests.iter().filter(|((of, _, _), _)| of == tenant) {
+        writeln!(text, "{name}{{operation=\"{operation}\",status=\"{status}\"}} {count}").unwrap_or_default();
+    }
+    Ok(response::text("text/plain; version=0.0.4", text))
+}
+
+/// `getReadiness`: the store can be read, and the engine is not going.
+pub(crate) fn ready(app: &App, _: &Call) -> Result<Response, Problem> {
+    app.read(|reader| reader.position().map(drop).map_err(|error: ReadError| Problem::from(error)))?;
+    if *app.stopping.borrow() {
+        return Err(Problem::stopping());
+    }
+    health(app, &Call::default())
+}
+
+/// `getHealth`.
+pub(crate) fn health(_: &App, _: &Call) -> Result<Response, Problem> {
+    Ok(response::json(200, serde_json::json!({"status": "ok"}).to_string()))
+}

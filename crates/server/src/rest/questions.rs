@@ -1,0 +1,232 @@
+//! Questions: listed, looked at, answered.
+
+use super::{
+    event_stream::NOTHING_SEEN,
+    rows,
+    runs::{ask, caller},
+};
+use crate::{
+    commands::amount,
+    http::{problem::Problem, response},
+    request::{Call, text, word},
+    state::{app::App, attachments},
+};
+use axum::{http::StatusCode, response::Response};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    user_envelope::{self, AttachmentRef},
+};
+use envoi_engine::{
+    load_run,
+    protocol::{AnswerRequest, Request},
+};
+use envoi_journal::{InboxPage, InboxRow, ReadError};
+use envoi_kernel::{
+    Run,
+    event::{About, Choice, InterruptRaised},
+    ids::InterruptId,
+    input::Answer,
+};
+use serde_json::json;
+
+/// `listQuestions`.
+pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let closed = match call.query("closed") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Problem::bad_request("`closed` is neither `true` nor `false`")),
+    };
+    let limit = call.limit()?;
+    let page = InboxPage {
+        tenant: call.bearer.tenant.clone(),
+        run: call.query("run").map(str::to_owned),
+        closed,
+        after: call.query("cursor").map(str::to_owned),
+        limit,
+    };
+    let (newest, rows) = app.read(|reader| {
+        // Before the list is read, so that a stream from there on misses nothing that the list lacks.
+        let newest = reader.newest_of(&page.tenant)?;
+        let rows = reader.inbox_page(&page).map_err(|error| match error {
+            ReadError::Missing { .. } => Problem::bad_request("`cursor` is not the `next` of a page"),
+            error => error.into(),
+        })?;
+        Ok::<_, Problem>((newest, rows))
+    })?;
+    let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
+    let next = rows.last().filter(|_| full).map(|row| row.interrupt.as_str());
+    let now = app.now();
+    let rows: Vec<_> = rows.iter().map(|row| rows::question(row, now)).collect();
+    let last = newest.map_or_else(|| NOTHING_SEEN.to_owned(), |(run, seq)| format!("{run}:{seq}"));
+    let body = json!({"questions": rows, "next": next, "last_event_id": last});
+    Ok(response::json(200, body.to_string()))
+}
+
+/// `getQuestion`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let row = asked(app, call)?;
+    shown(app, &row.interrupt, call)
+}
+
+/// The question that the path names, if it is the tenant's.
+fn asked(app: &App, call: &Call) -> Result<InboxRow, Problem> {
+    let id = call.param("question");
+    let none = || Problem::no_question(id);
+    let interrupt = InterruptId::new(id).map_err(|_| none())?;
+    app.read(|reader| {
+        reader.question_of(&call.bearer.tenant, &interrupt).map_err(|error| match error {
+            ReadError::Missing { .. } => none(),
+            error => error.into(),
+        })
+    })
+}
+
+fn shown(app: &App, interrupt: &InterruptId, call: &Call) -> Result<Response, Problem> {
+    let (row, run) = app.read(|reader| {
+        let row = reader.question_of(&call.bearer.tenant, interrupt)?;
+        let run = load_run(reader, &row.run)?;
+        Ok::<_, Problem>((row, run))
+    })?;
+    let mut body = rows::question(&row, app.now());
+    let raised = run.interrupts().find(|raised| raised.interrupt == *interrupt);
+    if let (Some(raised), Some(members)) = (raised, body.as_object_mut()) {
+        let choices: Vec<&str> = run.accepts(raised).into_iter().map(Choice::word).collect();
+        members.insert("choices".to_owned(), json!(choices));
+        members.insert("schema".to_owned(), schema(&run, raised).map(rows::plain).into());
+        members.insert("evidence".to_owned(), rows::plain(&raised.evidence));
+        members.insert("subject".to_owned(), raised.subject.map(|digest| digest.to_string()).into());
+        let votes: Vec<&str> = run.votes(interrupt).map(|vote| vote.by.actor.as_str()).collect();
+        members.insert("approved_by".to_owned(), json!(votes));
+    }
+    Ok(response::json(200, body.to_string()))
+}
+
+/// The form that a question wants filled in.
+fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
+    let asks = run.step(&raised.visit).and_then(|step| step.asks());
+    asks.filter(|_| raised.about == About::Ask).and_then(|plan| plan.schema.as_ref())
+}
+
+/// `answerQuestion`.
+pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
+    let members =
+        call.members(&["choice", "text", "data", "attachments", "user_envelope", "seen", "raise", "resume"])?;
+    let follow = match members.get("resume") {
+        None => true,
+        Some(Value::Bool(resume)) => *resume,
+        Some(_) => return Err(Problem::bad_request("`resume` is neither `true` nor `false`")),
+    };
+    let row = asked(app, call)?;
+    let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
+    let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
+    let by = call.principal();
+    let (text, references) = said(&members)?;
+    let attachments = match resolved(app, &call.bearer.tenant, references.clone()) {
+        Ok(resolved) => resolved,
+        // What the first one led to may be gone; the answer is there, and no other one is given.
+        Err(_) if call.was_done(app, "answerQuestion", &row.run)? => references,
+        Err(problem) => return Err(problem),
+    };
+    let answer = Answer {
+        text,
+        data: members.get("data").filter(|data| **data != Value::Null).cloned(),
+        attachments,
+        raise: members.get("raise").map(|more| amount::read("raise", more)).transpose()?,
+        seen: seen(&members)?,
+        channel: "rest".to_owned(),
+        request: Some(call.request_id(app, "answerQuestion", &row.run)?),
+        ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
+    };
+    let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };
+    ask(app, Request::Answer(Box::new(request)))?;
+    shown(app, &row.interrupt, call)
+}
+
+/// The decision; words or a form stand for themselves where the question takes them.
+fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Result<Choice, Problem> {
+    const CHOICES: [Choice; 9] = [
+        Choice::Approve,
+        Choice::Deny,
+        Choice::Respond,
+        Choice::Proceed,
+        Choice::Again,
+        Choice::Stop,
+        Choice::Rerun,
+        Choice::Fail,
+        Choice::Raise,
+    ];
+    if let Some(word) = word(members, "choice")? {
+        let found = CHOICES.into_iter().find(|choice| choice.word() == word);
+        return found.ok_or_else(|| Problem::bad_request(format!("`{word}` is no choice")));
+    }
+    let takes_words = raised.is_none_or(|raised| run.accepts(raised).contains(&Choice::Respond));
+    match takes_words {
+        true => Ok(Choice::Respond),
+        false => Err(misfit("this question takes a decision: say which as `choice`")),
+    }
+}
+
+fn misfit(detail: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWER_INVALID", detail)
+}
+
+fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
+    let read = |text: &str| Digest::parse(text).ok_or_else(|| Problem::bad_request("`seen` is not a digest"));
+    word(members, "seen")?.map(read).transpose()
+}
+
+/// The words and the files of an answer, as they were sent. With `user_envelope` the text is contract 5's envelope, and its
+/// files come first.
+fn said(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
+    let beside = references(members)?;
+    let text = text(members, "text")?;
+    let enabled = match members.get("user_envelope") {
+        None => false,
+        Some(Value::Bool(enabled)) => *enabled,
+        Some(_) => return Err(Problem::bad_request("`user_envelope` is neither `true` nor `false`")),
+    };
+    if enabled && text.is_none() {
+        return Err(Problem::bad_request(
+            "`user_envelope` is true, and there is no `text` that could be one",
+        ));
+    }
+    let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
+        .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code(), refusal.reason))?;
+    Ok((text.is_some().then_some(envelope.text), envelope.attachments))
+}
+
+/// The references beside the text, as they were sent.
+fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
+    let Some(value) = members.get("attachments") else { return Ok(Vec::new()) };
+    let values = value.as_array().ok_or_else(|| Problem::bad_request("`attachments` is not a list"))?;
+    let read = |(place, value): (usize, &Value)| {
+        AttachmentRef::decode(value).map_err(|error| {
+            let detail = format!("`attachments`, number {}: {error}", place.saturating_add(1));
+            Problem::new(StatusCode::BAD_REQUEST, user_envelope::INVALID_USER_ENVELOPE, detail)
+        })
+    };
+    values.iter().enumerate().map(read).collect()
+}
+
+/// References with the size and the type that the store knows, whatever the caller says; all of them, or none.
+fn resolved(
+    app: &App,
+    tenant: &str,
+    mut references: Vec<AttachmentRef>,
+) -> Result<Vec<AttachmentRef>, Problem> {
+    for (place, reference) in references.iter_mut().enumerate() {
+        let resolved = attachments::resolve(app, tenant, reference).map_err(|unreadable| {
+            let detail = format!(
+                "attachment {} (`{}`) cannot be read: {}",
+                place.saturating_add(1),
+                reference.artifact_id,
+                unreadable.reason
+            );
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ATTACHMENT_UNREADABLE", detail)
+                .hint("`POST /v1/artifacts` brings content, and returns the reference; nothing was answered")
+        })?;
+        (reference.size, reference.mime) = (Some(resolved.size), resolved.mime);
+    }
+    Ok(references)
+}

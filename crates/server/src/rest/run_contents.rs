@@ -1,0 +1,80 @@
+//! What a run stands on: the flow that it is pinned to, and what its files were.
+//!
+//! With the events, it is all that a client needs to have a run again as the server has it.
+
+use super::artifacts;
+use crate::{
+    http::{problem::Problem, response},
+    request::Call,
+    state::app::App,
+};
+use axum::response::Response;
+use envoi_contract::digest::Digest;
+use envoi_journal::Reader;
+use envoi_kernel::{
+    Event,
+    event::Blob,
+    ids::{RunId, Seq},
+};
+use serde_json::json;
+
+/// Events that are looked at at a time.
+const PAGE: u32 = 200;
+
+/// `getRunFlow`.
+pub(crate) fn flow(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    let pinned = app.read(|reader| reader.load(&run).map_err(Problem::from))?.pinned;
+    let body = json!({
+        "digest": pinned.digest.to_string(),
+        "language": pinned.language,
+        "name": pinned.name,
+        "text": pinned.text,
+        "parts": pinned.parts,
+    });
+    Ok(response::json(200, body.to_string()))
+}
+
+/// `getRunContent`. What is given was compared with its digest before.
+pub(crate) fn content(app: &App, call: &Call) -> Result<Response, Problem> {
+    let name = call.param("digest");
+    let none = || Problem::not_found("content", name);
+    let run = call.run(app)?;
+    let digest = Digest::parse(name).ok_or_else(none)?;
+    let (known, inline) = app.read(|reader| {
+        let known = had(reader, &run, &digest)?;
+        let inline = if known { reader.inline_content(&digest)? } else { None };
+        Ok::<_, Problem>((known, inline))
+    })?;
+    let stored = known && (inline.is_some() || app.layout().blob(&digest).is_file());
+    // What was there before a run, or was too large to be kept, is named by its digest and not in the store.
+    if stored { artifacts::give(app, call, digest, inline) } else { Err(none()) }
+}
+
+/// Whether an event says that a file of the run had this content. A digest that stands in words of a step does not count:
+/// whoever writes those could name anybody's.
+fn had(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
+    let mut next: Seq = 0;
+    loop {
+        let records = reader.records(run, next, Some(PAGE))?;
+        let Some(last) = records.last() else { return Ok(false) };
+        next = last.seq.saturating_add(1);
+        for record in &records {
+            if names(reader, &record.event, digest)? {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+fn names(reader: &Reader, event: &Event, digest: &Digest) -> Result<bool, Problem> {
+    let is = |blob: &Option<Blob>| blob.as_ref().is_some_and(|blob| blob.digest == *digest);
+    match event {
+        Event::AttemptSettled(settled) => {
+            let list = settled.manifest.as_ref().is_some_and(|manifest| manifest.list.digest == *digest);
+            Ok(list || reader.files_of(settled)?.iter().any(|file| is(&file.before) || is(&file.blob)))
+        }
+        Event::InterruptRaised(raised) => Ok(raised.found.iter().any(|file| file.digest == Some(*digest))),
+        _ => Ok(false),
+    }
+}

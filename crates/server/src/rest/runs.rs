@@ -1,0 +1,298 @@
+//! Runs: listed, looked at, gone on with, ended. How they begin is said by [`crate::commands::start`].
+//!
+//! Everything that changes one is a request to the engine's desk, as a command makes it.
+
+use super::rows;
+use crate::{
+    commands::amount,
+    http::{problem::Problem, response},
+    operation::STATUSES,
+    request::{Call, text, word},
+    state::app::App,
+};
+use axum::{http::StatusCode, response::Response};
+use envoi_engine::{
+    load_run, look_at,
+    protocol::{CallerWire, Request, Response as Heard, ResumeRequest},
+    run_row,
+};
+use envoi_journal::{ReadError, RunPage, Told};
+use envoi_kernel::{
+    Flow,
+    event::Choice,
+    ids::{AttemptId, RunId, StepId, VisitId},
+};
+use serde_json::json;
+use std::{path::Path, sync::mpsc, thread};
+
+/// Bytes with which a page of events is full, however few they are.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// `listRuns`.
+pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
+    let status = call.query("status");
+    if let Some(unknown) = status.filter(|status| !STATUSES.contains(status)) {
+        return Err(Problem::bad_request(format!(
+            "`{unknown}` is no status; expected {}",
+            STATUSES.join(", ")
+        )));
+    }
+    let bad_cursor = || Problem::bad_request("`cursor` is not the `next` of a page");
+    let before = call.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
+    let limit = call.limit()?;
+    let page = RunPage {
+        tenant: call.bearer.tenant.clone(),
+        status: status.map(str::to_owned),
+        flow: call.query("flow").map(str::to_owned),
+        before,
+        limit,
+    };
+    let rows = app.read(|reader| {
+        let mut rows = reader.run_page(&page).map_err(|error| match error {
+            ReadError::Missing { .. } => bad_cursor(),
+            error => error.into(),
+        })?;
+        look_at(app.layout(), reader, &mut rows)?;
+        Ok::<_, Problem>(rows)
+    })?;
+    let full = u32::try_from(rows.len()).is_ok_and(|found| found == limit);
+    let next = rows.last().filter(|_| full).map(|row| row.run.as_str());
+    let runs: Vec<_> = rows.iter().map(rows::run).collect();
+    Ok(response::json(200, json!({"runs": runs, "next": next}).to_string()))
+}
+
+/// `getRun`.
+pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    shown(app, 200, &run)
+}
+
+pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Problem> {
+    let row = app.read(|reader| run_row(app.layout(), reader, run).map_err(Problem::from))?;
+    Ok(response::json(status, rows::run(&row).to_string()))
+}
+
+/// `getEnvelope`.
+pub(crate) fn envelope(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
+    Ok(response::json(200, loaded.envelope().to_state_dict().pretty()))
+}
+
+/// `listEvents`.
+pub(crate) fn events(app: &App, call: &Call) -> Result<Response, Problem> {
+    told(app, call, Told::All)
+}
+
+/// `explainRun`.
+pub(crate) fn why(app: &App, call: &Call) -> Result<Response, Problem> {
+    told(app, call, Told::Deciding)
+}
+
+/// A page of events. One that is full of bytes ends before it has as many as were asked for.
+fn told(app: &App, call: &Call, told: Told) -> Result<Response, Problem> {
+    let (from, limit) = (call.after()?, call.limit()?);
+    let run = call.run(app)?;
+    // One more than the page has says whether there is another one.
+    let most = limit.saturating_add(1);
+    let mut events =
+        app.read(|reader| reader.story(&run, from, most, PAGE_BYTES, told).map_err(Problem::from))?;
+    let full = u32::try_from(events.len()).is_ok_and(|found| found > limit);
+    let bytes = events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()));
+    if full {
+        events.pop();
+    }
+    let next = events.last().filter(|_| full || bytes >= PAGE_BYTES).map(|event| event.seq);
+    let events: Vec<String> = events.into_iter().map(|event| event.json).collect();
+    let next = next.map_or_else(|| "null".to_owned(), |next| next.to_string());
+    Ok(response::json(200, format!("{{\"events\":[{}],\"next\":{next}}}", events.join(","))))
+}
+
+/// `listHandoffs`.
+pub(crate) fn handoffs(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    let rows = app.read(|reader| reader.handoffs(&run).map_err(Problem::from))?;
+    let rows: Vec<_> = rows.iter().map(rows::handoff).collect();
+    Ok(response::json(200, json!({"handoffs": rows}).to_string()))
+}
+
+/// `getHandoff`.
+pub(crate) fn handoff(app: &App, call: &Call) -> Result<Response, Problem> {
+    let visit = call.number("visit")?.map(u32::try_from).transpose();
+    let visit = visit.map_err(|_| Problem::bad_request("`visit` is not the number of a visit"))?;
+    let run = call.run(app)?;
+    let name = call.param("handoff");
+    let none = || Problem::not_found("hand-off", name);
+    let found = Place::parse(name).ok_or_else(none)?;
+    let bytes = app.read(|reader| {
+        let bytes = match &found {
+            Place::Visit(of) if visit.is_none_or(|visit| visit == of.visit) => reader.handoff_of(&run, of),
+            Place::Visit(_) => return Err(none()),
+            Place::Step { scope, step } => reader.handoff(&run, scope, step, visit),
+        };
+        bytes.map_err(|error| match error {
+            ReadError::Missing { .. } => none(),
+            error => error.into(),
+        })
+    })?;
+    Ok(response::of(200, "application/json", bytes.into()))
+}
+
+/// Which hand-off is meant.
+enum Place {
+    /// That of one visit: `[scope.]step.visit`.
+    Visit(VisitId),
+    /// The newest of a step: `[scope.]step`.
+    Step { scope: String, step: StepId },
+}
+
+impl Place {
+    fn parse(name: &str) -> Option<Self> {
+        if name.starts_with('.') {
+            return None;
+        }
+        if let Ok(attempt) = AttemptId::parse(&format!("{name}.1")) {
+            return Some(Self::Visit(attempt.visit));
+        }
+        let (scope, step) = name.rsplit_once('.').unwrap_or(("", name));
+        Some(Self::Step { scope: scope.to_owned(), step: StepId::new(step).ok()? })
+    }
+}
+
+/// What commands of a run may see, as whoever resumes it here has it.
+pub(crate) fn caller(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
+    let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
+    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
+    let flow: &Flow = run.flow();
+    Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
+}
+
+/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+fn caller_or_none(app: &App, run: &RunId) -> CallerWire {
+    caller(app, run).unwrap_or_default()
+}
+
+/// `cancelRun`.
+pub(crate) fn cancel(app: &App, call: &Call) -> Result<Response, Problem> {
+    let run = call.run(app)?;
+    let caller = caller_or_none(app, &run);
+    let request = Request::Cancel { run: run.clone(), by: call.principal(), caller };
+    ask(app, request)?;
+    shown(app, 202, &run)
+}
+
+/// `resumeRun`.
+pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
+    let members = call.members(&["choice", "why"])?;
+    let choice = match word(&members, "choice")? {
+        None => None,
+        Some("rerun") => Some(Choice::Rerun),
+        Some("fail") => Some(Choice::Fail),
+        Some("proceed") => Some(Choice::Proceed),
+        Some("again") => Some(Choice::Again),
+        Some("stop") => Some(Choice::Stop),
+        Some(_) => {
+            let detail = "`choice` is none of `rerun`, `fail`, `proceed`, `again` and `stop`";
+            return Err(Problem::bad_request(detail));
+        }
+    };
+    let why = text(&members, "why")?.map(str::to_owned);
+    let run = call.run(app)?;
+    let request = Request::Resume(Box::new(ResumeRequest {
+        run: run.clone(),
+        choice,
+        reopen: choice.is_none(),
+        again: true,
+        raise: None,
+        request: choice.map(|_| call.request_id(app, "resumeRun", &run)).transpose()?,
+        why,
+        by: call.principal(),
+        caller: caller_or_none(app, &run),
+    }));
+    ask(app, request).map_err(|mut problem| {
+        // There is no question that the decision could be about; with an answer it would be the wrong decision.
+        if problem.code == "WRONG_ANSWER" {
+            problem.status = StatusCode::CONFLICT;
+        }
+        problem
+    })?;
+    shown(app, 202, &run)
+}
+
+/// `raiseRun`.
+pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
+    let members = call.members(&["more", "why"])?;
+    let more = members.get("more").ok_or_else(|| Problem::bad_request("`more` is missing"))?;
+    let more = amount::read("more", more)?;
+    let why = text(&members, "why")?.map(str::to_owned);
+    let run = call.run(app)?;
+    let request = Request::Resume(Box::new(ResumeRequest {
+        raise: Some(more),
+        why,
+        request: Some(call.request_id(app, "raiseRun", &run)?),
+        ..ResumeRequest::follow(run.clone(), call.principal(), caller(app, &run)?)
+    }));
+    ask(app, request)?;
+    shown(app, 202, &run)
+}
+
+/// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
+/// is in the journal.
+pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
+    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
+    tracing::info!(ask, run, "asked");
+    let (client, heard) = mpsc::channel();
+    let desk = app.desk.clone();
+    // The desk of an answer goes on for a moment; nobody here waits for that.
+    thread::Builder::new()
+        .name("desk".to_owned())
+        .spawn(move || desk.serve(request, &client))
+        .map_err(Problem::internal)?;
+    taken(&heard)
+}
+
+/// What is to be known besides, once the request is taken or refused. Before that a follower hears of what others ask of the
+/// same run: its records, and its rests.
+fn taken(heard: &mpsc::Receiver<Heard>) -> Result<Vec<String>, Problem> {
+    let mut notes = Vec::new();
+    loop {
+        match heard.recv() {
+            Ok(Heard::Noted { text }) => notes.push(text),
+            Ok(Heard::Record { .. } | Heard::Rest { .. }) => {}
+            Ok(Heard::Refused(refused)) => return Err(refused.into()),
+            Ok(Heard::Stopped { .. }) | Err(_) => return Err(Problem::stopping()),
+            Ok(Heard::Accepted { .. } | Heard::Pong) => return Ok(notes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_engine::protocol::{Refused, Standing};
+
+    /// Of a run that follows others' requests, too.
+    fn heard(last: Heard) -> Result<Vec<String>, Problem> {
+        let (client, heard) = mpsc::channel();
+        let record = serde_json::json!({
+            "seq": 4, "at": 1_000,
+            "event": {"type": "cancel_requested", "by": {"tenant": "local", "actor": "ada"}},
+        });
+        let record = Box::new(serde_json::from_value(record).unwrap());
+        client.send(Heard::Record { record }).unwrap();
+        client.send(Heard::Rest { standing: Standing::answered() }).unwrap();
+        client.send(Heard::Noted { text: "this".to_owned() }).unwrap();
+        client.send(last).unwrap();
+        taken(&heard)
+    }
+
+    #[test]
+    fn what_others_do_to_the_run_is_no_answer_to_a_request() {
+        let refused = heard(Heard::Refused(Refused::new("NOT_RAISED", "no bound is named", None)));
+        assert_eq!(refused.unwrap_err().code, "NOT_RAISED");
+        let accepted = heard(Heard::Accepted { run: RunId::new("run_a").unwrap() });
+        assert_eq!(accepted.unwrap(), ["this"]);
+        let stopped = heard(Heard::Stopped { reason: "it closes".to_owned() });
+        assert_eq!(stopped.unwrap_err().code, Problem::stopping().code);
+    }
+}

@@ -1,0 +1,233 @@
+//! The server at work: a listener, connections, and their end.
+//!
+//! Stopping is quick: streams end at their next look, which is now; requests under way may finish; what is left after that
+//! is broken off. Nothing is lost by it: what was acknowledged is in the journal, and readers know their place.
+
+use crate::{
+    a2a::push_events::Stories,
+    http::tls::Tls,
+    limits::connection_limit::Seat,
+    push::dispatcher::{Courier, Means},
+    router::router,
+    state::app::{App, Settings},
+};
+use axum::Router;
+use envoi_engine::Desk;
+use envoi_journal::Store;
+use hyper::{
+    Request,
+    body::Incoming,
+    server::conn::http1,
+    service::{Service as _, service_fn},
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    runtime::{Builder, Runtime},
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// How long a client may take to send a request's head, or to shake hands.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// Bytes of a request's head, and of what is written ahead of a slow reader.
+const BUFFER: usize = 64 * 1024;
+
+/// Threads for work that blocks. More requests than that wait their turn.
+const BLOCKING_THREADS: usize = 32;
+
+/// Wait after the machine has refused a connection, such as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// See the module.
+pub struct Server {
+    runtime: Runtime,
+    stop: watch::Sender<bool>,
+    stopped: tokio::task::JoinHandle<()>,
+    courier: Courier,
+    address: SocketAddr,
+    encrypted: bool,
+}
+
+/// The server cannot come up: the address, a thread, or the machine.
+#[derive(Debug, thiserror::Error)]
+#[error("the server cannot come up: {0}")]
+pub struct ServeError(#[from] pub io::Error);
+
+impl Server {
+    /// Answers on `listener` from now on, for the engine behind `desk`.
+    ///
+    /// # Errors
+    /// [`ServeError`].
+    pub fn start(
+        listener: TcpListener,
+        settings: Settings,
+        store: Arc<Store>,
+        desk: Desk,
+    ) -> Result<Self, ServeError> {
+        let address = listener.local_addr()?;
+        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
+        let encrypted = acceptor.is_some();
+        listener.set_nonblocking(true)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_name("envoi-server")
+            .enable_all()
+            .build()?;
+        let (stop, stopping) = watch::channel(false);
+        let hosts = names(address, encrypted, &settings.hosts);
+        let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
+        let (wakes, pushes) = (Arc::clone(&app.wakes), Arc::clone(&app.pushes));
+        desk.watch(Arc::new(move |run, records| {
+            wakes.committed(run, records);
+            pushes.committed(run, envoi_engine::now());
+        }));
+        let courier = Courier::start(Means {
+            store: Arc::clone(&app.store),
+            board: Arc::clone(&app.pushes),
+            tales: Box::new(Stories(Arc::clone(&app))),
+            reach: app.settings.a2a.push.clone(),
+            log: app.settings.log,
+        })?;
+        let (router, places) = (router(&app), Arc::clone(&app.crowd.places));
+        let stopped = runtime.spawn(async move {
+            match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => accept(Door { listener, acceptor, router, stopping }, places).await,
+                Err(error) => (app.settings.log)(&format!("the server cannot listen: {error}")),
+            }
+        });
+        Ok(Self { runtime, stop, stopped, courier, address, encrypted })
+    }
+
+    /// Where it answers.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.encrypted { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// Takes no more, ends the streams, gives what is under way `patience` to finish, and breaks off the rest.
+    pub fn stop(self, patience: Duration) {
+        let Self { runtime, stop, stopped, courier, .. } = self;
+        let until = Instant::now() + patience;
+        stop.send_replace(true);
+        courier.close();
+        drop(runtime.block_on(async { tokio::time::timeout(patience, stopped).await }));
+        runtime.shutdown_background();
+        courier.wait(until);
+    }
+}
+
+/// Under which names the server may be asked for: its address, and for the loopback its names.
+fn names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<String> {
+    let port = address.port();
+    let mut names = vec![address.to_string()];
+    if address.ip().is_loopback() || address.ip().is_unspecified() {
+        names.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
+    }
+    names.extend(configured.iter().cloned());
+    // Clients leave out the port that their scheme means.
+    let usual = if encrypted { ":443" } else { ":80" };
+    let without: Vec<String> =
+        names.iter().filter_map(|name| name.strip_suffix(usual)).map(str::to_owned).collect();
+    names.extend(without);
+    names
+}
+
+struct Door {
+    listener: tokio::net::TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    stopping: watch::Receiver<bool>,
+}
+
+async fn accept(mut door: Door, places: Arc<Semaphore>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        let accepted = tokio::select! {
+            accepted = door.listener.accept() => accepted,
+            _ = door.stopping.changed() => break,
+        };
+        while connections.try_join_next().is_some() {}
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Events are small and wanted at once.
+        drop(stream.set_nodelay(true));
+        // What the machine takes of a slow reader is bounded too; left to itself it grows to megabytes.
+        set_socket_send_buffer_size(&stream, BUFFER).unwrap_or_default();
+        let (acceptor, router, stopping) =
+            (door.acceptor.clone(), door.router.clone(), door.stopping.clone());
+        connections.spawn(async move {
+            let _place = place;
+            match acceptor {
+                None => converse(stream, router, stopping).await,
+                Some(acceptor) => {
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, acceptor.accept(stream)).await {
+                        converse(stream, router, stopping).await;
+                    }
+                }
+            }
+        });
+    }
+    drop(door.listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// One connection, to its end; after the request that is under way, once the server is to stop.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    let (router, seat) = (TowerToHyperService::new(router), Seat::default());
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        router.call(request)
+    });
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        // What goes wrong on the way is the client's to see.
+        _ = connection.as_mut() => return,
+        _ = stopping.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
+    }
+    drop(connection.await);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_answers_to_its_address_and_to_what_it_was_told() {
+        let names = |address: &str, encrypted, configured: &[&str]| {
+            let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
+            names(address.parse().unwrap(), encrypted, &configured)
+        };
+        let loopback = names("127.0.0.1:7007", false, &[]);
+        assert!(
+            loopback.contains(&"localhost:7007".to_owned()) && !loopback.contains(&"localhost".to_owned())
+        );
+        assert_eq!(names("10.0.0.2:7007", false, &["envoi.example"]), ["10.0.0.2:7007", "envoi.example"]);
+        assert!(names("10.0.0.2:443", true, &[]).contains(&"10.0.0.2".to_owned()));
+        assert!(!names("10.0.0.2:443", false, &[]).contains(&"10.0.0.2".to_owned()));
+    }
+}

@@ -1,0 +1,9 @@
+//! What all requests share: the store, the engine's desk, the settings and the limits.
+//!
+//! Owns what lives as long as the server. It answers no request.
+
+pub(crate) mod app;
+pub(crate) mod attachments;
+pub(crate) mod commit_watch;
+pub(crate) mod contexts;
+pub(crate) mod digest_cache;

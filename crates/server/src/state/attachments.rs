@@ -1,0 +1,262 @@
+//! References to files (contract 5): made of content, and resolved against what the store has.
+//!
+//! A reference proves nothing. Its artifact, its revision and its digest must name the same content, the tenant must have
+//! that content, and the bytes must be those of the digest; only then is it one, and its size and its type are what the
+//! store says. Whatever takes references from outside asks here. Knows no way in.
+
+use super::app::App;
+use envoi_contract::{
+    digest::Digest,
+    user_envelope::{AttachmentRef, OriginKind},
+};
+use envoi_journal::{BlobError, ReadError, Reader, Upload};
+use std::io::{self, Write};
+
+/// Digits of a digest in the ids that are made of it, as the command line makes them. A revision may name more of them.
+const ID_DIGITS: usize = 26;
+const REVISION_DIGITS: usize = 16;
+
+/// The type of content of which nothing else is known.
+pub(crate) const UNKNOWN: &str = "application/octet-stream";
+
+/// What the store has where a reference leads. Whether its bytes are those of the digest is known once they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) digest: Digest,
+    /// How many bytes there are.
+    pub(crate) size: u64,
+    /// As it was brought, or, for an artifact of a run, as its name says.
+    pub(crate) mime: String,
+    /// What it is called: as the reference has it, else as the run that made it does. A stranger's text.
+    pub(crate) name: Option<String>,
+}
+
+/// Why a reference leads to nothing. That content is another tenant's and that there is none are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    /// In words that finish "it cannot be read: …"; nothing in them is the machine's.
+    pub(crate) reason: String,
+    /// For the log of the server, if the reference is not to blame.
+    pub(crate) cause: Option<String>,
+}
+
+impl Unreadable {
+    pub(crate) fn because(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), cause: None }
+    }
+
+    fn failed(reason: &str, cause: impl core::fmt::Display) -> Self {
+        Self { cause: Some(cause.to_string()), ..Self::because(reason) }
+    }
+
+    fn missing() -> Self {
+        Self::because("there is no such content")
+    }
+}
+
+impl From<BlobError> for Unreadable {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Missing { .. } => Self::failed("its bytes are lost", &error),
+            BlobError::Damaged { .. } => Self::failed("its bytes are not those of its digest", &error),
+            _ => Self::failed("its bytes cannot be read", &error),
+        }
+    }
+}
+
+impl From<ReadError> for Unreadable {
+    fn from(error: ReadError) -> Self {
+        Self::failed("the store cannot be read", error)
+    }
+}
+
+/// Refers to content that a tenant has brought.
+pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
+    let hex = upload.digest.hex();
+    let head = |digits: usize| hex.chars().take(digits).collect::<String>();
+    AttachmentRef {
+        artifact_id: format!("art_{}", head(ID_DIGITS)),
+        representation_revision_id: format!("rep_{}", head(REVISION_DIGITS)),
+        digest: upload.digest.to_string(),
+        mime: upload.mime.clone(),
+        origin_kind: OriginKind::Upload,
+        title: None,
+        filename: None,
+        size: Some(upload.size_bytes),
+    }
+}
+
+/// What a reference leads to within a tenant: bytes that were just found to be those of the digest. Reads all of the content:
+/// call it on a thread that may block.
+///
+/// # Errors
+/// [`Unreadable`], when it leads to nothing; what is not the reference's fault is also told to the server's log.
+pub(crate) fn resolve(app: &App, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+    let resolved = app.read(|reader| look(reader, tenant, reference));
+    resolved.inspect_err(|unreadable| note(app, reference, unreadable))
+}
+
+/// Tells the server's log what is not the reference's fault.
+pub(crate) fn note(app: &App, reference: &AttachmentRef, unreadable: &Unreadable) {
+    if let Some(cause) = &unreadable.cause {
+        (app.settings.log)(&format!("attachment `{}`: {cause}", reference.digest));
+    }
+}
+
+fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+    let found = find(reader, tenant, reference)?;
+    write(reader, &found, &mut io::sink())?;
+    Ok(found)
+}
+
+/// Writes the bytes of what was found to `target`: they are to be used only after `Ok`.
+///
+/// # Errors
+/// [`Unreadable`], when they are not those of the digest.
+pub(crate) fn write(reader: &Reader, found: &Found, target: &mut dyn Write) -> Result<(), Unreadable> {
+    Ok(reader.write_blob(&found.digest, target)?)
+}
+
+/// What the store has where a reference leads within a tenant. Its bytes are not read.
+///
+/// # Errors
+/// [`Unreadable`], when there is nothing.
+pub(crate) fn find(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+    let digest = named(reference)?;
+    if !reader.is_content_of(tenant, &digest)? {
+        return Err(Unreadable::missing());
+    }
+    let size = reader.blob_size_bytes(&digest)?;
+    let path = reader.path_of_content(tenant, &digest)?;
+    let mime = match reader.upload(tenant, &digest)? {
+        Some(upload) => upload.mime,
+        None => path.as_deref().map_or_else(|| UNKNOWN.to_owned(), type_of),
+    };
+    let given = reference.filename.clone().filter(|name| !name.is_empty());
+    let own = path.and_then(|path| Some(path.rsplit('/').next()?.to_owned()));
+    Ok(Found { digest, size, mime, name: given.or(own) })
+}
+
+/// The content that the three ids of a reference agree on. Content never changes, so that an artifact has one revision:
+/// both ids are made of its digest.
+fn named(reference: &AttachmentRef) -> Result<Digest, Unreadable> {
+    let digest = Digest::parse(&reference.digest)
+        .ok_or_else(|| Unreadable::because("its digest is not `sha256:` and 64 hexadecimal digits"))?;
+    let hex = digest.hex();
+    let fits = |id: &str, mark: &str, least: usize| {
+        id.strip_prefix(mark).is_some_and(|head| head.len() >= least && hex.starts_with(head))
+    };
+    if !fits(&reference.representation_revision_id, "rep_", REVISION_DIGITS) {
+        return Err(Unreadable::because("its revision is not that of its digest"));
+    }
+    if !fits(&reference.artifact_id, "art_", ID_DIGITS) {
+        return Err(Unreadable::because("its artifact is not that of its digest"));
+    }
+    Ok(digest)
+}
+
+/// The media type that the name of an artifact stands for.
+pub(crate) fn type_of(path: &str) -> String {
+    mime_guess::from_path(path).first_or_octet_stream().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_journal::{Layout, Store};
+    use std::fs;
+
+    const BYTES: &[u8] = b"minutes of the north";
+
+    /// A store in which the tenant `north` has brought [`BYTES`].
+    fn north() -> (tempfile::TempDir, Store, AttachmentRef) {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(place.path().join(".envoi"))).unwrap();
+        let upload = Upload {
+            digest: store.blobs().put(BYTES).unwrap(),
+            size_bytes: 20,
+            mime: "text/plain".to_owned(),
+            uploaded_at: envoi_engine::now(),
+            uploaded_by: "ann".to_owned(),
+        };
+        assert!(store.keep_upload("north", &upload).unwrap());
+        (place, store, reference(&upload))
+    }
+
+    fn reason(store: &Store, tenant: &str, reference: &AttachmentRef) -> String {
+        look(&store.reader().unwrap(), tenant, reference).unwrap_err().reason
+    }
+
+    #[test]
+    fn size_and_type_are_what_the_store_has_and_the_name_is_the_caller_s() {
+        let (_place, store, own) = north();
+        let digest = Digest::of(BYTES);
+        let longer = format!("rep_{}", digest.hex());
+        for revision in [own.representation_revision_id.clone(), longer] {
+            let told = AttachmentRef {
+                representation_revision_id: revision,
+                mime: "application/pdf".to_owned(),
+                size: Some(7),
+                filename: Some("minutes.txt".to_owned()),
+                origin_kind: OriginKind::AgentGenerated,
+                ..own.clone()
+            };
+            let resolved = look(&store.reader().unwrap(), "north", &told).unwrap();
+            let name = Some("minutes.txt".to_owned());
+            assert_eq!(resolved, Found { digest, size: 20, mime: "text/plain".to_owned(), name });
+        }
+        assert_eq!(look(&store.reader().unwrap(), "north", &own).unwrap().name, None);
+    }
+
+    #[test]
+    fn the_three_ids_name_one_content() {
+        let (_place, store, own) = north();
+        let other = Digest::of(b"others").hex();
+        let with = |change: &dyn Fn(&mut AttachmentRef)| {
+            let mut reference = own.clone();
+            change(&mut reference);
+            reason(&store, "north", &reference)
+        };
+        for digest in ["md5:0", "", &own.digest[7..], &own.digest.to_uppercase()] {
+            let told = with(&|reference| digest.clone_into(&mut reference.digest));
+            assert!(told.starts_with("its digest is not"), "{digest}: {told}");
+        }
+        let short = &own.representation_revision_id[..19];
+        for revision in ["rep_", "rep_1", short, &format!("rep_{}", &other[..16]), &own.digest[7..23]] {
+            let told = with(&|reference| revision.clone_into(&mut reference.representation_revision_id));
+            assert_eq!(told, "its revision is not that of its digest", "{revision}");
+        }
+        for artifact in ["art_", "art_1", &format!("art_{}", &other[..26]), &own.digest[7..33]] {
+            let told = with(&|reference| artifact.clone_into(&mut reference.artifact_id));
+            assert_eq!(told, "its artifact is not that of its digest", "{artifact}");
+        }
+    }
+
+    #[test]
+    fn another_tenant_s_content_is_as_if_there_were_none() {
+        let (_place, store, own) = north();
+        let digest = Digest::of(b"never brought");
+        let upload = Upload {
+            digest,
+            size_bytes: 1,
+            mime: String::new(),
+            uploaded_at: envoi_engine::now(),
+            uploaded_by: String::new(),
+        };
+        let nobodys = reason(&store, "south", &reference(&upload));
+        assert_eq!(reason(&store, "south", &own), nobodys);
+        assert_eq!(nobodys, "there is no such content");
+    }
+
+    #[test]
+    fn bytes_that_are_not_those_of_the_digest_are_no_content() {
+        let (_place, store, own) = north();
+        let blob = store.layout().blob(&Digest::of(BYTES));
+        fs::remove_file(&blob).unwrap();
+        assert_eq!(reason(&store, "north", &own), "its bytes are lost");
+        fs::write(&blob, b"minutes of the south").unwrap();
+        let unreadable = look(&store.reader().unwrap(), "north", &own).unwrap_err();
+        assert_eq!(unreadable.reason, "its bytes are not those of its digest");
+        assert!(unreadable.cause.is_some(), "whoever runs the server is told");
+    }
+}
