@@ -23,6 +23,7 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/stored").join(name)
 }
 
+#[expect(clippy::disallowed_methods, reason = "how a person tells the test to write its fixtures")]
 fn is_to_be_written() -> bool {
     std::env::var("ENVOI_STORED").is_ok_and(|value| value == "write")
 }
