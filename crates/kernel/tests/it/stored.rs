@@ -5,6 +5,11 @@
 //! a new event or member: `ENVOI_STORED=write cargo test -p envoi-kernel stored`, and look at the difference: lines may
 //! be added, none may change.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test reads its fixtures, and writes them when a person wants it"
+)]
+
 use crate::{
     properties::live,
     random::{flows, turns},
@@ -23,7 +28,6 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/stored").join(name)
 }
 
-#[expect(clippy::disallowed_methods, reason = "how a person tells the test to write its fixtures")]
 fn is_to_be_written() -> bool {
     std::env::var("ENVOI_STORED").is_ok_and(|value| value == "write")
 }
