@@ -3,6 +3,7 @@
 use crate::{
     QUESTION, USER_ENVELOPE,
     http::{Http, NoAnswer},
+    mask::Mask,
     order::Order,
     record::{Endpoint, Record, Version},
     task::{Said, Task},
@@ -11,7 +12,10 @@ use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// How many messages of a task are looked at.
 const HISTORY: u64 = 50;
@@ -29,6 +33,7 @@ const SKEW_MS: i64 = 3_600_000;
 pub(crate) struct Client {
     token: Option<String>,
     pub(crate) http: Http,
+    pub(crate) mask: Arc<dyn Mask>,
 }
 
 /// Why a call came to nothing.
@@ -95,13 +100,13 @@ pub(crate) struct Message {
 }
 
 impl Client {
-    pub(crate) fn new(token: Option<String>, timeout_ms: u64) -> Self {
-        Self { token, http: Http::new(Duration::from_millis(timeout_ms)) }
+    pub(crate) fn new(token: Option<String>, timeout_ms: u64, mask: Arc<dyn Mask>) -> Self {
+        Self { token, http: Http::new(Duration::from_millis(timeout_ms)), mask }
     }
 
     /// The same, with one deadline for all that it asks.
-    pub(crate) fn hurried(token: Option<&str>, until: Instant) -> Self {
-        Self { token: token.map(str::to_owned), http: Http::until(until) }
+    pub(crate) fn hurried(token: Option<&str>, until: Instant, mask: Arc<dyn Mask>) -> Self {
+        Self { token: token.map(str::to_owned), http: Http::until(until), mask }
     }
 
     /// Whether a token goes along.
@@ -130,12 +135,12 @@ impl Client {
         ]);
         let result = self.ask_for(to, method, params, message.envelope, Some(patience))?;
         let task = result.get("task").unwrap_or(&result);
-        if let Some(task) = Task::read(task) {
+        if let Some(task) = self.read(task) {
             return Ok(Reply::Task(Box::new(task)));
         }
         let message = result.get("message").unwrap_or(&result);
         if message.get("parts").is_some() {
-            return Ok(Reply::Message(message.clone()));
+            return Ok(Reply::Message(self.mask.value(message)));
         }
         Err(CallError::Unknown("its answer is neither a task nor a message".to_owned()))
     }
@@ -193,13 +198,19 @@ impl Client {
         let result = self.ask(to, "ListTasks", params, false)?;
         let listed = result.get("tasks").and_then(Value::as_array).unwrap_or_default();
         let next = result.get("nextPageToken").and_then(Value::as_str).filter(|token| !token.is_empty());
-        Ok((listed.iter().filter_map(Task::read).collect(), next.map(str::to_owned)))
+        Ok((listed.iter().filter_map(|task| self.read(task)).collect(), next.map(str::to_owned)))
     }
 
     fn task(&self, to: &Endpoint, method: &str, params: Object) -> Result<Task, CallError> {
         let result = self.ask(to, method, params, false)?;
-        let task = Task::read(result.get("task").unwrap_or(&result));
+        let task = self.read(result.get("task").unwrap_or(&result));
         task.ok_or_else(|| CallError::Unknown("its answer is no task".to_owned()))
+    }
+
+    /// A task whose question is masked: it is compared with one that was written down.
+    fn read(&self, value: &Value) -> Option<Task> {
+        let task = Task::read(value)?;
+        Some(Task { question: task.question.masked(&*self.mask), ..task })
     }
 
     fn ask(&self, to: &Endpoint, method: &str, params: Object, envelope: bool) -> Result<Value, CallError> {

@@ -2,6 +2,7 @@
 
 use crate::{
     call,
+    mask::Mask,
     order::Order,
     record::Endpoint,
     task::{self, Part, State, Task},
@@ -62,11 +63,13 @@ pub(crate) fn say(line: &str) {
     drop(writeln!(io::stdout().lock(), "{line}"));
 }
 
-/// Writes files, text and report, the report last.
-pub(crate) fn leave(order: &Order, end: &End) -> io::Result<ExitCode> {
+/// Writes files, text and report, the report last; text and report masked.
+pub(crate) fn leave(order: &Order, end: &End, mask: &dyn Mask) -> io::Result<ExitCode> {
     let mut agent = Object::default();
     let failed = |code: &str, message: &str| {
-        Some(SkillError { code: code.to_owned(), message: message.chars().take(MAX_MESSAGE_CHARS).collect() })
+        // Masked before it is cut: half a secret is not found.
+        let message = mask.text(message).chars().take(MAX_MESSAGE_CHARS).collect();
+        Some(SkillError { code: code.to_owned(), message })
     };
     let (mut text, mut data) = (None, None);
     let error = match end {
@@ -76,7 +79,7 @@ pub(crate) fn leave(order: &Order, end: &End) -> io::Result<ExitCode> {
             match task.state {
                 State::InputRequired | State::AuthRequired | State::Going => {
                     text = None;
-                    asks(&mut agent, task, endpoint);
+                    asks(&mut agent, task, endpoint, mask);
                     None
                 }
                 State::Completed => {
@@ -125,17 +128,17 @@ pub(crate) fn leave(order: &Order, end: &End) -> io::Result<ExitCode> {
     if let Some(error) = &error {
         say(&format!("{}: {}", error.code, error.message));
     }
-    fs::write(&order.output, text.unwrap_or_default())?;
+    fs::write(&order.output, text.map(|text| mask.text(&text)).unwrap_or_default())?;
     let ok = error.is_none();
     let millis = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     let report = SkillReport {
         ok,
         generated_at: Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX)).to_string(),
         skill_name: "a2a".to_owned(),
-        data,
+        data: data.map(|data| mask.value(&data)),
         metrics: None,
         error: error.map(|error| error.to_value()),
-        unknown: Object::from([("agent", Value::Object(agent))]),
+        unknown: Object::from([("agent", mask.value(&Value::Object(agent)))]),
     };
     fs::write(&order.report, report.to_value().compact())?;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -154,13 +157,13 @@ fn place(task: &Task, endpoint: &Endpoint) -> Object {
     members
 }
 
-fn asks(agent: &mut Object, task: &Task, endpoint: &Endpoint) {
+fn asks(agent: &mut Object, task: &Task, endpoint: &Endpoint, mask: &dyn Mask) {
     let mut evidence = place(task, endpoint);
     let shown = task.status.iter().filter_map(task::object).next_back();
     if let Some(data) = shown.filter(|data| data.compact().len() <= MAX_SHOWN_BYTES) {
         evidence.insert("data", data.clone());
     }
-    let mut question: String = task.question().chars().take(MAX_QUESTION_CHARS).collect();
+    let mut question: String = mask.text(&task.question()).chars().take(MAX_QUESTION_CHARS).collect();
     if task.state == State::AuthRequired {
         let first = "The agent wants to be authorized. Do that where it says, then answer; answers are kept, so put no \
                      password into one.";

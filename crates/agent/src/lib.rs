@@ -12,6 +12,7 @@ mod follow;
 mod http;
 mod leave;
 mod look;
+mod mask;
 mod order;
 mod question;
 mod record;
@@ -21,6 +22,7 @@ mod talk;
 mod task;
 mod withdraw;
 
+pub use mask::{Everything, Mask};
 pub use order::{Order, Waits};
 
 /// What a program is started with that is to call [`run`].
@@ -32,8 +34,12 @@ pub const ORDER_VARIABLE: &str = "ENVOI_A2A_ORDER";
 /// The variable that holds the token, if there is one.
 pub const TOKEN_VARIABLE: &str = "ENVOI_A2A_TOKEN";
 
+/// What the names of the variables begin with that hold the secrets to be masked; their numbers follow, from 0
+/// ([`Order::secrets`]).
+pub const SECRET_VARIABLES: &str = "ENVOI_A2A_SECRET_";
+
 use call::Client;
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 use stop::Stop;
 
 /// The extension by which an agent says that it takes contract 5.
@@ -46,17 +52,17 @@ const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
 const QUESTION: &str = "urn:envoi:a2a:question";
 
 /// The whole of the attempt's process. What went wrong stands in the report; the exit code says whether it may be tried again
-/// with another outcome.
+/// with another outcome. What the agent says is written down as `mask` leaves it.
 #[must_use]
-pub fn run(order: &Order, token: Option<String>) -> ExitCode {
+pub fn run(order: &Order, token: Option<String>, mask: &Arc<dyn Mask>) -> ExitCode {
     let stop = Stop::default();
-    if let Err(error) = stop.listen(order, token.as_deref()) {
+    if let Err(error) = stop.listen(order, token.as_deref(), mask) {
         leave::say(&format!("signals cannot be heard: {error}"));
         return ExitCode::FAILURE;
     }
-    let end = talk::talk(order, Client::new(token, order.waits.request_ms), &stop);
+    let end = talk::talk(order, Client::new(token, order.waits.request_ms, Arc::clone(mask)), &stop);
     stop.over();
-    match leave::leave(order, &end) {
+    match leave::leave(order, &end, &**mask) {
         Ok(code) => code,
         Err(error) => {
             leave::say(&format!("the report cannot be written: {error}"));

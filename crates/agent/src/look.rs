@@ -144,7 +144,7 @@ impl Talk<'_> {
 
     fn taken(&mut self) -> Result<(), CallError> {
         self.record.taken = Some(self.order.turn);
-        let saved = self.record.save(&self.order.record);
+        let saved = self.record.masked(&*self.client.mask).save(&self.order.record);
         saved.map_err(|error| CallError::Refused(format!("what has been sent cannot be noted: {error}")))
     }
 }

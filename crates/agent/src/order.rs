@@ -53,6 +53,12 @@ pub struct Order {
     /// The folder for what the agent hands over; none: it is not wanted.
     #[serde(default)]
     pub files: Option<PathBuf>,
+    /// How many secrets are to be masked. Each stands in a variable of its own ([`crate::SECRET_VARIABLES`]).
+    #[serde(default)]
+    pub secrets: usize,
+    /// A secret cannot be had: nothing that the agent says is written down.
+    #[serde(default)]
+    pub hides: bool,
     /// How long is waited for what.
     #[serde(default)]
     pub waits: Waits,

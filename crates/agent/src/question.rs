@@ -7,6 +7,7 @@
 
 use crate::{
     QUESTION,
+    mask::Mask,
     task::{self, Task},
 };
 use envoi_contract::{
@@ -67,6 +68,18 @@ impl Question {
             asks: Digest::of(asks.join("\n").as_bytes()).hex(),
             named,
             history: task.history.iter().map(|said| said.id.clone()).filter(|id| !id.is_empty()).collect(),
+        }
+    }
+
+    /// The same, without the secrets in it. What is asked is a digest, so that other words with another secret differ.
+    pub(crate) fn masked(self, mask: &dyn Mask) -> Self {
+        let text = |text: &String| mask.text(text);
+        Self {
+            id: self.id.as_ref().map(text),
+            at: self.at.as_ref().map(text),
+            asks: self.asks,
+            named: self.named.as_ref().map(|named| mask.value(named)),
+            history: self.history.iter().map(text).collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! One file for all attempts of the visit that are about one task. It is why nothing is sent twice: durable when
 //! [`Record::save`] returns.
 
-use crate::question::Question;
+use crate::{mask::Mask, question::Question};
 use envoi_contract::json::Value;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -80,6 +80,19 @@ impl Record {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// What may be written down of it. An address or an id with a secret in it is left out, for masked it would be another
+    /// one: the card is asked again, and the task is not known to later attempts. Questions and the reply are masked already.
+    pub(crate) fn masked(&self, mask: &dyn Mask) -> Self {
+        let is_clean = |text: &String| !mask.is_in(text);
+        let endpoint = self.endpoint.clone();
+        Self {
+            endpoint: endpoint.filter(|place| is_clean(&place.url) && place.tenant.iter().all(is_clean)),
+            context: self.context.clone().filter(is_clean),
+            task: self.task.clone().filter(is_clean),
+            ..self.clone()
         }
     }
 

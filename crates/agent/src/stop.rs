@@ -9,6 +9,7 @@
 use crate::{
     call::{CallError, Client},
     leave::{self, End},
+    mask::Mask,
     order::Order,
     record::Endpoint,
 };
@@ -47,20 +48,21 @@ impl Stop {
     }
 
     /// Begins to listen.
-    pub(crate) fn listen(&self, order: &Order, token: Option<&str>) -> io::Result<()> {
+    pub(crate) fn listen(&self, order: &Order, token: Option<&str>, mask: &Arc<dyn Mask>) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM])?;
         let (stop, order, token) = (self.clone(), order.clone(), token.map(str::to_owned));
+        let mask = Arc::clone(mask);
         thread::Builder::new().name("stop".to_owned()).spawn(move || {
             for _ in signals.forever() {
                 if order.is_to_end(now_ms()) {
-                    stop.end(&order, token.as_deref());
+                    stop.end(&order, token.as_deref(), &mask);
                 }
             }
         })?;
         Ok(())
     }
 
-    fn end(&self, order: &Order, token: Option<&str>) {
+    fn end(&self, order: &Order, token: Option<&str>, mask: &Arc<dyn Mask>) {
         let last = Instant::now() + ENDING;
         let mut known = self.known();
         if known.over {
@@ -76,10 +78,12 @@ impl Stop {
         drop(known);
         let end = match place {
             None => End::Unreached("told to end before the agent had a task".to_owned()),
-            Some((endpoint, task)) => cancelled(&Client::hurried(token, last), &endpoint, &task),
+            Some((endpoint, task)) => {
+                cancelled(&Client::hurried(token, last, Arc::clone(mask)), &endpoint, &task)
+            }
         };
         // Whoever reads the report sees how far it came; that it was cancelled is known without it.
-        drop(leave::leave(order, &end));
+        drop(leave::leave(order, &end, &**mask));
         std::process::exit(1);
     }
 
@@ -168,7 +172,7 @@ pub(crate) fn cancelled(client: &Client, endpoint: &Endpoint, task: &str) -> End
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Version;
+    use crate::{Everything, record::Version};
     use std::net::TcpListener;
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/rpc", silent.local_addr().unwrap());
         let endpoint = Endpoint { url, version: Version::V1, tenant: None, envelope: false, once: false };
-        let client = Client::hurried(None, Instant::now() + Duration::from_millis(200));
+        let client = Client::hurried(None, Instant::now() + Duration::from_millis(200), Arc::new(Everything));
         assert!(matches!(cancelled(&client, &endpoint, "task-1"), End::Unreached(_)));
         silent.set_nonblocking(true).unwrap();
         let asked = std::iter::from_fn(|| silent.accept().ok()).count();

@@ -89,7 +89,9 @@ impl<'o> Talk<'o> {
         let record = Record::load(&order.record).map_err(|error| machine(&error))?;
         let endpoint = match &record.endpoint {
             Some(endpoint) => endpoint.clone(),
-            None if order.denied => return Err(End::Withdrawn("that never began".to_owned())),
+            None if order.denied && record.intent.is_none() => {
+                return Err(End::Withdrawn("that never began".to_owned()));
+            }
             None => {
                 let mut found =
                     card::find(&order.url, order.interface.as_deref(), client.is_guarded(), &client.http)
@@ -115,6 +117,9 @@ impl<'o> Talk<'o> {
         if self.record.taken.is_some_and(|taken| taken >= turn) {
             if let Some(reply) = &self.record.reply {
                 return Ok(End::Answered(reply.clone()));
+            }
+            if self.record.task.is_none() {
+                return Err(End::Machine("the id of the task holds a secret, and was not kept".to_owned()));
             }
             return self.follow(None);
         }
@@ -146,7 +151,7 @@ impl<'o> Talk<'o> {
     }
 
     pub(crate) fn save(&self) -> Result<(), End> {
-        self.record.save(&self.order.record).map_err(|error| machine(&error))
+        self.record.masked(&*self.client.mask).save(&self.order.record).map_err(|error| machine(&error))
     }
 
     fn message(&self) -> Result<Message, End> {

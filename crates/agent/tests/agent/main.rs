@@ -9,15 +9,16 @@
 
 mod course;
 mod fake;
+mod masks;
 mod questions;
 mod silence;
 mod twice;
 mod withdrawn;
 
-use envoi_agent::{Order, Waits};
+use envoi_agent::{Everything, Mask, Order, Waits};
 use envoi_contract::json::Value;
 use fake::Agent;
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Arc};
 use tempfile::TempDir;
 
 /// A visit of a step, and the folder of its attempts.
@@ -25,6 +26,20 @@ struct Visit {
     folder: TempDir,
     order: Order,
     token: Option<String>,
+    secret: &'static str,
+}
+
+/// Knows one secret in one spelling.
+struct Plain(&'static str);
+
+impl Mask for Plain {
+    fn text(&self, text: &str) -> String {
+        if self.0.is_empty() { text.to_owned() } else { text.replace(self.0, "***") }
+    }
+
+    fn value(&self, value: &Value) -> Value {
+        Value::parse_str(&self.text(&value.compact())).unwrap()
+    }
 }
 
 /// What an attempt has left.
@@ -75,6 +90,8 @@ impl Visit {
             report: place("report.json"),
             output: place("output"),
             files: None,
+            secrets: 0,
+            hides: false,
             waits: Waits {
                 request_ms: 20_000,
                 reply_ms: 20_000,
@@ -89,7 +106,7 @@ impl Visit {
                 longest_ms: 5,
             },
         };
-        Self { folder, order, token: None }
+        Self { folder, order, token: None, secret: "" }
     }
 
     fn with(agent: &Agent) -> Self {
@@ -98,7 +115,11 @@ impl Visit {
 
     /// The next attempt.
     fn attempt(&self) -> Left {
-        let _code = envoi_agent::run(&self.order, self.token.clone());
+        let mask: Arc<dyn Mask> = match self.secret {
+            "*everything*" => Arc::new(Everything),
+            secret => Arc::new(Plain(secret)),
+        };
+        let _code = envoi_agent::run(&self.order, self.token.clone(), &mask);
         let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
         Left { text: read(&self.order.output), report: Value::parse_str(&read(&self.order.report)).unwrap() }
     }

@@ -89,12 +89,16 @@ fn a_run_that_is_handed_over_brings_its_own_secrets_and_environment() {
     assert_eq!(engine.done().code, Some(0));
 }
 
-const HELPERS: [(&str, &str); 4] = [
+const HELPERS: [(&str, &str); 5] = [
+    ("agent.py", include_str!("secrets/agent.py")),
     ("forms.py", include_str!("secrets/forms.py")),
     ("leak.py", include_str!("secrets/leak.py")),
     ("tell.py", include_str!("secrets/tell.py")),
     ("search.py", include_str!("secrets/search.py")),
 ];
+
+/// The token of another agent.
+const BEARER: &str = "b3arer/of&the-agent";
 
 /// Every way out, and every way in which what came out goes on: values, items, questions, notices, the next step's inputs.
 const EVERY_WAY: &str = r#"flow: leaky
@@ -148,7 +152,8 @@ impl Leaky {
     }
 
     fn command(&self, arguments: &[&str]) -> Process {
-        Process::spawn(self.stage.command(arguments).env("MY_TOKEN", &self.token))
+        let mut command = self.stage.command(arguments);
+        Process::spawn(command.env("MY_TOKEN", &self.token).env("BEARER", BEARER))
     }
 
     /// Nothing of the store, and nothing that was printed, has a secret in it.
@@ -162,8 +167,9 @@ impl Leaky {
 
     fn search(&self) {
         let mut search = std::process::Command::new("python3");
-        search.args(["search.py", ".envoi", "TOKEN", "KEY"]).current_dir(self.stage.path(""));
-        let found = search.env("TOKEN", &self.token).env("KEY", &self.key).output().unwrap();
+        search.args(["search.py", ".envoi", "TOKEN", "KEY", "BEARER"]).current_dir(self.stage.path(""));
+        let found =
+            search.env("TOKEN", &self.token).env("KEY", &self.key).env("BEARER", BEARER).output().unwrap();
         let told = String::from_utf8_lossy(&found.stdout);
         let clean = found.status.success() && told.starts_with("looked at");
         assert!(clean, "{:?} and {:?}: {found:?}\n{told}", self.token, self.key);
@@ -241,4 +247,71 @@ fn what_cannot_be_masked_because_the_secret_is_gone_is_not_kept() {
     let cancelled = leaky.stage.envoi(&["cancel", &run]);
     let shown = leaky.stage.expect(0, &["show", &run]);
     leaky.assert_clean(&[&cancelled, &shown]);
+}
+
+/// Another agent that cannot keep a secret to itself.
+fn with_agent(seed: u64, steps: &str) -> (Leaky, Process) {
+    let leaky = Leaky::new(seed, "");
+    let mut python = std::process::Command::new("python3");
+    let python = python.arg("agent.py").current_dir(leaky.stage.path(""));
+    let agent = Process::spawn(python.env("MY_TOKEN", &leaky.token).env("BEARER", BEARER));
+    wait_until("the agent", || leaky.stage.path("port").exists());
+    let agent_url = format!("http://127.0.0.1:{}", leaky.stage.read("port"));
+    let head = "flow: talk\nsecrets: { TOKEN: { env: MY_TOKEN }, KEY: { file: key.txt } }\nsteps:\n";
+    leaky.stage.write("flow.yaml", format!("{head}{}", steps.replace("AGENT", &agent_url)));
+    (leaky, agent)
+}
+
+#[test]
+fn what_another_agent_says_of_a_secret_reaches_the_disk_masked() {
+    for seed in seeds() {
+        let (leaky, _agent) = with_agent(
+            seed,
+            "  - { id: reply, a2a: { url: 'AGENT', message: reply, token: { env: BEARER } } }
+  - { id: fail, a2a: { url: 'AGENT', message: fail, token: { env: BEARER } }, continue_on_error: true }
+  - { id: ask, a2a: { url: 'AGENT', message: ask, token: { env: BEARER } }, artifacts: ['a2a/ask/**'] }
+  - { id: stuck, a2a: { url: 'AGENT', message: ask, token: { env: BEARER } } }
+",
+        );
+        let asked = leaky.command(&["--json", "run", "flow.yaml"]).done();
+        assert_eq!(asked.code, Some(3), "{asked:?}");
+        let run = leaky.stage.run_id();
+        let record = |visit: &str| leaky.stage.read(&format!(".envoi/runs/{run}/_a2a/{visit}.1.0.json"));
+        assert!(record("reply").contains("***") && record("ask").contains("\"question\": {"));
+        leaky.assert_clean(&[&asked]);
+        // Its question is the one that was shown, though what is compared was masked: the answer is sent.
+        let again = leaky.command(&["--json", "answer", "--text", "the left one"]).done();
+        assert_eq!(again.code, Some(3), "{again:?}");
+        let shown = leaky.stage.expect(0, &["show", &run, "--events"]);
+        assert!(shown.out.contains("stuck"), "{shown:?}");
+        leaky.assert_clean(&[&again, &shown]);
+        let cancelled = leaky.command(&["cancel", &run]).done();
+        let place = format!(".envoi/runs/{run}/attempts/stuck.1.1/withdrawn.json");
+        wait_until("what came of the task", || {
+            serde_json::from_str::<serde_json::Value>(&leaky.stage.read(&place)).is_ok()
+        });
+        assert!(
+            leaky.stage.read(&place).contains("cannot be cancelled: no: [***]"),
+            "{}",
+            leaky.stage.read(&place)
+        );
+        leaky.assert_clean(&[&cancelled]);
+    }
+}
+
+#[test]
+fn what_an_agent_says_is_not_kept_where_a_secret_cannot_be_had_any_more() {
+    let (leaky, _agent) =
+        with_agent(1, "  - { id: ask, a2a: { url: 'AGENT', message: ask, token: { env: BEARER } } }\n");
+    let asked = leaky.command(&["--json", "run", "flow.yaml"]).done();
+    assert_eq!(asked.code, Some(3), "{asked:?}");
+    std::fs::rename(leaky.stage.path("key.txt"), leaky.stage.path("gone")).unwrap();
+    let run = leaky.stage.run_id();
+    let cancelled = leaky.command(&["cancel", &run]).done();
+    let place = format!(".envoi/runs/{run}/attempts/ask.1.1/withdrawn.json");
+    wait_until("what came of the task", || {
+        serde_json::from_str::<serde_json::Value>(&leaky.stage.read(&place)).is_ok()
+    });
+    assert!(leaky.stage.read(&place).contains("a secret cannot be had"), "{}", leaky.stage.read(&place));
+    leaky.assert_clean(&[&cancelled]);
 }

@@ -114,7 +114,12 @@ impl Known {
 
 /// The values of those secrets that can be had, for masking.
 pub(crate) fn known_secrets(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = String> {
-    declared.iter().filter_map(|secret| secret_value(secret, caller).ok())
+    at_hand(declared, caller).map(|(_, value)| value)
+}
+
+/// Those secrets that can be had, by the name that commands see.
+pub(super) fn at_hand(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = (String, String)> {
+    declared.iter().filter_map(|secret| Some((secret.name.clone(), secret_value(secret, caller).ok()?)))
 }
 
 fn secret_value(secret: &Secret, caller: &Caller) -> Result<String, String> {

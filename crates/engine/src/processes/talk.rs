@@ -1,8 +1,11 @@
 //! An attempt that talks to another agent: this program itself, with its order in the attempt's folder.
 
-use super::{Shared, job::secrets};
+use super::{
+    Shared,
+    job::{Known, at_hand},
+};
 use crate::runner::Job;
-use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, TOKEN_VARIABLE, Waits};
+use envoi_agent::{ARGUMENT, ORDER_VARIABLE, Order, SECRET_VARIABLES, TOKEN_VARIABLE, Waits};
 use envoi_kernel::{
     event::{Call, Command},
     flow::{AGENT_TOKEN_PREFIX, Step, StepKind},
@@ -31,11 +34,19 @@ pub(super) fn command(
     variables: &mut Vec<(String, String)>,
 ) -> io::Result<Vec<String>> {
     let place = dir.path().join("a2a.json");
-    plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call))?)?;
+    let known = Known::of(shared, job);
+    plain::write(&place, &serde_json::to_vec(&order(shared, job, dir, call, &known))?)?;
     let token = token(call, variables).map(|value| (TOKEN_VARIABLE.to_owned(), value));
     variables.push((ORDER_VARIABLE.to_owned(), place.to_string_lossy().into_owned()));
     variables.extend(token);
+    variables.extend(to_be_masked(known));
     Ok(vec![shared.launcher.exe.to_string_lossy().into_owned(), ARGUMENT.to_owned()])
+}
+
+/// The variables that hold what is to be masked.
+fn to_be_masked(known: Known) -> impl Iterator<Item = (String, String)> {
+    let numbered = known.values.into_iter().enumerate();
+    numbered.map(|(number, value)| (format!("{SECRET_VARIABLES}{number}"), value))
 }
 
 fn token(call: &Call, secrets: &[(String, String)]) -> Option<String> {
@@ -43,7 +54,7 @@ fn token(call: &Call, secrets: &[(String, String)]) -> Option<String> {
     secrets.iter().find(|(name, _)| name == token).map(|(_, value)| value.clone())
 }
 
-fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
+fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call, known: &Known) -> Order {
     let visit = &job.started.attempt.visit;
     Order {
         key: format!("{}:{visit}", job.run),
@@ -64,6 +75,8 @@ fn order(shared: &Shared, job: &Job, dir: &AttemptDir, call: &Call) -> Order {
         report: dir.report(),
         output: dir.output(),
         files: job.flow.step(&visit.step).and_then(|step| folder(job, step)),
+        secrets: known.values.len(),
+        hides: !known.all,
         waits: Waits::within(job.started.timeout_ms),
     }
 }
@@ -90,6 +103,7 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
     let Command::A2a(call) = &job.started.command else { return Ok(()) };
     let dir = shared.dir(&job.run, &job.started.attempt);
     let place = |name: &str| dir.path().join(name);
+    let known = Known::of(shared, job);
     let order = Order {
         denied: true,
         // It is no attempt: nobody cancels it, and no limit of the step is its own.
@@ -98,16 +112,18 @@ pub(super) fn withdraw(shared: &Shared, job: &Job) -> io::Result<()> {
         report: place("withdrawn.json"),
         output: place("withdrawn.txt"),
         waits: Waits { request_ms: WITHDRAWAL_MS, ..Waits::default() },
-        ..order(shared, job, &dir, call)
+        ..order(shared, job, &dir, call, &known)
     };
     plain::write(&place("withdraw.json"), &serde_json::to_vec(&order)?)?;
-    let secrets = secrets(&job.pinned.secrets, &job.caller).unwrap_or_default();
+    // Another secret that is gone is no reason to leave the task alone.
+    let secrets: Vec<_> = at_hand(&job.pinned.secrets, &job.caller).collect();
     let mut child = process::Command::new(&shared.launcher.exe)
         .arg(ARGUMENT)
         .env_clear()
         .envs(job.caller.env.iter().map(|(name, value)| (name, value)))
         .env(ORDER_VARIABLE, place("withdraw.json"))
         .envs(token(call, &secrets).map(|value| (TOKEN_VARIABLE, value)))
+        .envs(to_be_masked(known))
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
