@@ -21,6 +21,7 @@ mod members;
 mod number;
 mod read;
 mod scan;
+mod search;
 mod write;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub(crate) use number::MAX_U53;
 pub use number::Number;
 pub(crate) use read::escape_segment;
 pub use read::{MAX_BYTES, MAX_DEPTH};
+pub(crate) use search::search;
 pub(crate) use write::{compact as write_compact, write_string};
 
 /// A JSON object: members in the order in which they were read or inserted.

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::error::{Error, Position};
 use super::members::FEW_MEMBERS;
@@ -83,11 +84,38 @@ pub(super) struct Reader<'a> {
     depth: usize,
     /// Where the names of the objects that are being read begin.
     name_offsets: Vec<usize>,
+    /// Where the last string begins.
+    last_string: usize,
+    /// What a search looks for; empty when a document is read.
+    wanted: &'static [&'static str],
+    /// Where the objects stand that have all `wanted` members: in order, none inside another.
+    found: Vec<Range<usize>>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, at: 0, depth: 0, name_offsets: Vec::new() }
+        Reader {
+            text,
+            at: 0,
+            depth: 0,
+            name_offsets: Vec::new(),
+            last_string: 0,
+            wanted: &[],
+            found: Vec::new(),
+        }
+    }
+
+    /// A reader that begins at `start` and keeps the places of the objects with all of the members `wanted`.
+    pub(super) fn searching(text: &'a str, start: usize, wanted: &'static [&'static str]) -> Reader<'a> {
+        Reader { at: start, wanted, ..Reader::new(text) }
+    }
+
+    pub(super) fn last_string(&self) -> usize {
+        self.last_string
+    }
+
+    pub(super) fn into_found(self) -> Vec<Range<usize>> {
+        self.found
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -196,6 +224,7 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self) -> Reading<Value> {
+        let start = self.at - 1;
         let outer_names = self.name_offsets.len();
         let mut members: Vec<(String, Value)> = Vec::new();
         self.skip_space();
@@ -226,7 +255,21 @@ impl<'a> Reader<'a> {
             return Err(self.duplicate(outer_names + second, name));
         }
         self.name_offsets.truncate(outer_names);
-        Ok(Value::Object(Members::from_distinct(members)))
+        let members = Members::from_distinct(members);
+        if !self.wanted.is_empty() {
+            self.keep_if_wanted(start, &members);
+        }
+        Ok(Value::Object(members))
+    }
+
+    fn keep_if_wanted(&mut self, start: usize, members: &Members<Value>) {
+        if !self.wanted.iter().all(|name| members.contains_key(name)) {
+            return;
+        }
+        while self.found.last().is_some_and(|inner| inner.start > start) {
+            self.found.pop();
+        }
+        self.found.push(start..self.at);
     }
 
     fn duplicate(&self, place: usize, name: &str) -> Box<Fault> {
@@ -250,6 +293,7 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self) -> Reading<String> {
+        self.last_string = self.at;
         self.at += 1;
         let plain = self.plain();
         if self.eat(b'"') {

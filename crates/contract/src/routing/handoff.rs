@@ -2,14 +2,20 @@
 //!
 //! A step that prints the file at `$ENVOI_HANDOFF` prints the status of the step before; read as its own, the two would
 //! conflict. A hand-off is known by the five members that every one has.
+//!
+//! The work is linear in the length of the text: objects inside an object are found in the same reading, and the next reading
+//! begins behind the last one, or after a failure inside the string in which it ended.
 
-use crate::json::{Object, Value};
+use alloc::collections::VecDeque;
+use core::ops::Range;
+
+use crate::json::{self, Object, Value};
 
 /// The members by which a hand-off is known.
 const MEMBERS: [&str; 5] = ["step_id", "flow_key", "run_id", "routing_signal", "summary"];
 
-/// So many objects of a text are tried. Each may cost a reading of the rest of the text, so that the number has to be bounded.
-const ATTEMPTS: usize = 32;
+/// So many objects of a text are read, not counting those inside them.
+const READINGS: usize = 32;
 
 /// Whether a text is one hand-off.
 pub(super) fn is_whole(text: &str) -> bool {
@@ -17,37 +23,56 @@ pub(super) fn is_whole(text: &str) -> bool {
 }
 
 /// Looks for hand-offs from the start of a text to its end.
-pub(super) struct Finder {
-    attempts: usize,
+pub(super) struct Finder<'a> {
+    text: &'a str,
+    readings_left: usize,
+    /// Where the next reading may begin.
+    next: usize,
+    /// Hand-offs that are found and not returned yet, in order.
+    found: VecDeque<Range<usize>>,
+    #[cfg(test)]
+    bytes_read: usize,
 }
 
-impl Finder {
-    pub(super) fn new(text: &str) -> Finder {
-        Finder { attempts: if may_hold_one(text) { ATTEMPTS } else { 0 } }
+impl<'a> Finder<'a> {
+    pub(super) fn new(text: &'a str) -> Finder<'a> {
+        Finder {
+            text,
+            readings_left: if may_hold_one(text) { READINGS } else { 0 },
+            next: 0,
+            found: VecDeque::new(),
+            #[cfg(test)]
+            bytes_read: 0,
+        }
     }
 
-    /// The first hand-off in `rest` that begins before `end`: what stands before it, and behind it.
-    pub(super) fn first<'a>(&mut self, rest: &'a str, end: usize) -> Option<(&'a str, &'a str)> {
-        let starts = rest.get(..end)?.match_indices('{').map(|(start, _)| start);
-        for start in starts {
-            if self.attempts == 0 {
-                return None;
-            }
-            let (before, from) = rest.split_at_checked(start)?;
-            // Braces of prose and of programs are not tried.
-            let inside = from.get(1..).unwrap_or_default();
-            if !inside.trim_start_matches([' ', '\t', '\r', '\n']).starts_with('"') {
-                continue;
-            }
-            self.attempts -= 1;
-            if let Some((object, behind)) =
-                object_length(from).and_then(|length| from.split_at_checked(length))
-                && is_handoff(object)
+    /// Where the first hand-off stands that begins at `start` or behind it, and before `end`. Calls go from left to right.
+    pub(super) fn first(&mut self, start: usize, end: usize) -> Option<Range<usize>> {
+        while self.found.front().is_some_and(|handoff| handoff.start < start) {
+            self.found.pop_front();
+        }
+        while self.found.is_empty() {
+            let opening = self.opening(start.max(self.next), end)?;
+            self.readings_left = self.readings_left.checked_sub(1)?;
+            let search = json::search(self.text, opening, &MEMBERS);
+            self.next = search.next;
+            self.found.extend(search.found);
+            #[cfg(test)]
             {
-                return Some((before, behind));
+                self.bytes_read += search.end - opening;
             }
         }
-        None
+        let begins_here = self.found.front().is_some_and(|handoff| handoff.start < end);
+        if begins_here { self.found.pop_front() } else { None }
+    }
+
+    /// The first `{` from `start` to `end` that a `"` follows. Braces of prose and of programs begin no object.
+    fn opening(&self, start: usize, end: usize) -> Option<usize> {
+        let braces = self.text.get(start..end)?.match_indices('{');
+        braces.map(|(at, _)| start + at).find(|brace| {
+            let inside = self.text.get(brace + 1..).unwrap_or_default();
+            inside.trim_start_matches([' ', '\t', '\r', '\n']).starts_with('"')
+        })
     }
 }
 
@@ -64,23 +89,78 @@ fn has_members(object: &Object) -> bool {
     MEMBERS.iter().all(|name| object.contains_key(name))
 }
 
-/// The length of what begins with `{` and ends with the brace that closes it; braces inside strings do not count.
-fn object_length(text: &str) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' if !in_string => depth += 1,
-            b'}' if !in_string => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at + 1);
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned;
+    use std::string::String;
+    use std::vec::Vec;
+
+    use super::*;
+
+    const HANDOFF: &str = r#"{"step_id":"a","flow_key":"b","run_id":"c","routing_signal":{"decision":"advance"},"summary":"d"}"#;
+
+    /// The hand-offs that a search line by line finds, and how many bytes it reads.
+    fn find(text: &str) -> (Vec<&str>, usize) {
+        let mut finder = Finder::new(text);
+        let mut found = Vec::new();
+        let mut start = 0;
+        while let Some(rest) = text.get(start..) {
+            let end = start + rest.find('\n').unwrap_or(rest.len());
+            match finder.first(start, end) {
+                Some(handoff) => {
+                    start = handoff.end;
+                    found.push(&text[handoff]);
                 }
+                None => start = end + 1,
             }
-            _ => {}
+        }
+        (found, finder.bytes_read)
+    }
+
+    #[test]
+    fn a_search_reads_each_byte_a_few_times_whatever_the_text() {
+        let names = r#""flow_key" "routing_signal" "#;
+        let levels = r#"{"a":"#;
+        let rows: [(&str, String); 9] = [
+            ("nested", levels.repeat(100) + "1" + &"}".repeat(100)),
+            ("nested and open", levels.repeat(126) + "[" + &"1,".repeat(50_000)),
+            ("nested too deep", levels.repeat(20_000)),
+            ("one line each, open", "{\"a\":\n".repeat(100) + &"[1],\n".repeat(20_000)),
+            ("a long string", levels.repeat(120) + "\"" + &"x".repeat(100_000)),
+            ("braces in strings", r#"{"a {":["#.repeat(10_000)),
+            (
+                "lists before a brace in a string",
+                (r#"{"a {":"#.to_owned() + &"[1],".repeat(5_000)).repeat(10),
+            ),
+            ("many objects", "{\"a\": 1}\n".repeat(10_000)),
+            ("many hand-offs in one object", [r#"{"a":["#, &[HANDOFF; 500].join(",\n"), "]}"].concat()),
+        ];
+        for (name, text) in rows {
+            let text = [names, &text].concat();
+            let (_, bytes_read) = find(&text);
+            assert!(bytes_read <= 3 * text.len(), "{name}: read {bytes_read} bytes of {}", text.len());
         }
     }
-    None
+
+    #[test]
+    fn a_handoff_is_found_wherever_it_stands() {
+        let inside = [r#"{"a":[1,{"b":"#, HANDOFF, "}]}"].concat();
+        let around = HANDOFF.replace(r#""d""#, HANDOFF);
+        let twice = [r#"{"a":"#, HANDOFF, r#","b":"#, HANDOFF, "}"].concat();
+        let rows: [(&str, String, &[&str]); 10] = [
+            ("alone", HANDOFF.to_owned(), &[HANDOFF]),
+            ("inside an object", inside, &[HANDOFF]),
+            ("inside another hand-off", around.clone(), &[&around]),
+            ("twice in an object", twice.clone(), &[HANDOFF, HANDOFF]),
+            ("in an object that is cut short", twice.trim_end_matches('}').to_owned(), &[HANDOFF]),
+            ("behind a quoted brace", [r#"It begins with "{" and is "#, HANDOFF].concat(), &[HANDOFF]),
+            ("behind an open object", [r#"{"a": {"b": "#, HANDOFF].concat(), &[HANDOFF]),
+            ("behind a member twice", [r#"{"a": 1, "a": "#, HANDOFF].concat(), &[HANDOFF]),
+            ("in an object of 127 levels", r#"{"a":"#.repeat(125) + HANDOFF, &[HANDOFF]),
+            ("in an object of 128 levels", r#"{"a":"#.repeat(126) + HANDOFF, &[]),
+        ];
+        for (name, text, handoffs) in rows {
+            assert_eq!(find(&text).0, handoffs, "{name}");
+        }
+    }
 }

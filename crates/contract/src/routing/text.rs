@@ -204,11 +204,11 @@ fn counted_lines(text: &str) -> Vec<&str> {
     let mut counted = Vec::new();
     let mut handoffs = handoff::Finder::new(text);
     let mut open: Option<Fence<'_>> = None;
-    let mut rest = text;
-    loop {
-        let end = rest.find('\n').unwrap_or(rest.len());
-        let line = without_return(rest.get(..end).unwrap_or_default());
-        let mut next = rest.get(end + 1..);
+    let mut start = 0;
+    while let Some(rest) = text.get(start..) {
+        let end = start + rest.find('\n').unwrap_or(rest.len());
+        let line = without_return(text.get(start..end).unwrap_or_default());
+        let mut next = end + 1;
         if let Some(fence) = &open {
             if fence.is_closed_by(line) {
                 open = None;
@@ -216,16 +216,18 @@ fn counted_lines(text: &str) -> Vec<&str> {
         } else {
             open = Fence::opened_by(line);
             if open.is_none() && !line.trim_ascii_start().starts_with('>') {
-                let found = handoffs.first(rest, end);
-                counted.push(found.map_or(line, |(before, _)| before));
-                next = found.map_or(next, |(_, behind)| Some(behind));
+                match handoffs.first(start, end) {
+                    Some(handoff) => {
+                        counted.push(text.get(start..handoff.start).unwrap_or_default());
+                        next = handoff.end;
+                    }
+                    None => counted.push(line),
+                }
             }
         }
-        match next {
-            Some(next) => rest = next,
-            None => return counted,
-        }
+        start = next;
     }
+    counted
 }
 
 /// An open fence: at least three backticks or tildes.

@@ -39,7 +39,7 @@ function byteName(byte: number | undefined): string {
 }
 
 /** Why reading stopped, at which UTF-16 unit; the path is in the reader. */
-class Fault extends Error {
+export class Fault extends Error {
   readonly offset: number;
   readonly expected: string;
   readonly found: string;
@@ -179,7 +179,7 @@ export class Reader {
     }
   }
 
-  private object(): JsonObject {
+  protected object(): JsonObject {
     const members: JsonObject = membersOf();
     let second: { name: string; fault: Fault } | undefined;
     this.skipSpace();
@@ -214,7 +214,7 @@ export class Reader {
     return name;
   }
 
-  private string(): string {
+  protected string(): string {
     this.at += 1;
     let text = this.plain();
     for (;;) {

@@ -3,14 +3,24 @@
  *
  * A step that prints the file at `$ENVOI_HANDOFF` prints the status of the step before; read as its own, the two would conflict.
  * A hand-off is known by the five members that every one has.
+ *
+ * The work is linear in the length of the text: objects inside an object are found in the same reading, and the next reading
+ * begins behind the last one, or after a failure inside the string in which it ended.
  */
 
-import { parseJson } from "../json/read.js";
+import { Fault, parseJson, Reader } from "../json/read.js";
+import type { JsonObject } from "../json/value.js";
 
 const MEMBERS = ["step_id", "flow_key", "run_id", "routing_signal", "summary"];
 
-/** So many objects of a text are tried. Each may cost a reading of the rest of the text, so that the number has to be bounded. */
-const ATTEMPTS = 32;
+/** So many objects of a text are read, not counting those inside them. */
+const READINGS = 32;
+
+/** Where something stands in a text. */
+interface Range {
+  start: number;
+  end: number;
+}
 
 /** Whether a text is one hand-off. */
 export function isWholeHandoff(text: string): boolean {
@@ -20,26 +30,95 @@ export function isWholeHandoff(text: string): boolean {
 /** Looks for hand-offs from the start of a text to its end. */
 export class HandoffFinder {
   private readonly text: string;
-  private attempts: number;
+  private readingsLeft: number;
+  /** Where the next reading may begin. */
+  private next = 0;
+  /** The first opening at `next` or behind it, once it is looked for. */
+  private opening: number | undefined;
+  /** The hand-offs of the last reading, in order. */
+  private found: Range[] = [];
+  /** How many of `found` are passed. */
+  private passed = 0;
+  /** How many UTF-16 units all readings have read. */
+  unitsRead = 0;
 
   constructor(text: string) {
     this.text = text;
-    this.attempts = mayHoldOne(text) ? ATTEMPTS : 0;
+    this.readingsLeft = mayHoldOne(text) ? READINGS : 0;
   }
 
-  /** Where the first hand-off that begins between `start` and `end` begins and ends. */
-  first(start: number, end: number): { start: number; end: number } | undefined {
-    // Braces of prose and of programs are not tried.
-    const opening = /\{(?=[ \t\r\n]*")/g;
-    opening.lastIndex = start;
-    while (this.attempts > 0) {
-      const at = opening.exec(this.text)?.index;
-      if (at === undefined || at >= end) return undefined;
-      this.attempts -= 1;
-      const closing = objectEnd(this.text, at);
-      if (closing !== undefined && isHandoff(this.text.slice(at, closing))) return { start: at, end: closing };
+  /** Where the first hand-off stands that begins at `start` or behind it, and before `end`. Calls go from left to right. */
+  first(start: number, end: number): Range | undefined {
+    for (;;) {
+      const handoff = this.found[this.passed];
+      if (handoff !== undefined && handoff.start >= end) return undefined;
+      if (handoff !== undefined) {
+        this.passed += 1;
+        if (handoff.start >= start) return handoff;
+        continue;
+      }
+      const opening = this.openingFrom(Math.max(start, this.next));
+      if (opening >= end || this.readingsLeft === 0) return undefined;
+      this.readingsLeft -= 1;
+      this.read(opening);
     }
-    return undefined;
+  }
+
+  /** The first `{` from `start` that a `"` follows; braces of prose and of programs begin no object. The end if there is none. */
+  private openingFrom(start: number): number {
+    if (this.opening === undefined || this.opening < start) {
+      const pattern = /\{(?=[ \t\r\n]*")/g;
+      pattern.lastIndex = start;
+      this.opening = pattern.exec(this.text)?.index ?? this.text.length;
+    }
+    return this.opening;
+  }
+
+  private read(opening: number): void {
+    const search = new Search(this.text, opening);
+    const complete = search.complete();
+    this.next = complete ? search.at : search.lastString + 1;
+    this.found = search.found;
+    this.passed = 0;
+    this.unitsRead += search.at - opening;
+  }
+}
+
+/** Keeps where the hand-offs stand: in order, none inside another. */
+class Search extends Reader {
+  lastString: number;
+  readonly found: Range[] = [];
+
+  constructor(text: string, start: number) {
+    super(text);
+    this.at = start;
+    this.lastString = start;
+  }
+
+  /** Whether an object as a whole stands here. */
+  complete(): boolean {
+    try {
+      this.value();
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault;
+      return false;
+    }
+  }
+
+  protected override string(): string {
+    this.lastString = this.at;
+    return super.string();
+  }
+
+  protected override object(): JsonObject {
+    const start = this.at - 1;
+    const members = super.object();
+    if (hasMembers(members)) {
+      while ((this.found.at(-1)?.start ?? 0) > start) this.found.pop();
+      this.found.push({ start, end: this.at });
+    }
+    return members;
   }
 }
 
@@ -51,25 +130,12 @@ function mayHoldOne(text: string): boolean {
 function isHandoff(text: string): boolean {
   try {
     const value = parseJson(text);
-    return value instanceof Map && MEMBERS.every((name) => value.has(name));
+    return value instanceof Map && hasMembers(value);
   } catch {
     return false;
   }
 }
 
-/** The end of what begins with `{` and ends with the brace that closes it; braces inside strings do not count. */
-function objectEnd(text: string, start: number): number | undefined {
-  let depth = 0;
-  let inString = false;
-  for (let at = start; at < text.length; at += 1) {
-    const char = text.charAt(at);
-    if (inString && char === "\\") at += 1;
-    else if (char === '"') inString = !inString;
-    else if (!inString && char === "{") depth += 1;
-    else if (!inString && char === "}") {
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    }
-  }
-  return undefined;
+function hasMembers(members: JsonObject): boolean {
+  return MEMBERS.every((name) => members.has(name));
 }

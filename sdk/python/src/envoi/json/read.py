@@ -140,7 +140,7 @@ class Reader:
         if first == '"':
             return self.string()
         if first == "{":
-            return self._object()
+            return self.object()
         if first == "[":
             return self._array()
         if first in _WORDS:
@@ -186,7 +186,8 @@ class Reader:
             if not self.eat(","):
                 self.fail("`,` or `]`")
 
-    def _object(self) -> Dict[str, Any]:
+    def object(self) -> Dict[str, Any]:
+        """Reads an object; its opening brace stands here."""
         self._enter()
         members: Dict[str, Any] = {}
         second: Optional[Tuple[str, int]] = None

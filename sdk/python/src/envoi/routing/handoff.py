@@ -2,25 +2,27 @@
 
 A step that prints the file at `$ENVOI_HANDOFF` prints the status of the step before; read as its own, the two would conflict.
 A hand-off is known by the five members that every one has.
+
+The work is linear in the length of the text: objects inside an object are found in the same reading, and the next reading
+begins behind the last one, or after a failure inside the string in which it ended.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Optional, Tuple
+from collections import deque
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 from .. import json
+from ..json.read import Reader
 
 _MEMBERS = ("step_id", "flow_key", "run_id", "routing_signal", "summary")
 
-_ATTEMPTS = 32
-"""So many objects of a text are tried. Each may cost a reading of the rest of the text, so that the number has to be bounded."""
+_READINGS = 32
+"""So many objects of a text are read, not counting those inside them."""
 
-_START = re.compile(r'\{(?=[ \t\r\n]*")')
-"""Braces of prose and of programs are not tried."""
-
-_TOKEN = re.compile(r'[{}"]')
-_IN_STRING = re.compile(r'[\\"]')
+_OPENING = re.compile(r'\{(?=[ \t\r\n]*")')
+"""Braces of prose and of programs begin no object."""
 
 
 def is_whole(text: str) -> bool:
@@ -33,21 +35,62 @@ class Finder:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._attempts = _ATTEMPTS if _may_hold_one(text) else 0
+        self._readings_left = _READINGS if _may_hold_one(text) else 0
+        self._next = 0
+        self._found: Deque[Tuple[int, int]] = deque()
+        self.scalars_read = 0
 
     def first(self, start: int, end: int) -> Optional[Tuple[int, int]]:
-        """Where the first hand-off that begins between `start` and `end` begins and ends."""
-        while self._attempts:
-            opening = _START.search(self._text, start)
-            if opening is None or opening.start() >= end:
+        """Where the first hand-off that begins between `start` and `end` begins and ends. Calls go from left to right."""
+        while self._found and self._found[0][0] < start:
+            self._found.popleft()
+        while not self._found:
+            opening = self._opening(max(start, self._next), end)
+            if opening is None or self._readings_left == 0:
                 return None
-            self._attempts -= 1
-            start = opening.start()
-            closing = _object_end(self._text, start)
-            if closing is not None and _is_handoff(self._text[start:closing]):
-                return start, closing
-            start += 1
-        return None
+            self._readings_left -= 1
+            self._read(opening)
+        return self._found.popleft() if self._found[0][0] < end else None
+
+    def _opening(self, start: int, end: int) -> Optional[int]:
+        """The first `{` between `start` and `end` that a `"` follows."""
+        brace = self._text.find("{", start, end)
+        while brace >= 0 and not _OPENING.match(self._text, brace):
+            brace = self._text.find("{", brace + 1, end)
+        return brace if brace >= 0 else None
+
+    def _read(self, opening: int) -> None:
+        reader = _Search(self._text, opening)
+        try:
+            reader.value()
+            self._next = reader.at
+        except json.JsonError:
+            self._next = reader.last_string + 1
+        self._found.extend(reader.found)
+        self.scalars_read += reader.at - opening
+
+
+class _Search(Reader):
+    """Keeps where the hand-offs stand: in order, none inside another."""
+
+    def __init__(self, text: str, start: int) -> None:
+        super().__init__(text)
+        self.at = start
+        self.last_string = start
+        self.found: List[Tuple[int, int]] = []
+
+    def string(self) -> str:
+        self.last_string = self.at
+        return super().string()
+
+    def object(self) -> Dict[str, Any]:
+        start = self.at
+        members = super().object()
+        if _has_members(members):
+            while self.found and self.found[-1][0] > start:
+                self.found.pop()
+            self.found.append((start, self.at))
+        return members
 
 
 def _may_hold_one(text: str) -> bool:
@@ -60,23 +103,8 @@ def _is_handoff(text: str) -> bool:
         value = json.loads(text)
     except json.JsonError:
         return False
-    return isinstance(value, dict) and all(name in value for name in _MEMBERS)
+    return isinstance(value, dict) and _has_members(value)
 
 
-def _object_end(text: str, start: int) -> Optional[int]:
-    """The end of what begins with `{` and ends with the brace that closes it; braces inside strings do not count."""
-    depth, at, in_string = 0, start, False
-    while True:
-        found = (_IN_STRING if in_string else _TOKEN).search(text, at)
-        if found is None:
-            return None
-        at = found.end()
-        token = found.group()
-        if token == "\\":
-            at += 1
-        elif token == '"':
-            in_string = not in_string
-        else:
-            depth += 1 if token == "{" else -1
-            if depth == 0:
-                return at
+def _has_members(members: Dict[str, Any]) -> bool:
+    return all(name in members for name in _MEMBERS)
