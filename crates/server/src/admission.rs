@@ -5,8 +5,8 @@
 
 use crate::{
     auth::token::{self, Bearer},
-    http::problem::Problem,
-    state::app::{App, blocking},
+    http::{problem::Problem, work::blocking},
+    state::app::App,
 };
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use std::sync::Arc;

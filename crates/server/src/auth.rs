@@ -8,4 +8,6 @@ pub mod scope;
 #[cfg(feature = "serve")]
 pub(crate) mod attempt_token;
 #[cfg(feature = "serve")]
+pub(crate) mod random;
+#[cfg(feature = "serve")]
 pub mod token;

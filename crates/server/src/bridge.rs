@@ -16,7 +16,12 @@ mod sse;
 
 use crate::{
     admission,
-    http::{problem::Problem, response},
+    http::{
+        body::{self, discard},
+        problem::Problem,
+        response,
+        work::{blocking, in_time},
+    },
     limits::concurrency_limit::Permit,
     models::{
         catalog::{Chosen, Models},
@@ -24,11 +29,7 @@ use crate::{
         usage,
     },
     operation::Operation,
-    request::{discard, in_time, piece},
-    state::{
-        app::{App, blocking},
-        contexts,
-    },
+    state::{app::App, contexts},
 };
 use axum::{
     body::Body,
@@ -36,7 +37,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, header, request::Parts},
     response::Response,
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use caller::{Account, Caller};
 use chat_request::Chat;
 use envoi_contract::user_envelope;
@@ -47,7 +48,7 @@ use message_request::Turn;
 use meter::{Denied, Meter};
 use parse::apart;
 pub(crate) use refusal::SHOULD_RETRY;
-use refusal::{Refusal, Shape};
+use refusal::{Refusal, Shape, TURN_PATH};
 use serde_json::{Value, json};
 use sse::{Piece, Pieces};
 use std::{io, sync::Arc, time::Duration};
@@ -62,9 +63,6 @@ const MAX_CHAT: u64 = 16 * 1024 * 1024;
 /// How long a streamed answer whose client is gone is still read for its use, and how many bytes of it.
 const DRAINING: Duration = Duration::from_secs(5);
 const MAX_DRAINED: usize = 4 * 1024 * 1024;
-
-/// Where a message with files is sent.
-const TURN: &str = "/api/llm-bridge";
 
 const COMPLETIONS: &str = "/chat/completions";
 
@@ -83,7 +81,7 @@ pub(crate) fn forbidden() -> Response {
 
 /// Whether a path is one of the bridge's, whether or not there is something.
 pub(crate) fn is_below(path: &str) -> bool {
-    path.strip_prefix(TURN).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(TURN_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// What is said at `path` when something went wrong that is not the bridge's own: at the door, or with the method.
@@ -118,7 +116,7 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
             response
         }
     };
-    app.metrics.count(&tenant, operation.id, response.status().as_u16());
+    app.request_counts.count(&tenant, operation.id, response.status().as_u16());
     response
 }
 
@@ -244,17 +242,7 @@ impl Asked {
     }
 
     async fn body(&self, body: &mut Body, limit: u64) -> Result<Bytes, Refusal> {
-        let read = async {
-            let mut read = BytesMut::new();
-            while let Some(piece) = piece(body).await? {
-                let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
-                if size > limit {
-                    return Ok(None);
-                }
-                read.extend_from_slice(&piece);
-            }
-            Ok(Some(read.freeze()))
-        };
+        let read = body::whole(body, limit);
         in_time(self.app.settings.limits.request, read).await?.ok_or(Refusal::TooLarge(limit))
     }
 

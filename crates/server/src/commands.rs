@@ -5,3 +5,4 @@
 
 pub(crate) mod amount;
 pub(crate) mod start;
+pub(crate) mod submit;

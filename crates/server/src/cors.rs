@@ -85,8 +85,9 @@ fn preflight(app: &App, parts: &Parts) -> Response {
 fn sent() -> Vec<String> {
     let params = operation::ALL.iter().flat_map(|operation| operation.params);
     let named = params.filter(|param| param.place == Place::Header).map(|param| param.name);
-    let all =
-        named.chain(["Authorization", "Content-Type", "X-Request-Id"]).chain(a2a::protocol::version::HEADERS);
+    let all = named
+        .chain(["Authorization", "Content-Type", "X-Request-Id"])
+        .chain(a2a::protocol::service_parameters::HEADERS);
     let all: BTreeSet<String> = all.map(str::to_ascii_lowercase).collect();
     all.into_iter().collect()
 }

@@ -2,7 +2,9 @@
 //!
 //! Owns how something is written in HTTP. Knows no token, no run and no operation.
 
+pub(crate) mod body;
 pub(crate) mod byte_range;
 pub(crate) mod problem;
 pub(crate) mod response;
 pub(crate) mod tls;
+pub(crate) mod work;

@@ -62,4 +62,4 @@ pub use models::catalog::{Models, Offer, Provider};
 #[cfg(feature = "serve")]
 pub use server::{ServeError, Server};
 #[cfg(feature = "serve")]
-pub use state::app::{A2a, Limits, Settings};
+pub use state::settings::{A2a, Limits, Settings};

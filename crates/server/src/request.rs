@@ -1,8 +1,8 @@
 //! One request, as operations see it: who asks, what for, with what.
 
 use crate::{
-    auth::{scope::Scopes, token::Bearer},
-    http::problem::Problem,
+    auth::{random, scope::Scopes, token::Bearer},
+    http::{body, problem::Problem},
     operation::{MAX_NUMBER, MAX_PAGE},
     state::app::App,
 };
@@ -11,22 +11,16 @@ use axum::{
     extract::{FromRequestParts as _, RawPathParams},
     http::{HeaderMap, HeaderName, request::Parts},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
 };
 use envoi_journal::StartKey;
-use envoi_kernel::ids::{Principal, RunId, uuid_v7_text};
-use http_body_util::BodyExt as _;
-use std::time::Duration;
+use envoi_kernel::ids::{Principal, RunId};
 
 /// Rows of a page unless said.
 const PAGE: u32 = 50;
-
-/// Bytes of a refused body that are read and forgotten, and how long that may take.
-const DISCARDED: usize = 1024 * 1024;
-const DISCARDING: Duration = Duration::from_secs(1);
 
 /// Longest `Idempotency-Key`; its parameter in [`crate::operation`] says the same as a pattern.
 const MAX_KEY: usize = 200;
@@ -65,15 +59,7 @@ impl Call {
 
     /// Reads the body, which may have so many bytes.
     pub(crate) async fn read_body(&mut self, body: &mut Body, limit: u64) -> Result<(), Problem> {
-        let mut read = BytesMut::new();
-        while let Some(piece) = piece(body).await? {
-            let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
-            if size > limit {
-                return Err(Problem::too_large(limit));
-            }
-            read.extend_from_slice(&piece);
-        }
-        self.body = read.freeze();
+        self.body = body::whole(body, limit).await?.ok_or_else(|| Problem::too_large(limit))?;
         Ok(())
     }
 
@@ -151,7 +137,7 @@ impl Call {
     /// `KEY_REUSED`: the key came with another body before.
     pub(crate) fn request_id(&self, app: &App, operation: &str, run: &RunId) -> Result<String, Problem> {
         let Some(of) = self.request_of(operation)? else {
-            return Ok(format!("req_{}", uuid_v7_text(app.now(), &random_seed()?)));
+            return Ok(random::id("req_", app.now())?);
         };
         let id = known_as(&of);
         let said = Value::Object(self.object()?).compact();
@@ -228,40 +214,6 @@ fn find<'c>(pairs: &'c [(String, String)], name: &str) -> Option<&'c str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
 }
 
-/// 32 random bytes.
-pub(crate) fn random_seed() -> Result<[u8; 32], Problem> {
-    let mut seed = [0_u8; 32];
-    rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty()).map_err(Problem::internal)?;
-    Ok(seed)
-}
-
-/// The next piece of a body; `None` at its end.
-pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
-        if let Ok(piece) = frame.into_data() {
-            return Ok(Some(piece));
-        }
-    }
-    Ok(None)
-}
-
-/// Reads what is left of the body of a request that is refused, and forgets it: a client that still sends would not hear the
-/// answer. What is too much for that, or too slow, costs the client its connection; says whether it does.
-pub(crate) async fn discard(mut body: Body) -> bool {
-    let rest = async {
-        let mut left = DISCARDED;
-        while let Ok(Some(piece)) = piece(&mut body).await {
-            match left.checked_sub(piece.len()) {
-                Some(less) => left = less,
-                None => return true,
-            }
-        }
-        false
-    };
-    tokio::time::timeout(DISCARDING, rest).await.unwrap_or(true)
-}
-
 /// A member that is a string, if it is there.
 pub(crate) fn text<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str>, Problem> {
     if members.get(name).is_some_and(Value::is_null) { Ok(None) } else { word(members, name) }
@@ -276,22 +228,6 @@ pub(crate) fn word<'m>(members: &'m Object, name: &str) -> Result<Option<&'m str
             value.as_str().map(Some).ok_or_else(bad)
         }
     }
-}
-
-/// Fails with a problem when `work` takes longer than it may.
-pub(crate) async fn in_time<T>(
-    longest: Duration,
-    work: impl Future<Output = Result<T, Problem>>,
-) -> Result<T, Problem> {
-    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())));
-    tokio::time::timeout(longest, work).await.unwrap_or_else(late)
-}
-
-/// What was asked for took too long to be waited for.
-pub(crate) fn timed_out(detail: String) -> Problem {
-    Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
-        .hint("it may still be done; a request with an Idempotency-Key can be made again")
-        .retry_after(5)
 }
 
 #[cfg(test)]

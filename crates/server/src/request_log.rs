@@ -4,7 +4,7 @@
 //! answer and in every problem. Of the request only its method, the template of its path and who asks are told: no path, no
 //! query, no header, no body.
 
-use crate::{http::problem::Problem, request::random_seed};
+use crate::{auth::random, http::problem::Problem};
 use axum::{
     extract::{MatchedPath, Request},
     http::{HeaderMap, HeaderName, HeaderValue},
@@ -53,9 +53,9 @@ fn id(headers: &HeaderMap) -> String {
     if let Some(id) = brought.filter(|id| is_fit(id)) {
         return id.to_owned();
     }
-    // Without random bytes the time alone has to do: it is for finding a line, and guards nothing.
-    let seed = random_seed().unwrap_or_default();
-    format!("req_{}", uuid_v7_text(envoi_engine::now(), &seed))
+    let now = envoi_engine::now();
+    // Without random bytes the time alone has to do: the id is for finding a line, and guards nothing.
+    random::id("req_", now).unwrap_or_else(|_| format!("req_{}", uuid_v7_text(now, &[0; 32])))
 }
 
 /// Printable and without spaces: one word of a line.

@@ -11,3 +11,4 @@ pub(crate) mod questions;
 pub(crate) mod rows;
 pub(crate) mod run_contents;
 pub(crate) mod runs;
+pub(crate) mod start;

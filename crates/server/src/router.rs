@@ -6,13 +6,18 @@ use crate::{
     bridge,
     commands::start,
     cors,
-    http::{problem::Problem, response},
+    http::{
+        body::discard,
+        problem::Problem,
+        response,
+        work::{blocking, in_time},
+    },
     limits::connection_limit::Seat,
     operation::{self, Content, Method, Operation},
-    request::{Call, discard, in_time},
+    request::Call,
     request_log,
-    rest::{artifacts, event_stream, flows, logs, metrics, questions, rows, run_contents, runs},
-    state::app::{App, blocking},
+    rest::{self, artifacts, event_stream, flows, logs, metrics, questions, rows, run_contents, runs},
+    state::app::App,
 };
 use axum::{
     Router,
@@ -71,8 +76,8 @@ fn way(id: &str) -> Option<Way> {
         "getQuestion" => questions::get,
         "answerQuestion" => questions::answer,
         "getArtifact" => artifacts::get,
-        "startRun" => return Some(Way::Beginning(start::start)),
-        "forkRun" => return Some(Way::Beginning(start::fork)),
+        "startRun" => return Some(Way::Beginning(rest::start::start)),
+        "forkRun" => return Some(Way::Beginning(rest::start::fork)),
         "followRun" => return Some(Way::FollowRun),
         "followQuestions" => return Some(Way::FollowQuestions),
         "uploadArtifact" => return Some(Way::Upload),
@@ -221,7 +226,7 @@ async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut req
             refused(problem, body).await
         }
     };
-    app.metrics.count(&tenant, operation.id, response.status().as_u16());
+    app.request_counts.count(&tenant, operation.id, response.status().as_u16());
     response
 }
 

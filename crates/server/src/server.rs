@@ -9,7 +9,7 @@ use crate::{
     limits::connection_limit::Seat,
     push::dispatcher::{Courier, Means},
     router::router,
-    state::app::{App, Settings},
+    state::{app::App, settings::Settings},
 };
 use axum::Router;
 use envoi_engine::Desk;

@@ -7,3 +7,5 @@ pub(crate) mod attachments;
 pub(crate) mod commit_watch;
 pub(crate) mod contexts;
 pub(crate) mod digest_cache;
+pub(crate) mod request_counts;
+pub(crate) mod settings;

@@ -6,7 +6,8 @@ use super::{
         card::{self, About, Served, Skill},
         fault::Fault,
         route,
-        version::{VERSION, Version},
+        service_parameters::{VERSION, negotiate_version},
+        version::Version,
     },
 };
 use crate::{
@@ -37,7 +38,7 @@ fn about(url: &str) -> About<'_> {
 /// The version that whoever asks for a card speaks; without a word of it, and with one that is not known, the older one.
 fn reader(parts: &Parts) -> Version {
     let said = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
-    Version::negotiate(said, None).unwrap_or(Version::V03)
+    negotiate_version(said, None).unwrap_or(Version::V03)
 }
 
 /// The card that needs no token; under which name it is asked for was looked at before. Below the path of a flow it names the

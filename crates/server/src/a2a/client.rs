@@ -2,7 +2,8 @@
 
 use super::protocol::{
     fault::{Fault, Kind},
-    version::{Extensions, Version},
+    service_parameters::Extensions,
+    version::Version,
 };
 use crate::{
     auth::{scope::Scope, token::Bearer},

@@ -12,7 +12,8 @@ use super::{
         json_rpc::{self, Incoming, Unreadable},
         request::{Configuration, Method, Params, Reply, Request, SendRequest},
         route::{self, Lost, Rest, Target},
-        version::{EXTENSIONS, Extensions, VERSION, Version},
+        service_parameters::{EXTENSIONS, Extensions, VERSION, negotiate_version},
+        version::Version,
     },
     push_configs, refusal,
     stream::{self, Frame},
@@ -22,8 +23,8 @@ use crate::{
     admission,
     auth::{scope::Scope, token::Bearer},
     commands::start,
-    http::{problem::Problem, response},
-    request::{Call, discard, in_time},
+    http::{body::discard, problem::Problem, response, work::in_time},
+    request::Call,
     state::app::App,
 };
 use axum::{
@@ -66,7 +67,7 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
         // A client that still sends would not hear the answer.
         discard(body).await;
     }
-    app.metrics.count(&tenant, operation, response.status().as_u16());
+    app.request_counts.count(&tenant, operation, response.status().as_u16());
     response
 }
 
@@ -216,7 +217,7 @@ async fn read(app: &Arc<App>, parts: &mut Parts, body: &mut Body, bearer: Bearer
 
 fn version(call: &Call) -> Result<Version, Fault> {
     let header = call.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
-    Version::negotiate(header, call.query(VERSION))
+    negotiate_version(header, call.query(VERSION))
 }
 
 /// A body is JSON, or says nothing of what it is.

@@ -7,5 +7,6 @@ pub(crate) mod answer_task;
 pub(crate) mod envelope;
 pub(crate) mod inputs;
 pub(crate) mod pending_push_config;
+pub(crate) mod record;
 pub(crate) mod send;
 pub(crate) mod start_task;

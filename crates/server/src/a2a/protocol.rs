@@ -21,6 +21,7 @@ pub(crate) mod model;
 mod object_writer;
 pub(crate) mod request;
 pub(crate) mod route;
+pub(crate) mod service_parameters;
 mod v03;
 mod v1;
 pub(crate) mod version;

@@ -6,7 +6,8 @@
 use super::protocol::{
     fault::{Fault, Kind},
     json_rpc, route,
-    version::{VERSION, Version},
+    service_parameters::{VERSION, negotiate_version},
+    version::Version,
 };
 use crate::http::{problem::Problem, response};
 use axum::{
@@ -61,7 +62,7 @@ fn version(parts: &Parts) -> Version {
     let query =
         Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|query| query.0).unwrap_or_default();
     let query = query.iter().find(|(name, _)| name == VERSION).map(|(_, value)| value.as_str());
-    Version::negotiate(header, query).unwrap_or(Version::V10)
+    negotiate_version(header, query).unwrap_or(Version::V10)
 }
 
 #[cfg(test)]

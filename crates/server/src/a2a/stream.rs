@@ -6,7 +6,7 @@
 
 use super::{
     client::Asking,
-    message::send::{From, Sent},
+    message::record::{From, Sent},
     protocol::{
         fault::{Fault, Kind},
         json_rpc::{self, Id},

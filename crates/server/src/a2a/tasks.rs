@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     auth::scope::Scope,
+    commands::submit::{ask, caller},
     http::problem::Problem,
-    rest::runs::{ask, caller},
     state::app::App,
 };
 use envoi_contract::time::Timestamp;

@@ -12,9 +12,9 @@ use super::{
     },
 };
 use crate::{
-    http::problem::Problem,
+    http::{problem::Problem, work::blocking},
     limits::concurrency_limit::Permit,
-    state::app::{App, blocking},
+    state::app::App,
 };
 use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;

@@ -4,9 +4,9 @@
 //! whenever it is asked for, also by the engine that comes after this one, and who has one can make no other. That the attempt
 //! lives is not in it: whoever opens one asks the journal.
 
+use super::random;
 use envoi_kernel::ids::{AttemptId, RunId};
 use ring::hmac;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
@@ -54,7 +54,7 @@ impl Seal {
     #[must_use]
     pub fn token(&self, run: &RunId, attempt: &AttemptId) -> String {
         let seal = hmac::sign(&self.0, sealed(run.as_str(), &attempt.to_string()).as_bytes());
-        let digits: String = seal.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = random::hex(seal.as_ref());
         format!("{PREFIX}{digits}.{run}.{attempt}")
     }
 
@@ -90,8 +90,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 
 /// Makes the key, unless somebody else does at the same time: the first one stands.
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
-    let mut key = [0_u8; KEY_BYTES];
-    getrandom(&mut key, GetRandomFlags::empty())?;
+    let key = random::bytes::<KEY_BYTES>()?;
     let made = folder.join(format!("{FILE}.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&made)?;
     file.write_all(&key)?;

@@ -4,7 +4,7 @@
 //! SHA-256 of the whole. A password hash, slow on purpose, guards what can be guessed; 256 random bits cannot, so that
 //! the fast one is right, and no request has to wait for it. Digests are compared in constant time.
 
-use super::scope::Scopes;
+use super::{random, scope::Scopes};
 use envoi_contract::{digest::Digest, time::Timestamp};
 use envoi_journal::{CommitError, ReadError, Reader, Store, TokenRow};
 use std::io;
@@ -66,8 +66,8 @@ pub struct Wish {
 pub fn create(store: &Store, wish: &Wish, now: Timestamp) -> Result<String, TokenError> {
     check("a name", &wish.name)?;
     check("a tenant", &wish.tenant)?;
-    let id = random(ID_BYTES)?;
-    let token = format!("{PREFIX}{id}_{}", random(SECRET_BYTES)?);
+    let id = random::hex(&random::bytes::<ID_BYTES>()?);
+    let token = format!("{PREFIX}{id}_{}", random::hex(&random::bytes::<SECRET_BYTES>()?));
     let row = TokenRow {
         id,
         name: wish.name.clone(),
@@ -126,16 +126,6 @@ pub(crate) fn still_good(reader: &Reader, id: &str, now: Timestamp) -> Result<bo
 
 fn is_good(row: &TokenRow, now: Timestamp) -> bool {
     row.revoked_at.is_none() && row.expires_at.is_none_or(|at| now < at)
-}
-
-/// As many random bytes, in hexadecimal digits.
-fn random(bytes: usize) -> io::Result<String> {
-    let mut seed = vec![0_u8; bytes];
-    let mut filled = 0;
-    while let Some(rest) = seed.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(seed.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@
 
 use super::caller::Account;
 use crate::{
-    http::problem::Problem,
+    auth::random,
+    commands::submit,
+    http::{problem::Problem, work::blocking},
     limits::concurrency_limit::Permit,
     models::{
         catalog::{Chosen, Offer},
         usage::Usage,
     },
-    request::random_seed,
-    rest::runs,
-    state::app::{App, blocking},
+    state::app::App,
 };
 use envoi_engine::{
     protocol::Refused,
@@ -21,7 +21,7 @@ use envoi_engine::{
 };
 use envoi_kernel::{
     event::CallOutcome,
-    ids::{CallId, RunId, uuid_v7_text},
+    ids::{CallId, RunId},
     input::{ModelCall, ModelCalled},
     ledger::Cost,
 };
@@ -81,7 +81,7 @@ impl Meter {
         let (shared, of) = (Arc::clone(app), run.clone());
         // The call is open from here on, even if nobody waits for it any more: then the meter is dropped where it was made.
         let begin = move || {
-            Ok(shared.desk.model_call(&of, asked, || runs::caller(&shared, &of).ok()).map(|_| {
+            Ok(shared.desk.model_call(&of, asked, || submit::caller(&shared, &of).ok()).map(|_| {
                 meter.trace = traced(&shared, &run, &call);
                 (meter.open, meter.began) = (Some((run, call)), Instant::now());
                 meter
@@ -145,7 +145,7 @@ impl Meter {
         };
         let app = Arc::clone(&self.app);
         Some(move || {
-            if let Err(refused) = app.desk.model_called(&run, told, || runs::caller(&app, &run).ok()) {
+            if let Err(refused) = app.desk.model_called(&run, told, || submit::caller(&app, &run).ok()) {
                 (app.settings.log)(&format!("a model call of run {run} is not charged: {}", refused.message));
             }
         })
@@ -189,7 +189,7 @@ fn traced(app: &App, run: &RunId, call: &CallId) -> Option<Traceparent> {
 }
 
 fn call_id(app: &App) -> Result<CallId, Problem> {
-    let text = format!("call_{}", uuid_v7_text(app.now(), &random_seed()?));
+    let text = random::id("call_", app.now())?;
     CallId::new(text).map_err(Problem::internal)
 }
 

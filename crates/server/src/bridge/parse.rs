@@ -3,7 +3,10 @@
 //! A large one takes its time, and many times its size of memory; the threads that serve sockets are two, and are everybody's.
 
 use super::refusal::Refusal;
-use crate::{limits::fair_semaphore::Lanes, request::in_time, state::app::blocking};
+use crate::{
+    http::work::{blocking, in_time},
+    limits::fair_semaphore::Lanes,
+};
 use bytes::Bytes;
 use std::time::Duration;
 

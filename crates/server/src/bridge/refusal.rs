@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 /// Clients of the OpenAI API ask again at once, unless they are told not to.
 pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
+/// Where a message with files is sent; everything else of the bridge is below it.
+pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
+
 /// Which of the two ways in was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -25,7 +28,7 @@ pub(crate) enum Shape {
 impl Shape {
     /// That of what is asked for at this path.
     pub(super) fn of(path: &str) -> Self {
-        if path == super::TURN { Self::Bridge } else { Self::Chat }
+        if path == TURN_PATH { Self::Bridge } else { Self::Chat }
     }
 }
 
@@ -227,7 +230,7 @@ mod tests {
     }
     #[test]
     fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
-        for (path, shape) in [(crate::bridge::TURN, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
+        for (path, shape) in [(TURN_PATH, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
             assert_eq!(Shape::of(path), shape);
             let told = Refusal::from(Problem::stopping()).told();
             let body = if shape == Shape::Bridge { told.bridge() } else { told.chat()["error"].clone() };

@@ -4,28 +4,18 @@
 //! begins only so many. The rest is the engine's desk.
 
 use crate::{
-    auth::token::Bearer,
-    http::{problem::Problem, response},
+    auth::{random, token::Bearer},
+    http::problem::Problem,
     limits::{concurrency_limit::Permit, fair_semaphore::Turn},
-    request::{Call, random_seed, text, word},
-    rest::{
-        rows,
-        runs::{ask, caller, shown},
-    },
     state::app::App,
 };
-use axum::{http::StatusCode, response::Response};
-use envoi_contract::{
-    digest::Digest,
-    json::{Object, Value},
-};
-use envoi_engine::protocol::{ForkRequest, Request, StartRequest, WorkspaceUse};
-use envoi_journal::{RegisteredFlow, StartKey};
+use envoi_contract::json::Object;
+use envoi_engine::protocol::{StartRequest, WorkspaceUse};
+use envoi_journal::RegisteredFlow;
 use envoi_kernel::{
-    ids::{Principal, RunId, StepId, uuid_v7_text},
+    ids::{Principal, RunId},
     requester::Requester,
 };
-use serde_json::json;
 use std::{fs, path::PathBuf};
 
 /// The tenant of the person at the terminal.
@@ -50,35 +40,6 @@ pub(crate) async fn may_begin(app: &App, bearer: &Bearer, key: Option<&str>) -> 
         None => None,
     };
     Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _same: same, _permit: permit })
-}
-
-/// Members of the body of `startRun`.
-const WANTED: [&str; 8] =
-    ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input"];
-
-/// `startRun`.
-pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&WANTED)?;
-    let wanted = Wanted::read(&members)?;
-    let flow =
-        app.read(|reader| reader.registered_flow(&call.bearer.tenant, wanted.flow).map_err(Problem::from))?;
-    let Some(flow) = flow else {
-        let detail = format!("there is no flow `{}`", wanted.flow);
-        return Err(Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", detail)
-            .hint("`POST /v1/flows` registers one"));
-    };
-    let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
-    let begun = once(app, call, body, |run| {
-        Ok(Request::Start(Box::new(StartRequest {
-            inputs: wanted.inputs,
-            workspace: wanted.workspace,
-            yes_to: wanted.yes_to,
-            trace: call.traceparent().map(str::to_owned),
-            requester: wanted.requester,
-            ..of_flow(app, run, flow, call.principal())?
-        })))
-    })?;
-    shown(app, begun.status(), begun.run())
 }
 
 /// What begins a run of a registered flow for whom its tenant is, without inputs and alone in the workspace.
@@ -107,148 +68,9 @@ pub(crate) fn of_flow(
     })
 }
 
-/// `forkRun`.
-pub(crate) fn fork(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["from", "workspace", "yes_to", "why"])?;
-    let bad_step = |_| Problem::bad_request("`from` is not the id of a step");
-    let step = text(&members, "from")?.map(StepId::new).transpose().map_err(bad_step)?;
-    let (workspace, yes_to) = (workspace(&members)?, yes_to(&members)?);
-    let why = text(&members, "why")?.map(str::to_owned);
-    let from = call.run(app)?;
-    let body = Digest::of(format!("fork {from}\n{}", Value::Object(members.clone()).compact()).as_bytes());
-    let begun = once(app, call, body, |run| {
-        let caller = caller(app, &from)?;
-        let by = call.principal();
-        Ok(Request::Fork(Box::new(ForkRequest { run, from, step, workspace, yes_to, why, by, caller })))
-    })?;
-    let row =
-        app.read(|reader| envoi_engine::run_row(app.layout(), reader, begun.run()).map_err(Problem::from))?;
-    let mut body = rows::run(&row);
-    if let Some(members) = body.as_object_mut() {
-        members.insert("notes".to_owned(), json!(begun.notes()));
-    }
-    Ok(response::json(begun.status(), body.to_string()))
-}
-
-/// What became of a request to begin a run.
-enum Begun {
-    /// It is durable; this is to be known besides.
-    Now(RunId, Vec<String>),
-    /// The request has been made before.
-    Before(RunId),
-}
-
-impl Begun {
-    fn run(&self) -> &RunId {
-        let (Self::Now(run, _) | Self::Before(run)) = self;
-        run
-    }
-
-    fn status(&self) -> u16 {
-        match self {
-            Self::Now(..) => 201,
-            Self::Before(_) => 200,
-        }
-    }
-
-    fn notes(&self) -> &[String] {
-        match self {
-            Self::Now(_, notes) => notes,
-            Self::Before(_) => &[],
-        }
-    }
-}
-
-/// Begins a run, once for a key of a token: `body` is what a request with the same key has to be about.
-fn once(
-    app: &App,
-    call: &Call,
-    body: Digest,
-    begin: impl FnOnce(RunId) -> Result<Request, Problem>,
-) -> Result<Begun, Problem> {
-    let fresh = new_run(app)?;
-    // Starts and forks are one kind of request: a key that has begun one run begins no other.
-    let of = call.key()?.map(|key| format!("begin\n{}\n{key}", call.bearer.id));
-    // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
-    let _turn = of.as_deref().map(|key| app.starts.turn(key));
-    let run = match of {
-        None => fresh,
-        Some(key) => {
-            let asked = StartKey { tenant: call.bearer.tenant.clone(), key, body, run: fresh };
-            let kept = app.store.keep_start(&asked, app.now())?;
-            if kept.body != asked.body {
-                return Err(Problem::key_reused());
-            }
-            if app.read(|reader| reader.tenant_of(&kept.run).map_err(Problem::from))?.is_some() {
-                return Ok(Begun::Before(kept.run));
-            }
-            kept.run
-        }
-    };
-    app.starts.count(&call.bearer.id, app.now()).map_err(|seconds| {
-        let detail = "this token has started as many runs in a minute as it may";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
-    })?;
-    let notes = ask(app, begin(run.clone())?)?;
-    Ok(Begun::Now(run, notes))
-}
-
-/// What a request to start a run says.
-struct Wanted<'m> {
-    flow: &'m str,
-    inputs: Object,
-    workspace: WorkspaceUse,
-    yes_to: Vec<StepId>,
-    requester: Requester,
-}
-
-impl<'m> Wanted<'m> {
-    fn read(members: &'m Object) -> Result<Self, Problem> {
-        let flow = word(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
-        let inputs = match members.get("inputs") {
-            None => Object::new(),
-            Some(Value::Object(inputs)) => inputs.clone(),
-            Some(_) => return Err(Problem::bad_request("`inputs` is not an object")),
-        };
-        let (workspace, yes_to) = (workspace(members)?, yes_to(members)?);
-        Ok(Self { flow, inputs, workspace, yes_to, requester: requester(members)? })
-    }
-}
-
-/// On whose behalf.
-fn requester(members: &Object) -> Result<Requester, Problem> {
-    let stated = |name| Ok::<_, Problem>(text(members, name)?.map(str::to_owned));
-    let metadata = match members.get("metadata") {
-        None => Object::new(),
-        Some(Value::Object(metadata)) => metadata.clone(),
-        Some(_) => return Err(Problem::bad_request("`metadata` is not an object")),
-    };
-    let (user_id, session_id) = (stated("user_id")?, stated("session_id")?);
-    Ok(Requester { user_id, session_id, metadata, raw_input: stated("raw_input")? })
-}
-
-/// How the run uses its workspace.
-fn workspace(members: &Object) -> Result<WorkspaceUse, Problem> {
-    match word(members, "workspace")? {
-        None | Some("alone") => Ok(WorkspaceUse::Alone),
-        Some("shared") => Ok(WorkspaceUse::Shared),
-        Some("copy") => Ok(WorkspaceUse::Copy),
-        Some(_) => Err(Problem::bad_request("`workspace` is none of `alone`, `shared` and `copy`")),
-    }
-}
-
-/// Steps whose questions are approved as they are put.
-fn yes_to(members: &Object) -> Result<Vec<StepId>, Problem> {
-    let bad = || Problem::bad_request("`yes_to` is not a list of ids of steps");
-    let Some(value) = members.get("yes_to") else { return Ok(Vec::new()) };
-    let read = |id: &Value| id.as_str().and_then(|id| StepId::new(id).ok());
-    value.as_array().ok_or_else(bad)?.iter().map(read).collect::<Option<_>>().ok_or_else(bad)
-}
-
 /// A new id for a run.
 pub(crate) fn new_run(app: &App) -> Result<RunId, Problem> {
-    let seed = random_seed()?;
-    RunId::new(format!("run_{}", uuid_v7_text(app.now(), &seed))).map_err(Problem::internal)
+    RunId::new(random::id("run_", app.now())?).map_err(Problem::internal)
 }
 
 /// The folder in which runs of a tenant work: that of the store for the person at the terminal, else one of its own.

@@ -1,7 +1,6 @@
 //! Bytes of a file or of the database, whole or in part, a piece at a time.
 
-use super::{problem::Problem, response};
-use crate::{request::Call, state::app::blocking};
+use super::{problem::Problem, response, work::blocking};
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -29,9 +28,9 @@ struct Part {
     until: u64,
 }
 
-/// The content, or the range of it that the call asks for.
-pub(crate) fn serve(call: &Call, source: Source, size: u64) -> Result<Response, Problem> {
-    let asked = call.header(&header::RANGE).map(|range| part(range, size));
+/// The content, or the part of it that the header `Range` asks for.
+pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Response, Problem> {
+    let asked = range.map(|range| part(range, size));
     let (status, part) = match asked {
         // What cannot be understood is as if it were not there (RFC 9110 §14.2).
         None | Some(Asked::Unknown) => (200, Part { from: 0, until: size }),

@@ -2,15 +2,14 @@
 
 use crate::{
     http::{
+        body::piece,
         byte_range::{self, Source},
         problem::Problem,
         response,
+        work::{blocking, timed_out},
     },
-    request::{Call, piece, timed_out},
-    state::{
-        app::{App, blocking},
-        attachments,
-    },
+    request::Call,
+    state::{app::App, attachments},
 };
 use axum::{
     body::Body,
@@ -130,7 +129,7 @@ pub(crate) fn give(
         Source::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
         Source::File(_) => 0,
     });
-    let mut response = byte_range::serve(call, source, size)?;
+    let mut response = byte_range::serve(call.header(&header::RANGE), source, size)?;
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
 }

@@ -7,10 +7,10 @@
 
 use crate::{
     auth::token,
-    http::{problem::Problem, response},
+    http::{problem::Problem, response, work::blocking},
     limits::concurrency_limit::Permit,
     request::Call,
-    state::app::{App, blocking},
+    state::app::App,
 };
 use axum::{body::Body, http::StatusCode, response::Response};
 use bytes::Bytes;

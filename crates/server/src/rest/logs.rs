@@ -9,7 +9,7 @@ use crate::{
     request::Call,
     state::app::App,
 };
-use axum::response::Response;
+use axum::{http::header, response::Response};
 use envoi_engine::plain;
 use envoi_kernel::ids::AttemptId;
 use serde_json::json;
@@ -58,10 +58,10 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
         Ok(Some(file)) => {
             let size = file.metadata().map_err(Problem::internal)?.len();
-            byte_range::serve(call, Source::File(Arc::new(file)), size)
+            byte_range::serve(call.header(&header::RANGE), Source::File(Arc::new(file)), size)
         }
         // It has not written anything yet.
-        Ok(None) => byte_range::serve(call, Source::Bytes(bytes::Bytes::new()), 0),
+        Ok(None) => byte_range::serve(call.header(&header::RANGE), Source::Bytes(bytes::Bytes::new()), 0),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(none()),
         Err(error) => Err(Problem::internal(error)),
     }

@@ -7,25 +7,7 @@ use crate::{
 };
 use axum::response::Response;
 use envoi_journal::ReadError;
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    sync::{Mutex, PoisonError},
-};
-
-/// Requests by tenant, operation and status.
-#[derive(Default)]
-pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<(String, &'static str, u16), u64>>,
-}
-
-impl Metrics {
-    pub(crate) fn count(&self, tenant: &str, operation: &'static str, status: u16) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = requests.entry((tenant.to_owned(), operation, status)).or_default();
-        *count = count.saturating_add(1);
-    }
-}
+use std::fmt::Write as _;
 
 /// `getMetrics`. The names are documented in `docs/server.md`.
 pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
@@ -44,8 +26,7 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     }
     let name = "envoi_http_requests_total";
     write!(text, "# HELP {name} Requests that were answered.\n# TYPE {name} counter\n").unwrap_or_default();
-    let requests = app.metrics.requests.lock().unwrap_or_else(PoisonError::into_inner);
-    for ((_, operation, status), count) in requests.iter().filter(|((of, _, _), _)| of == tenant) {
+    for ((operation, status), count) in app.request_counts.of_tenant(tenant) {
         writeln!(text, "{name}{{operation=\"{operation}\",status=\"{status}\"}} {count}").unwrap_or_default();
     }
     Ok(response::text("text/plain; version=0.0.4", text))

@@ -1,12 +1,11 @@
 //! Questions: listed, looked at, answered.
 
-use super::{
-    event_stream::NOTHING_SEEN,
-    rows,
-    runs::{ask, caller},
-};
+use super::{event_stream::NOTHING_SEEN, rows};
 use crate::{
-    commands::amount,
+    commands::{
+        amount,
+        submit::{ask, caller},
+    },
     http::{problem::Problem, response},
     request::{Call, text, word},
     state::{app::App, attachments},

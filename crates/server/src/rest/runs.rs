@@ -4,7 +4,10 @@
 
 use super::rows;
 use crate::{
-    commands::amount,
+    commands::{
+        amount,
+        submit::{ask, caller, caller_or_none},
+    },
     http::{problem::Problem, response},
     operation::STATUSES,
     request::{Call, text, word},
@@ -13,17 +16,15 @@ use crate::{
 use axum::{http::StatusCode, response::Response};
 use envoi_engine::{
     load_run, look_at,
-    protocol::{CallerWire, Request, Response as Heard, ResumeRequest},
+    protocol::{Request, ResumeRequest},
     run_row,
 };
 use envoi_journal::{ReadError, RunPage, Told};
 use envoi_kernel::{
-    Flow,
     event::Choice,
     ids::{AttemptId, RunId, StepId, VisitId},
 };
 use serde_json::json;
-use std::{path::Path, sync::mpsc, thread};
 
 /// Bytes with which a page of events is full, however few they are.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -159,19 +160,6 @@ impl Place {
     }
 }
 
-/// What commands of a run may see, as whoever resumes it here has it.
-pub(crate) fn caller(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
-    let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
-    let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
-    let flow: &Flow = run.flow();
-    Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
-}
-
-/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
-fn caller_or_none(app: &App, run: &RunId) -> CallerWire {
-    caller(app, run).unwrap_or_default()
-}
-
 /// `cancelRun`.
 pub(crate) fn cancel(app: &App, call: &Call) -> Result<Response, Problem> {
     let run = call.run(app)?;
@@ -234,65 +222,4 @@ pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
     }));
     ask(app, request)?;
     shown(app, 202, &run)
-}
-
-/// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
-/// is in the journal.
-pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
-    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
-    tracing::info!(ask, run, "asked");
-    let (client, heard) = mpsc::channel();
-    let desk = app.desk.clone();
-    // The desk of an answer goes on for a moment; nobody here waits for that.
-    thread::Builder::new()
-        .name("desk".to_owned())
-        .spawn(move || desk.serve(request, &client))
-        .map_err(Problem::internal)?;
-    taken(&heard)
-}
-
-/// What is to be known besides, once the request is taken or refused. Before that a follower hears of what others ask of the
-/// same run: its records, and its rests.
-fn taken(heard: &mpsc::Receiver<Heard>) -> Result<Vec<String>, Problem> {
-    let mut notes = Vec::new();
-    loop {
-        match heard.recv() {
-            Ok(Heard::Noted { text }) => notes.push(text),
-            Ok(Heard::Record { .. } | Heard::Rest { .. }) => {}
-            Ok(Heard::Refused(refused)) => return Err(refused.into()),
-            Ok(Heard::Stopped { .. }) | Err(_) => return Err(Problem::stopping()),
-            Ok(Heard::Accepted { .. } | Heard::Pong) => return Ok(notes),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use envoi_engine::protocol::{Refused, Standing};
-
-    /// Of a run that follows others' requests, too.
-    fn heard(last: Heard) -> Result<Vec<String>, Problem> {
-        let (client, heard) = mpsc::channel();
-        let record = serde_json::json!({
-            "seq": 4, "at": 1_000,
-            "event": {"type": "cancel_requested", "by": {"tenant": "local", "actor": "ada"}},
-        });
-        let record = Box::new(serde_json::from_value(record).unwrap());
-        client.send(Heard::Record { record }).unwrap();
-        client.send(Heard::Rest { standing: Standing::answered() }).unwrap();
-        client.send(Heard::Noted { text: "this".to_owned() }).unwrap();
-        client.send(last).unwrap();
-        taken(&heard)
-    }
-
-    #[test]
-    fn what_others_do_to_the_run_is_no_answer_to_a_request() {
-        let refused = heard(Heard::Refused(Refused::new("NOT_RAISED", "no bound is named", None)));
-        assert_eq!(refused.unwrap_err().code, "NOT_RAISED");
-        let accepted = heard(Heard::Accepted { run: RunId::new("run_a").unwrap() });
-        assert_eq!(accepted.unwrap(), ["this"]);
-        let stopped = heard(Heard::Stopped { reason: "it closes".to_owned() });
-        assert_eq!(stopped.unwrap_err().code, Problem::stopping().code);
-    }
 }

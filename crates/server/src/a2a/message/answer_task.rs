@@ -3,7 +3,7 @@
 use super::{
     answer, envelope,
     pending_push_config::Brought,
-    send::{self, From, Sent, digest, forgotten, kept_as, was_done},
+    record::{From, Sent, already_done, digest, forgotten, kept_as, was_done},
 };
 use crate::{
     a2a::{
@@ -15,8 +15,8 @@ use crate::{
         task::{fold::Question, loader, writer::QUESTION},
     },
     auth::scope::Scope,
+    commands::submit::{ask, caller},
     http::problem::Problem,
-    rest::runs::{ask, caller},
     state::{app::App, attachments},
 };
 use envoi_contract::{digest::Digest, json::Value, user_envelope::AttachmentRef};
@@ -49,7 +49,7 @@ pub(crate) fn answer(
     let _turn = app.starts.turn(&request);
     let row = kept_as(app, asking, message, (run, &context, run.as_str()), request);
     if was_done(app, &row)? {
-        return send::known(&row, brought);
+        return already_done(&row, brought);
     }
     let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     let question = asked(&loaded, message)?;

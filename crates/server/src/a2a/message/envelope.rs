@@ -7,7 +7,7 @@
 use crate::a2a::protocol::{
     fault::{Fault, Kind},
     model::{Content, Message},
-    version::Extensions,
+    service_parameters::Extensions,
 };
 use envoi_contract::{
     json::Value,

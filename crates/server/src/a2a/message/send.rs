@@ -7,7 +7,8 @@
 
 use super::{
     answer, answer_task,
-    pending_push_config::{Brought, Kept},
+    pending_push_config::Brought,
+    record::{Sent, already_done, digest, was_done},
     start_task,
 };
 use crate::{
@@ -17,42 +18,20 @@ use crate::{
             card,
             fault::{Fault, Kind},
             model::{Content, Message, Part, Role},
-            request::{Reply, SendRequest},
+            request::SendRequest,
             version::Version,
         },
         push_configs,
         task::loader,
     },
     auth::scope::Scope,
-    http::problem::Problem,
     state::app::App,
 };
-use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{MessageRow, ReadError};
+use envoi_journal::{MessageRow, ReadError, RunRow};
 use envoi_kernel::ids::RunId;
 
 /// Longest id that a client may make.
 const MAX_ID_BYTES: usize = 256;
-
-/// What has come of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sent {
-    /// The run.
-    pub(crate) run: RunId,
-    /// Where whoever follows the message begins.
-    pub(crate) from: From,
-}
-
-/// See [`Sent::from`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum From {
-    /// It began the run.
-    TheStart,
-    /// It is the answer with this id of its request.
-    Request(String),
-    /// It was known: from how things stand.
-    Now,
-}
 
 /// Does what a message wants. What follows from it is in the journal.
 ///
@@ -69,7 +48,7 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
     let about = about(app, asking, message)?;
     let brought = Brought { app, asking, push };
     match about {
-        About::Known(row) => known(&row, brought),
+        About::Known(row) => already_done(&row, brought),
         About::Task(run) => {
             if let Some(push) = push {
                 push_configs::check_room(app, asking, &run, push)?;
@@ -78,12 +57,6 @@ pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<
         }
         About::Nothing => start_task::begin(app, asking, (message, brought)),
     }
-}
-
-/// A message that has been done before: how things stand is the answer.
-pub(crate) fn known(row: &MessageRow, brought: Brought<'_>) -> Result<Sent, Fault> {
-    brought.again(&row.run, &row.request)?;
-    Ok(Sent { run: row.run.clone(), from: From::Now })
 }
 
 fn check(message: &Message) -> Result<(), Fault> {
@@ -143,123 +116,48 @@ fn about(app: &App, asking: &Asking, message: &Message) -> Result<About, Fault> 
     }
 }
 
+/// What the journal has of a context, for a message that names it.
+struct InContext {
+    /// This very message, if it has come before.
+    kept: Option<MessageRow>,
+    /// Tasks that wait for an answer.
+    waiting: Vec<RunRow>,
+    has_task: bool,
+}
+
 fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -> Result<About, Fault> {
     let token = &asking.bearer.id;
     let flow = start_task::named(asking, message)?;
-    let (known, mut waiting, begun) = app
-        .read(|reader| {
-            let known = reader.message_in_context(token, context, &message.id, &digest(asking, message))?;
-            let waiting = reader.waiting_in_context(token, context)?;
-            Ok((known, waiting, reader.has_task_in_context(token, context)?))
+    let found = app.read(|reader| {
+        Ok(InContext {
+            kept: reader.message_in_context(token, context, &message.id, &digest(asking, message))?,
+            waiting: reader.waiting_in_context(token, context)?,
+            has_task: reader.has_task_in_context(token, context)?,
         })
-        .map_err(|error: ReadError| broken(app, error))?;
-    // Who names a flow means no other one's question.
+    });
+    let InContext { kept, mut waiting, has_task } = found.map_err(|error: ReadError| broken(app, error))?;
+    // A client that names a flow does not mean a question of another flow.
     waiting.retain(|row| flow.as_ref().is_none_or(|flow| loader::is_of(row, flow)));
-    match (known, waiting.as_slice()) {
-        // It began a task, or answered one: the same again.
-        (Some(row), _) if row.task.is_empty() => Ok(About::Nothing),
-        (Some(row), _) if was_done(app, &row)? => Ok(About::Known(Box::new(row))),
-        (Some(row), _) => Ok(About::Task(row.run)),
-        (None, []) if begun && answer::is_decision(message) => {
+    if let Some(row) = kept {
+        // The message started a task: it starts the same one again, which changes nothing.
+        if row.task.is_empty() {
+            return Ok(About::Nothing);
+        }
+        let done = was_done(app, &row)?;
+        return Ok(if done { About::Known(Box::new(row)) } else { About::Task(row.run) });
+    }
+    match waiting.as_slice() {
+        [] if has_task && answer::is_decision(message) => {
             let detail = "that is a decision, and no task of this context waits for one";
             Err(Fault::new(Kind::InvalidParams).detail(detail).code("QUESTION_CLOSED"))
         }
-        (None, []) => Ok(About::Nothing),
-        (None, [one]) => Ok(About::Task(one.run.clone())),
-        (None, several) => {
+        [] => Ok(About::Nothing),
+        [one] => Ok(About::Task(one.run.clone())),
+        several => {
             let ids: Vec<String> = several.iter().map(|row| format!("`{}`", row.run)).collect();
             let detail =
                 format!("several tasks of this context wait; say with `taskId` which: {}", ids.join(", "));
             Err(Fault::new(Kind::InvalidParams).detail(detail))
         }
-    }
-}
-
-/// Of what a message says; not of where it is said, but for the flow that it is said to.
-pub(crate) fn digest(asking: &Asking, message: &Message) -> Digest {
-    digest_for(asking.flow.as_deref(), message)
-}
-
-fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
-    let content = Message { context_id: None, task_id: None, ..message.clone() };
-    // What has a task is said to that, by whatever path.
-    let said = match flow.filter(|_| message.task_id.is_none()) {
-        Some(flow) => format!("{}\n{flow}", written(&content)),
-        None => written(&content),
-    };
-    Digest::of(said.as_bytes())
-}
-
-/// A message alone, in JSON of 1.0 on one line.
-pub(crate) fn message_text(message: &Message) -> String {
-    match crate::a2a::protocol::write(Version::V10, &Reply::SentMessage(message.clone())) {
-        Value::Object(mut members) => members.remove("message").unwrap_or_default().compact(),
-        other => other.compact(),
-    }
-}
-
-/// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`loader`] reads it.
-pub(crate) fn written(message: &Message) -> String {
-    crate::a2a::protocol::write(Version::V10, &Reply::SentMessage(message.clone())).compact()
-}
-
-pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
-    let done = app.read(|reader| reader.has_request(&row.run, &row.request));
-    done.map_err(|error: ReadError| broken(app, error))
-}
-
-/// A message that was refused is forgotten, with what it brought, unless it may be done all the same: when it comes again, it is.
-pub(crate) fn forgotten(app: &App, row: &MessageRow, kept: Kept<'_>, problem: Problem) -> Fault {
-    app.note(&problem);
-    if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
-        kept.take_back();
-        drop(app.store.forget_message(row).map_err(|error| broken(app, error)));
-    }
-    problem.into()
-}
-
-pub(crate) fn kept_as(
-    app: &App,
-    asking: &Asking,
-    message: &Message,
-    (run, context, task): (&RunId, &str, &str),
-    request: String,
-) -> MessageRow {
-    MessageRow {
-        run: run.clone(),
-        token: asking.bearer.id.clone(),
-        context: context.to_owned(),
-        task: task.to_owned(),
-        message_id: message.id.clone(),
-        digest: digest(asking, message),
-        request,
-        body: written(message),
-        at: app.now(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use envoi_contract::json::Object;
-
-    #[test]
-    fn the_same_words_to_another_flow_are_another_message() {
-        let message = |task: Option<&str>| Message {
-            id: "m".to_owned(),
-            context_id: Some("c".to_owned()),
-            task_id: task.map(str::to_owned),
-            role: Role::User,
-            parts: vec![Part::text("hello")],
-            metadata: Object::new(),
-            extensions: Vec::new(),
-            reference_task_ids: Vec::new(),
-        };
-        let first = message(None);
-        assert_eq!(digest_for(Some("one"), &first), digest_for(Some("one"), &first));
-        assert_ne!(digest_for(Some("one"), &first), digest_for(Some("two"), &first));
-        assert_ne!(digest_for(Some("one"), &first), digest_for(None, &first));
-        let answer = message(Some("run_1"));
-        assert_eq!(digest_for(Some("one"), &answer), digest_for(None, &answer));
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     inputs,
     pending_push_config::Brought,
-    send::{self, From, Sent, digest, forgotten, kept_as},
+    record::{From, Sent, already_done, digest, forgotten, kept_as, message_text},
 };
 use crate::{
     a2a::{
@@ -14,11 +14,12 @@ use crate::{
         },
         task::writer::FLOW,
     },
-    auth::scope::Scope,
-    commands::start::{self, new_run},
+    auth::{random, scope::Scope},
+    commands::{
+        start::{self, new_run},
+        submit::ask,
+    },
     http::problem::Problem,
-    request::random_seed,
-    rest::runs::ask,
     state::app::App,
 };
 use axum::http::StatusCode;
@@ -26,7 +27,7 @@ use envoi_contract::json::{Object, Value};
 use envoi_engine::protocol::{Request, StartRequest, WorkspaceUse};
 use envoi_journal::{MessageRow, ReadError, RegisteredFlow, TaskRow};
 use envoi_kernel::{
-    ids::{RunId, uuid_v7_text},
+    ids::RunId,
     requester::{MAX_RAW_INPUT_BYTES, Requester},
 };
 
@@ -44,8 +45,8 @@ pub(crate) fn begin(
 ) -> Result<Sent, Fault> {
     asking.may(&[Scope::Run])?;
     // Whatever has become of the flow since.
-    if let Some(row) = known(app, asking, message)? {
-        return send::known(&row, brought);
+    if let Some(row) = first_message(app, asking, message)? {
+        return already_done(&row, brought);
     }
     let registered = flow(app, asking, message)?;
     let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
@@ -55,7 +56,7 @@ pub(crate) fn begin(
     let fresh = new_run(app)?;
     let context = match &message.context_id {
         Some(context) => context.clone(),
-        None => format!("ctx_{}", uuid_v7_text(app.now(), &random_seed()?)),
+        None => random::id("ctx_", app.now()).map_err(|error| broken(app, error))?,
     };
     let task = TaskRow {
         run: fresh.clone(),
@@ -71,7 +72,7 @@ pub(crate) fn begin(
     let begun =
         app.read(|reader| reader.tenant_of(&kept.run)).map_err(|error: ReadError| broken(app, error))?;
     if begun.is_some() {
-        return send::known(&kept, brought);
+        return already_done(&kept, brought);
     }
     let push = brought.keep(&kept.run, 0)?;
     let may = app.starts.count(&asking.bearer.id, app.now()).map_err(|seconds| {
@@ -89,7 +90,7 @@ pub(crate) fn begin(
 }
 
 /// This very message, if it has begun a run.
-fn known(app: &App, asking: &Asking, message: &Message) -> Result<Option<MessageRow>, Fault> {
+fn first_message(app: &App, asking: &Asking, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
     let begun = app.read(|reader| {
         let token = &asking.bearer.id;
@@ -120,7 +121,7 @@ fn requester(message: &Message, context: &str) -> Requester {
     let told_to_us = |name: &str| name.starts_with(OURS);
     let metadata = Requester::without_reserved(&message.metadata);
     let metadata = metadata.iter().filter(|(name, _)| !told_to_us(name));
-    let message = send::message_text(message);
+    let message = message_text(message);
     let stated = Requester {
         session_id: Some(context.to_owned()),
         metadata: metadata.map(|(name, value)| (name.to_owned(), value.clone())).collect(),

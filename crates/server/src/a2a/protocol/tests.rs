@@ -7,7 +7,8 @@ use super::{
     model::{Message, Part, Role, StatusUpdate, StreamItem, Task, TaskState, TaskStatus},
     read, read_rest,
     request::{Method, Params, Reply},
-    version::{EXTENSIONS, Extensions, VERSION, Version},
+    service_parameters::{EXTENSIONS, Extensions, VERSION, negotiate_version},
+    version::Version,
     write, write_item,
 };
 use envoi_contract::json::Object;
@@ -15,7 +16,7 @@ use envoi_contract::json::Object;
 /// What a server does with a body: the text of a first message comes back as the task's history.
 fn answer(headers: &[(&str, &str)], body: &str) -> String {
     let header = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-    let version = match Version::negotiate(header(VERSION), None) {
+    let version = match negotiate_version(header(VERSION), None) {
         Ok(version) => version,
         Err(fault) => return json_rpc::error(&json_rpc::Id::Null, Version::V10, &fault),
     };

@@ -1,0 +1,130 @@
+//! A message as it is kept: found when it comes again, forgotten when it is refused.
+
+use super::pending_push_config::{Brought, Kept};
+use crate::{
+    a2a::{
+        client::{Asking, broken},
+        protocol::{fault::Fault, model::Message, request::Reply, version::Version, write},
+    },
+    http::problem::Problem,
+    state::app::App,
+};
+use envoi_contract::{digest::Digest, json::Value};
+use envoi_journal::{MessageRow, ReadError};
+use envoi_kernel::ids::RunId;
+
+/// What has come of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// The run.
+    pub(crate) run: RunId,
+    /// Where whoever follows the message begins.
+    pub(crate) from: From,
+}
+
+/// See [`Sent::from`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum From {
+    /// It began the run.
+    TheStart,
+    /// It is the answer with this id of its request.
+    Request(String),
+    /// It was known: from how things stand.
+    Now,
+}
+
+/// A message that has been done before: how things stand is the answer.
+pub(crate) fn already_done(row: &MessageRow, brought: Brought<'_>) -> Result<Sent, Fault> {
+    brought.again(&row.run, &row.request)?;
+    Ok(Sent { run: row.run.clone(), from: From::Now })
+}
+
+/// Of what a message says; not of where it is said, but for the flow that it is said to.
+pub(crate) fn digest(asking: &Asking, message: &Message) -> Digest {
+    digest_for(asking.flow.as_deref(), message)
+}
+
+fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
+    let content = Message { context_id: None, task_id: None, ..message.clone() };
+    // What has a task is said to that, by whatever path.
+    let said = match flow.filter(|_| message.task_id.is_none()) {
+        Some(flow) => format!("{}\n{flow}", written(&content)),
+        None => written(&content),
+    };
+    Digest::of(said.as_bytes())
+}
+
+/// A message alone, in JSON of 1.0 on one line.
+pub(crate) fn message_text(message: &Message) -> String {
+    match write(Version::V10, &Reply::SentMessage(message.clone())) {
+        Value::Object(mut members) => members.remove("message").unwrap_or_default().compact(),
+        other => other.compact(),
+    }
+}
+
+/// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`loader`] reads it.
+pub(crate) fn written(message: &Message) -> String {
+    write(Version::V10, &Reply::SentMessage(message.clone())).compact()
+}
+
+pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
+    let done = app.read(|reader| reader.has_request(&row.run, &row.request));
+    done.map_err(|error: ReadError| broken(app, error))
+}
+
+/// A message that was refused is forgotten, with what it brought, unless it may be done all the same: when it comes again, it is.
+pub(crate) fn forgotten(app: &App, row: &MessageRow, kept: Kept<'_>, problem: Problem) -> Fault {
+    app.note(&problem);
+    if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
+        kept.take_back();
+        drop(app.store.forget_message(row).map_err(|error| broken(app, error)));
+    }
+    problem.into()
+}
+
+pub(crate) fn kept_as(
+    app: &App,
+    asking: &Asking,
+    message: &Message,
+    (run, context, task): (&RunId, &str, &str),
+    request: String,
+) -> MessageRow {
+    MessageRow {
+        run: run.clone(),
+        token: asking.bearer.id.clone(),
+        context: context.to_owned(),
+        task: task.to_owned(),
+        message_id: message.id.clone(),
+        digest: digest(asking, message),
+        request,
+        body: written(message),
+        at: app.now(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::a2a::protocol::model::{Part, Role};
+    use envoi_contract::json::Object;
+
+    #[test]
+    fn the_same_words_to_another_flow_are_another_message() {
+        let message = |task: Option<&str>| Message {
+            id: "m".to_owned(),
+            context_id: Some("c".to_owned()),
+            task_id: task.map(str::to_owned),
+            role: Role::User,
+            parts: vec![Part::text("hello")],
+            metadata: Object::new(),
+            extensions: Vec::new(),
+            reference_task_ids: Vec::new(),
+        };
+        let first = message(None);
+        assert_eq!(digest_for(Some("one"), &first), digest_for(Some("one"), &first));
+        assert_ne!(digest_for(Some("one"), &first), digest_for(Some("two"), &first));
+        assert_ne!(digest_for(Some("one"), &first), digest_for(None, &first));
+        let answer = message(Some("run_1"));
+        assert_eq!(digest_for(Some("one"), &answer), digest_for(None, &answer));
+    }
+}

@@ -1,0 +1,33 @@
+//! Random bytes of the machine, and ids made of them.
+
+use envoi_contract::time::Timestamp;
+use envoi_kernel::ids::uuid_v7_text;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::io;
+
+/// So many random bytes.
+///
+/// # Errors
+/// The machine has none to give.
+pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0_u8; N];
+    let mut filled = 0;
+    // The machine may return fewer bytes than it was asked for.
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled += getrandom(rest, GetRandomFlags::empty())?;
+    }
+    Ok(bytes)
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A new id: `prefix`, then the time and random bits as a UUID of version 7.
+///
+/// # Errors
+/// There are no random bytes.
+pub(crate) fn id(prefix: &str, now: Timestamp) -> io::Result<String> {
+    Ok(format!("{prefix}{}", uuid_v7_text(now, &bytes::<32>()?)))
+}

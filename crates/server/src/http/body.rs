@@ -1,0 +1,51 @@
+//! Bodies of requests: read piece by piece, read whole, or read and thrown away.
+
+use super::problem::Problem;
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use std::time::Duration;
+
+/// Bytes of a refused body that are read and thrown away, and how long that may take.
+const DISCARDED: usize = 1024 * 1024;
+const DISCARDING: Duration = Duration::from_secs(1);
+
+/// The next piece of a body; `None` at its end.
+pub(crate) async fn piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::bad_request("the body broke off"))?;
+        if let Ok(piece) = frame.into_data() {
+            return Ok(Some(piece));
+        }
+    }
+    Ok(None)
+}
+
+/// All of a body; `None` if it has more than `limit` bytes.
+pub(crate) async fn whole(body: &mut Body, limit: u64) -> Result<Option<Bytes>, Problem> {
+    let mut read = BytesMut::new();
+    while let Some(piece) = piece(body).await? {
+        let size = u64::try_from(read.len().saturating_add(piece.len())).unwrap_or(u64::MAX);
+        if size > limit {
+            return Ok(None);
+        }
+        read.extend_from_slice(&piece);
+    }
+    Ok(Some(read.freeze()))
+}
+
+/// Reads what is left of the body of a request that is refused, and forgets it: a client that still sends would not hear the
+/// answer. What is too much for that, or too slow, costs the client its connection; says whether it does.
+pub(crate) async fn discard(mut body: Body) -> bool {
+    let rest = async {
+        let mut left = DISCARDED;
+        while let Ok(Some(piece)) = piece(&mut body).await {
+            match left.checked_sub(piece.len()) {
+                Some(less) => left = less,
+                None => return true,
+            }
+        }
+        false
+    };
+    tokio::time::timeout(DISCARDING, rest).await.unwrap_or(true)
+}

@@ -1,0 +1,31 @@
+//! How long a request may take, and threads for work that blocks.
+
+use super::problem::Problem;
+use axum::http::StatusCode;
+use std::time::Duration;
+
+/// Fails with a problem when `work` takes longer than it may.
+pub(crate) async fn in_time<T>(
+    longest: Duration,
+    work: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
+    let late = |_| Err(timed_out(format!("it took longer than {} s", longest.as_secs())));
+    tokio::time::timeout(longest, work).await.unwrap_or_else(late)
+}
+
+/// What was asked for took too long to be waited for.
+pub(crate) fn timed_out(detail: String) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
+        .hint("it may still be done; a request with an Idempotency-Key can be made again")
+        .retry_after(5)
+}
+
+/// Does blocking work of a request on a thread for it. What panics is a problem of ours, told as such.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .unwrap_or_else(|error| Err(Problem::internal(error)))
+}
