@@ -14,7 +14,11 @@
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
 
 /// Both clocks, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,37 @@ impl Pace {
         let time = steadily.max(now.wall).max(last_at);
         *self = Self { reached: time, steady_ms: now.steady_ms };
         time
+    }
+}
+
+/// The time for whoever waits beside the loop. It is never behind the wall clock and never goes back while the process lives: a
+/// wall clock that is set back holds up nothing that is due.
+pub struct SteadyClock {
+    wall: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    since: Instant,
+    not_before: Timestamp,
+    pace: Mutex<Pace>,
+}
+
+impl SteadyClock {
+    /// A clock over the system's, which starts no earlier than `not_before`.
+    #[must_use]
+    pub fn new(not_before: Timestamp) -> Self {
+        Self::over(crate::now, not_before)
+    }
+
+    /// A clock over another wall clock.
+    #[must_use]
+    pub fn over(wall: impl Fn() -> Timestamp + Send + Sync + 'static, not_before: Timestamp) -> Self {
+        Self { wall: Box::new(wall), since: Instant::now(), not_before, pace: Mutex::default() }
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        let steady_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        pace.read(self.not_before, Now { wall: (self.wall)(), steady_ms })
     }
 }
 
@@ -94,6 +129,10 @@ impl Alarms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    };
 
     fn now(wall: i64, steady_ms: u64) -> Now {
         Now { wall: Timestamp::from_millis(wall), steady_ms }
@@ -122,6 +161,27 @@ mod tests {
             let time = pace.read(Timestamp::from_millis(last_at), now(wall, steady_ms));
             assert_eq!(time.as_millis(), expected, "{wall} {steady_ms} {last_at}");
         }
+    }
+
+    #[test]
+    fn a_steady_clock_follows_the_wall_clock_forward_and_never_back() {
+        let wall = Arc::new(AtomicI64::new(10_000));
+        let shown = Arc::clone(&wall);
+        let clock = SteadyClock::over(
+            move || Timestamp::from_millis(shown.load(Ordering::Relaxed)),
+            Timestamp::from_millis(12_000),
+        );
+        let before = clock.now();
+        assert!(before.as_millis() >= 12_000, "{before}");
+        wall.store(90_000_000, Ordering::Relaxed);
+        let ahead = clock.now();
+        assert!(ahead.as_millis() >= 90_000_000, "{ahead}");
+        wall.store(90_000_000 - 3_600_000, Ordering::Relaxed);
+        let later = (0..1_000).map(|_| clock.now()).fold(ahead, |last, now| {
+            assert!(now >= last, "{now} after {last}");
+            now
+        });
+        assert!(later.as_millis() < 90_060_000, "by its own pace: {later}");
     }
 
     #[test]

@@ -8,10 +8,7 @@ mod errand;
 mod masking;
 mod notice;
 
-use crate::{
-    alarms::{Now, Pace},
-    protocol::CallerWire,
-};
+use crate::{alarms::SteadyClock, protocol::CallerWire};
 use envoi_contract::time::Timestamp;
 use envoi_journal::{CommitError, DeliveryKey, DeliveryRow, Fate, Mark, Reader, Store, Writer};
 use envoi_kernel::{Flow, event::InterruptRaised, ids::RunId, notify::Target};
@@ -137,6 +134,19 @@ impl Courier {
         callers: Callers,
     ) -> io::Result<Self> {
         let reader = store.reader().map_err(|error| io::Error::other(error.to_string()))?;
+        // The clock may have been set back since: the time of a run, and of its notices, is never before its last event.
+        let newest = reader.newest_event_at().map_err(|error| io::Error::other(error.to_string()))?;
+        let clock = SteadyClock::new(newest.unwrap_or_default());
+        Self::start_with(reader, writer, notices, callers, clock)
+    }
+
+    fn start_with(
+        reader: Reader,
+        writer: Arc<Writer>,
+        notices: Notices,
+        callers: Callers,
+        clock: SteadyClock,
+    ) -> io::Result<Self> {
         let (signals, inbox) = mpsc::channel();
         let rounds = Rounds {
             reader,
@@ -147,8 +157,7 @@ impl Courier {
             flying: BTreeMap::new(),
             under_way: BTreeMap::new(),
             stop: Arc::default(),
-            pace: Pace::default(),
-            since: Instant::now(),
+            clock,
         };
         let thread = thread::Builder::new().name("courier".to_owned()).spawn(move || rounds.go(&inbox))?;
         Ok(Self { signals, thread })
@@ -185,9 +194,8 @@ struct Rounds {
     /// Those of them whose outcome is not known yet.
     under_way: BTreeMap<DeliveryKey, Try>,
     stop: Arc<AtomicBool>,
-    /// A clock that is set back does not hold up the next try.
-    pace: Pace,
-    since: Instant,
+    /// One that is set back does not hold up the next try.
+    clock: SteadyClock,
 }
 
 struct Try {
@@ -204,14 +212,14 @@ impl Rounds {
             if left.is_some_and(|left| in_haste || left.is_zero()) {
                 break;
             }
-            let now = closing.as_ref().map_or_else(|| self.now(), |closing| closing.now);
+            let now = closing.as_ref().map_or_else(|| self.clock.now(), |closing| closing.now);
             let idle = self.send_due(now).unwrap_or(UNREADABLE);
             if left.is_some() && self.flying.is_empty() {
                 break;
             }
             let wait = left.unwrap_or(idle);
             match inbox.recv_timeout(wait) {
-                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: self.now() }),
+                Ok(Signal::Close { until }) => closing = Some(Closing { until, now: self.clock.now() }),
                 Ok(Signal::Hurry) => in_haste = true,
                 Ok(signal) => {
                     if self.heard(signal).is_err() {
@@ -222,11 +230,6 @@ impl Rounds {
             }
         }
         self.cut_short(inbox);
-    }
-
-    fn now(&mut self) -> Timestamp {
-        let steady_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.pace.read(Timestamp::default(), Now { wall: crate::now(), steady_ms })
     }
 
     /// Starts tries of what is due, as many as may be at the same time and of each tenant no more than leaves room for others;
@@ -294,7 +297,7 @@ impl Rounds {
         let done = move |result: Result<_, _>| {
             signals.send(Signal::Marked { key, result: result.map(drop) }).unwrap_or_default();
         };
-        let now = self.now();
+        let now = self.clock.now();
         self.writer.mark(mark(&row, outcome, now), Box::new(done));
     }
 

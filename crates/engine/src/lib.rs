@@ -26,6 +26,7 @@ pub mod trace;
 mod trouble;
 
 pub use activity::{is_alive, is_held, look_at, run_row};
+pub use alarms::SteadyClock;
 pub use courier::Notices;
 pub use desk::{Desk, load_run};
 pub use engine::{Engine, World};

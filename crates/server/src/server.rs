@@ -12,7 +12,8 @@ use crate::{
     state::{app::App, settings::Settings},
 };
 use axum::Router;
-use envoi_engine::Desk;
+use envoi_contract::time::Timestamp;
+use envoi_engine::{Desk, SteadyClock};
 use envoi_journal::Store;
 use hyper::{
     Request,
@@ -101,6 +102,7 @@ impl Server {
             board: Arc::clone(&app.pushes),
             tales: Box::new(Stories(Arc::clone(&app))),
             reach: app.settings.a2a.push.clone(),
+            clock: SteadyClock::new(Timestamp::default()),
             log: app.settings.log,
         })?;
         let (router, places) = (router(&app), Arc::clone(&app.crowd.places));

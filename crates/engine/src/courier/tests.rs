@@ -10,7 +10,7 @@ use envoi_kernel::{
     Event, event,
     notify::{Address, Moment, Webhook},
 };
-use std::{fs, net::TcpListener, path::Path};
+use std::{fs, net::TcpListener, path::Path, sync::atomic::AtomicI64};
 
 struct Stage {
     folder: tempfile::TempDir,
@@ -27,13 +27,16 @@ impl Stage {
     }
 
     fn courier(&self) -> Courier {
-        let notices = Notices {
-            targets: Vec::new(),
-            env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
-            variable: |_| None,
-            how_to_answer: |_, _| String::new(),
-        };
-        Courier::start(&self.store, Arc::clone(&self.writer), notices, Callers::default()).unwrap()
+        Courier::start(&self.store, Arc::clone(&self.writer), notices(), Callers::default()).unwrap()
+    }
+
+    /// A courier whose wall clock shows what `wall` does.
+    fn courier_by(&self, wall: &Arc<AtomicI64>) -> Courier {
+        let shown = Arc::clone(wall);
+        let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
+        let clock = SteadyClock::over(wall, Timestamp::default());
+        let reader = self.store.reader().unwrap();
+        Courier::start_with(reader, Arc::clone(&self.writer), notices(), Callers::default(), clock).unwrap()
     }
 
     /// A run that is over, and these commands to be told of it.
@@ -46,7 +49,19 @@ impl Stage {
         self.over_for(tenant, name, scripts.iter().map(to).collect());
     }
 
+    /// Its events bear this time.
+    fn over_at(&self, name: &str, at_ms: i64, scripts: &[&str]) {
+        let to = |script: &&str| Address::Command(event::Command::Shell((*script).to_owned()));
+        let mut commit = self.commit_of("local", name, scripts.iter().map(to).collect());
+        commit.records.iter_mut().for_each(|record| record.at = Timestamp::from_millis(at_ms));
+        self.writer.commit(commit).unwrap();
+    }
+
     fn over_for(&self, tenant: &str, name: &str, targets: Vec<Address>) {
+        self.writer.commit(self.commit_of(tenant, name, targets)).unwrap();
+    }
+
+    fn commit_of(&self, tenant: &str, name: &str, targets: Vec<Address>) -> Commit {
         let run = run(name).unwrap();
         let mut begun = started(&run).unwrap();
         if let Event::RunStarted(begun) = &mut begun {
@@ -64,7 +79,7 @@ impl Stage {
         };
         let deliveries = targets.into_iter().map(to).collect();
         let events = [begun, ended()];
-        self.writer.commit(Commit { deliveries, ..commit(&run, 0, events) }).unwrap();
+        Commit { deliveries, ..commit(&run, 0, events) }
     }
 
     fn marked(&self, mark: Mark) {
@@ -79,6 +94,15 @@ impl Stage {
 
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+}
+
+fn notices() -> Notices {
+    Notices {
+        targets: Vec::new(),
+        env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        variable: |_| None,
+        how_to_answer: |_, _| String::new(),
     }
 }
 
@@ -119,6 +143,31 @@ fn a_failed_notice_is_tried_again_by_itself() {
     wait_until("the second try", || !stage.rows("a")[0].is_open());
     courier.close(AMPLE);
     assert_eq!((stage.read("told").as_str(), stage.rows("a")[0].tries), ("evt_a_1\nevt_a_1\n", 2));
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[test]
+fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
+    let stage = Stage::new();
+    stage.over("a", &["echo x >> told; test $(wc -l < told) -ge 2"]);
+    let wall = Arc::new(AtomicI64::new(crate::now().as_millis()));
+    let courier = stage.courier_by(&wall);
+    wait_until("the first try", || stage.rows("a")[0].tries == 1);
+    wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
+    wait_until("the second try", || !stage.rows("a")[0].is_open());
+    courier.close(AMPLE);
+    assert_eq!(stage.rows("a")[0].tries, 2);
+}
+
+#[test]
+fn a_notice_of_a_run_whose_time_is_an_hour_ahead_of_the_clock_is_told_at_once() {
+    let stage = Stage::new();
+    stage.over_at("a", crate::now().as_millis() + HOUR_MS, &["touch told"]);
+    let courier = stage.courier();
+    wait_until("the notice", || !stage.rows("a")[0].is_open());
+    courier.close(AMPLE);
+    assert!(stage.folder.path().join("told").exists());
 }
 
 #[test]

@@ -113,6 +113,16 @@ impl Reader {
         Ok(newest.flatten().map_or(0, unsigned))
     }
 
+    /// The latest time that an event of any run bears; none in a store without runs.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn newest_event_at(&self) -> Result<Option<Timestamp>, ReadError> {
+        let sql = "SELECT max(updated_at_ms) FROM runs";
+        let newest = self.one(sql, [], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(newest.flatten().map(Timestamp::from_millis))
+    }
+
     /// The newest event of a tenant.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::auth::token;
 use envoi_contract::time::Timestamp;
+use envoi_engine::SteadyClock;
 use envoi_journal::{CommitError, PushRow, PushState, ReadError, Reader, Store};
 use envoi_kernel::ids::Seq;
 use envoi_notify::{Outcome, Parcel, Reach};
@@ -42,6 +43,8 @@ pub(crate) struct Means {
     pub(crate) board: Arc<Board>,
     pub(crate) tales: Box<dyn Tales>,
     pub(crate) reach: Reach,
+    /// One that is set back does not hold up the next try.
+    pub(crate) clock: SteadyClock,
     /// Takes a line for the person who runs the server.
     pub(crate) log: fn(&str),
 }
@@ -59,6 +62,8 @@ impl Courier {
     pub(crate) fn start(means: Means) -> io::Result<Self> {
         let board = Arc::clone(&means.board);
         let reader = means.store.reader().map_err(io::Error::other)?;
+        // No wait is longer: whatever is due later than that was marked before the clock was set back.
+        let latest = after(means.clock.now(), patience::LONGEST);
         for row in reader.active_pushes().map_err(io::Error::other)? {
             // What was kept for a run that has not begun waits for the message that begins it.
             let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
@@ -66,7 +71,7 @@ impl Courier {
                 continue;
             }
             let whose = whose(tenant, &means.reach, &row);
-            board.add((row.run, row.id), whose, row.due_at);
+            board.add((row.run, row.id), whose, row.due_at.min(latest));
         }
         let round = Arc::new(Round { means, kept: Mutex::default() });
         for _ in 0..MOST_TURNS {
@@ -117,12 +122,12 @@ enum Trouble {
 impl Round {
     fn go(&self) {
         let mut reader = None;
-        while let Some(key) = self.means.board.take(envoi_engine::now) {
+        while let Some(key) = self.means.board.take(|| self.means.clock.now()) {
             let after = self.turn(&mut reader, &key).unwrap_or_else(|trouble| {
                 (self.means.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
-                After::Later(later(UNREADABLE))
+                After::Later(self.later(UNREADABLE))
             });
-            self.means.board.give_back(&key, after, envoi_engine::now());
+            self.means.board.give_back(&key, after, self.means.clock.now());
         }
     }
 
@@ -184,12 +189,12 @@ impl Round {
         match retry::next(&format!("{} {}", row.run, row.id), tries, outcome) {
             Next::Nothing => {
                 row.next_seq = reached.unwrap_or(row.next_seq);
-                (row.tries, row.note, row.due_at) = (0, None, envoi_engine::now());
+                (row.tries, row.note, row.due_at) = (0, None, self.means.clock.now());
                 self.means.store.mark_push(row)?;
                 Ok(After::More)
             }
             Next::Wait(wait, note) => {
-                (row.tries, row.note, row.due_at) = (tries, Some(note), later(wait));
+                (row.tries, row.note, row.due_at) = (tries, Some(note), self.later(wait));
                 self.means.store.mark_push(row)?;
                 Ok(After::Later(row.due_at))
             }
@@ -213,6 +218,10 @@ impl Round {
         Ok(After::Gone)
     }
 
+    fn later(&self, wait: Duration) -> Timestamp {
+        after(self.means.clock.now(), wait)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,9 +242,9 @@ fn parcel(row: &PushRow, item: Item) -> Parcel {
     }
 }
 
-fn later(wait: Duration) -> Timestamp {
+fn after(now: Timestamp, wait: Duration) -> Timestamp {
     let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(envoi_engine::now().as_millis().saturating_add(wait_ms))
+    Timestamp::from_millis(now.as_millis().saturating_add(wait_ms))
 }
 
 #[cfg(test)]

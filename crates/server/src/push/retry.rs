@@ -12,7 +12,7 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_secs(2);
 
 /// No wait is longer, whatever a receiver asks for.
-const LONGEST: Duration = Duration::from_secs(5 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(5 * 60);
 
 /// All waits for one thing together.
 const ALL: Duration = Duration::from_secs(24 * 60 * 60);

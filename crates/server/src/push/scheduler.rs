@@ -189,6 +189,13 @@ impl Board {
         true
     }
 
+    /// Has the clock looked at.
+    #[cfg(test)]
+    pub(super) fn ring(&self) {
+        let _state = self.lock();
+        self.bell.notify_all();
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,10 @@ use envoi_journal::{
 };
 use envoi_kernel::{Event, Record, ids::RunId};
 use receiver::{Answer, OK, Receiver, Request};
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicI64, Ordering},
+};
 
 /// Longer than anything takes here.
 const AMPLE: Duration = Duration::from_secs(60);
@@ -128,12 +131,17 @@ impl Stage {
     }
 
     fn courier_with(&self, reach: Reach) -> (Courier, Arc<Board>) {
+        self.courier_by(reach, SteadyClock::new(Timestamp::default()))
+    }
+
+    fn courier_by(&self, reach: Reach, clock: SteadyClock) -> (Courier, Arc<Board>) {
         let board = Arc::new(Board::default());
         let means = Means {
             store: Arc::clone(&self.store),
             board: Arc::clone(&board),
             tales: Box::new(Events(Arc::clone(&self.store))),
             reach,
+            clock,
             log: |line| SAID.lock().unwrap().push(line.to_owned()),
         };
         (Courier::start(means).unwrap(), board)
@@ -230,6 +238,53 @@ fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
     assert_eq!(told[1].header("idempotency-key"), told[2].header("idempotency-key"));
     assert_ne!(told[2].header("idempotency-key"), told[3].header("idempotency-key"));
     stage.wait("a", "its end", |row| row.state == PushState::Done);
+    stop(courier);
+}
+
+/// A clock that shows what `wall` does.
+fn clock_of(wall: &Arc<AtomicI64>) -> SteadyClock {
+    let shown = Arc::clone(wall);
+    let wall = move || Timestamp::from_millis(shown.load(Ordering::Relaxed));
+    SteadyClock::over(wall, Timestamp::default())
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[test]
+fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[Answer::Says("500 Oops", ""), OK]);
+    stage.begun("a");
+    stage.push("a", &receiver.url);
+    // Of a day of its own, so that another clock than this one would show.
+    let start = envoi_engine::now().as_millis() + 24 * HOUR_MS;
+    let wall = Arc::new(AtomicI64::new(start));
+    let (courier, _) = stage.courier_by(reach(), clock_of(&wall));
+    let tried = stage.wait("a", "the first try", |row| row.tries == 1);
+    assert!((start + 1_000..start + HOUR_MS).contains(&tried.due_at.as_millis()), "{tried:?}");
+    wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
+    assert_eq!(bodies(&receiver, 2), ["run_started", "run_started"]);
+    stage.wait("a", "the mark", |row| row.next_seq == 1);
+    stop(courier);
+}
+
+#[test]
+fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any_wait_is() {
+    let stage = Stage::new();
+    let receiver = Receiver::new(&[OK]);
+    stage.begun("a");
+    let now = envoi_engine::now();
+    let row = stage.push("a", &receiver.url);
+    stage
+        .store
+        .mark_push(&PushRow { tries: 1, due_at: after(now, Duration::from_secs(3_600)), ..row })
+        .unwrap();
+    let wall = Arc::new(AtomicI64::new(now.as_millis()));
+    let (courier, board) = stage.courier_by(reach(), clock_of(&wall));
+    // The longest wait, less than an hour later.
+    wall.store(after(now, patience::LONGEST).as_millis(), Ordering::Relaxed);
+    board.ring();
+    assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stop(courier);
 }
 
