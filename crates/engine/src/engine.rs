@@ -336,9 +336,9 @@ impl Engine {
             Settlement::InDoubt { evidence } => {
                 (Input::InDoubt { attempt: attempt.clone(), evidence, slot: None }, Vec::new())
             }
-            Settlement::Unknown { reason } => {
-                let reason = format!("attempt `{attempt}`: {reason}");
-                return self.set_aside(id, Trouble::new(TroubleKind::Attempt, reason));
+            Settlement::Unknown { trouble } => {
+                let reason = format!("attempt `{attempt}`: {}", trouble.reason);
+                return self.set_aside(id, Trouble { reason, ..trouble });
             }
         };
         self.push(id, Request { input, blobs, reply: None });

@@ -137,7 +137,8 @@ impl Runner for Processes {
         let spawned =
             thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || shared.see_through(&job));
         if let Err(error) = spawned {
-            let settlement = Settlement::Unknown { reason: format!("no thread can be started: {error}") };
+            let trouble = of_machine(format!("no thread can be started: {error}"));
+            let settlement = Settlement::Unknown { trouble };
             self.shared.tell(run, attempt, settlement);
         }
     }
@@ -172,6 +173,16 @@ const MAX_SPAWNS: u32 = 3;
 /// How much of `supervisor.log` becomes a reason.
 const SAID_BYTES: u64 = 4 * 1024;
 
+/// The machine failed, and may not the next time.
+fn of_machine(reason: String) -> trouble::Trouble {
+    trouble::Trouble::new(TroubleKind::Attempt, reason)
+}
+
+/// Something in the run's folder is not what it has to be.
+fn of_files(reason: String) -> trouble::Trouble {
+    trouble::Trouble::new(TroubleKind::Files, reason)
+}
+
 fn never_starts(dir: &AttemptDir) -> String {
     let said = envoi_step::end_of(&dir.supervisor_log(), SAID_BYTES).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
@@ -190,24 +201,24 @@ impl Shared {
 
     /// The attempt goes on, and is still waited for.
     fn cannot_cancel(&self, run: RunId, attempt: &AttemptId, error: &dyn core::fmt::Display) {
-        let reason = format!("attempt `{attempt}` cannot be cancelled: {error}");
-        let trouble = trouble::Trouble::new(TroubleKind::Attempt, reason);
+        let trouble = of_machine(format!("attempt `{attempt}` cannot be cancelled: {error}"));
         drop(self.mailbox.send(Message::Troubled { run, trouble }));
     }
 
     fn see_through(&self, job: &Job) {
         // A thread that panics in silence would leave a run that nothing wakes.
-        let settled =
-            guarded("waiting for it", || self.settle(job)).unwrap_or_else(|trouble| Err(trouble.reason));
-        let settlement = settled.unwrap_or_else(|reason| Settlement::Unknown { reason });
+        let settled = guarded("waiting for it", || self.settle(job))
+            .unwrap_or_else(|panic| Err(of_machine(panic.reason)));
+        let settlement = settled.unwrap_or_else(|trouble| Settlement::Unknown { trouble });
         self.tell(job.run.clone(), job.started.attempt.clone(), settlement);
     }
 
     /// Looks, starts if nothing was ever started, waits, and looks again until the attempt is settled or lost.
     ///
     /// # Errors
-    /// A sentence: the machine failed. What a command has left in its files is no error: see [`Settlement`].
-    fn settle(&self, job: &Job) -> Result<Settlement, String> {
+    /// The machine failed, or what stands in the run's folder keeps the attempt from being started. What a command has left in
+    /// its files is no error: see [`Settlement`].
+    fn settle(&self, job: &Job) -> Result<Settlement, trouble::Trouble> {
         let dir = self.dir(&job.run, &job.started.attempt);
         let starts = Starts::of(&self.layout.run(&job.run));
         let name = job.started.attempt.to_string();
@@ -218,16 +229,21 @@ impl Shared {
         (self.reached)(Point::BeforeProbe);
         loop {
             let found = match envoi_step::probe(&dir, given, &job.started.boot_id, &self.boot_id) {
-                Err(error) if error.is_of_machine() => return Err(error.to_string()),
-                Err(error) => return self.without_folder(job, &dir, given, error.to_string()),
+                Err(error) if error.is_of_machine() => return Err(of_machine(error.to_string())),
+                Err(error) if given == Given::Never => return Err(of_files(error.to_string())),
+                Err(error) => {
+                    return self.in_doubt(job, &dir, Doubt::Unusable { reason: error.to_string() });
+                }
                 Ok(found) => found,
             };
             match found {
-                Probe::Running => envoi_step::wait_until_free(&dir).map_err(|error| error.to_string())?,
+                Probe::Running => {
+                    envoi_step::wait_until_free(&dir).map_err(|error| of_machine(error.to_string()))?
+                }
                 Probe::Settled(exit) => match settlement::finished(self, &dir, job, *exit) {
                     Ok(settlement) => return Ok(settlement),
                     Err(Unsettled::Record(doubt)) => return self.in_doubt(job, &dir, doubt),
-                    Err(Unsettled::Machine(reason)) => return Err(reason),
+                    Err(Unsettled::Machine(reason)) => return Err(of_machine(reason)),
                 },
                 Probe::Lost(evidence) => return self.in_doubt(job, &dir, evidence.doubt),
                 // Nothing ran here. Where the store was copied from, it may have.
@@ -241,28 +257,25 @@ impl Shared {
                 Probe::NotStarted(lock) => {
                     spawned += 1;
                     // Hand-offs and artifacts are in their places before a step that may read them begins.
-                    self.large.as_ref().map_or(Ok(()), |large| large.placing.wait(&job.run))?;
+                    self.large
+                        .as_ref()
+                        .map_or(Ok(()), |large| large.placing.wait(&job.run))
+                        .map_err(of_machine)?;
                     let spec = match job::spec(self, job, &dir) {
                         Ok(spec) => spec,
                         Err(Trouble::Step(reason)) => return Ok(settlement::cannot_start(job, reason)),
-                        Err(Trouble::Machine(reason)) => return Err(reason),
+                        Err(Trouble::Machine(reason)) => return Err(of_machine(reason)),
                     };
                     (self.reached)(Point::BeforeSpawn);
-                    match starts.note(&name) {
-                        Err(error) if envoi_step::plain::is_of_machine(&error) => {
-                            return Err(format!("`starts.log` of run `{}`: {error}", job.run));
-                        }
-                        Err(error) => {
-                            let reason = format!("`starts.log` of the run cannot be written: {error}");
-                            return Ok(settlement::cannot_start(job, reason));
-                        }
-                        Ok(()) => given = Given::Maybe,
-                    }
+                    starts.note(&name).map_err(|error| {
+                        of_files(format!("`{}` cannot be written: {error}", starts.path().display()))
+                    })?;
+                    given = Given::Maybe;
                     match self.launcher.spawn(&dir, &spec, lock) {
-                        Ok(supervisor) => supervisor.wait().map_err(|error| error.to_string())?,
+                        Ok(supervisor) => supervisor.wait().map_err(|error| of_machine(error.to_string()))?,
                         // It was gone before it had read its order; the next look says that nothing was started.
                         Err(SpawnError::Send { .. }) => {}
-                        Err(error @ SpawnError::Start { .. }) => return Err(error.to_string()),
+                        Err(error @ SpawnError::Start { .. }) => return Err(of_machine(error.to_string())),
                         Err(error) => return Ok(settlement::cannot_start(job, error.to_string())),
                     }
                 }
@@ -270,28 +283,15 @@ impl Shared {
         }
     }
 
-    fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, String> {
+    fn in_doubt(&self, job: &Job, dir: &AttemptDir, doubt: Doubt) -> Result<Settlement, trouble::Trouble> {
         let is_of_original = self.is_of_original(job)?;
-        settlement::in_doubt(dir, job, &job::Known::of(self, job), doubt, is_of_original)
+        settlement::in_doubt(dir, job, &job::Known::of(self, job), doubt, is_of_original).map_err(of_machine)
     }
 
     /// Whether the attempt was announced before the files of the store were copied.
-    fn is_of_original(&self, job: &Job) -> Result<bool, String> {
-        let reader = self.store.reader().map_err(|error| error.to_string())?;
-        reader.is_of_original(&job.run, &job.started.attempt).map_err(|error| error.to_string())
-    }
-
-    /// An attempt whose folder cannot be looked into, because of what stands in its place.
-    fn without_folder(
-        &self,
-        job: &Job,
-        dir: &AttemptDir,
-        given: Given,
-        reason: String,
-    ) -> Result<Settlement, String> {
-        match given {
-            Given::Never => Ok(settlement::cannot_start(job, reason)),
-            Given::Maybe => self.in_doubt(job, dir, Doubt::Unusable { reason }),
-        }
+    fn is_of_original(&self, job: &Job) -> Result<bool, trouble::Trouble> {
+        let reader = self.store.reader().map_err(|error| of_machine(error.to_string()))?;
+        let found = reader.is_of_original(&job.run, &job.started.attempt);
+        found.map_err(|error| of_machine(error.to_string()))
     }
 }

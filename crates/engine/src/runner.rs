@@ -1,6 +1,6 @@
 //! How the engine gets attempts done, as it sees it: one interface for real processes, benches and simulation.
 
-use crate::trace::Traceparent;
+use crate::{trace::Traceparent, trouble::Trouble};
 use envoi_contract::digest::Digest;
 use envoi_contract::json::Value;
 use envoi_kernel::{
@@ -91,10 +91,10 @@ pub enum Settlement {
         /// `output_tail`, `ran_ms`, `files_changed`.
         evidence: Value,
     },
-    /// The machine failed so that not even this can be known now: the run is set aside.
+    /// Not even this can be known now, or nothing of the run can be started: the run is set aside.
     Unknown {
-        /// What failed.
-        reason: String,
+        /// What is wrong.
+        trouble: Trouble,
     },
 }
 

@@ -21,7 +21,7 @@ use crate::{
     world::{Found, Outside},
 };
 use envoi_contract::time::Timestamp;
-use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement};
+use envoi_engine::{Adopt, Ask, Begin, Caller, EngineError, Job, Message, Settlement, Trouble, TroubleKind};
 use envoi_journal::{Commit, INLINE_MAX_BYTES, Journal, Note};
 use envoi_kernel::{
     Event, Refusal, Run, Status,
@@ -329,7 +329,8 @@ impl<'p> Driver<'p> {
         self.engine = Some(instance);
         let (run, attempt) = key.clone();
         let line = format!("{run}: the engine is told that {attempt} is over (unknown how: {unknown})");
-        let settlement = Settlement::Unknown { reason: "the simulated machine failed".to_owned() };
+        let trouble = Trouble::new(TroubleKind::Attempt, "the simulated machine failed");
+        let settlement = Settlement::Unknown { trouble };
         match message {
             Some(_) if unknown => self.handle(line, Message::Settled { run, attempt, settlement }),
             Some(message) => self.handle(line, message),

@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use crate::obstacles::{Obstacle, no_folder};
 use crate::{durable, plain};
 
-/// A link stands in the place of a folder.
+/// Something else stands in the place of a folder.
 #[derive(Debug, thiserror::Error)]
-#[error("`{}` is a link: a folder belongs there", path.display())]
-struct IsLink {
-    path: PathBuf,
-}
+#[error("{0}")]
+struct NoFolder(Obstacle);
+
+/// The folders that are a run's own: that of the attempt, that of all its attempts, and its own. Those above may be links.
+const OWN_FOLDERS: usize = 3;
 
 /// The folder `…/runs/<run_id>/attempts/<attempt>` and the places in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,18 +36,20 @@ impl AttemptDir {
     /// Makes the folder and what is missing above it. Returns once the new names are on disk; safe to repeat.
     ///
     /// # Errors
-    /// A folder cannot be made or synced; it or the one above it is a link ([`io::ErrorKind::NotADirectory`]).
+    /// A folder cannot be made or synced; something else, such as a link, is in the place of it, of the folder of all attempts
+    /// or of the run's folder ([`io::ErrorKind::NotADirectory`]).
     pub fn create(&self) -> io::Result<()> {
         // Nothing is made where a command's link leads, so the look comes first; and again, for a link made meanwhile.
-        self.refuse_links()?;
+        self.refuse_others()?;
         durable::create_dir_all(&self.path)?;
-        self.refuse_links()
+        self.refuse_others()
     }
 
-    fn refuse_links(&self) -> io::Result<()> {
-        let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-        match self.path.ancestors().take(2).find(|path| is_link(path)) {
-            Some(path) => Err(io::Error::new(io::ErrorKind::NotADirectory, IsLink { path: path.to_owned() })),
+    fn refuse_others(&self) -> io::Result<()> {
+        let folders: Vec<&Path> = self.path.ancestors().take(OWN_FOLDERS).collect();
+        // The topmost first: what lies behind a link is not the run's.
+        match folders.into_iter().rev().find_map(no_folder) {
+            Some(obstacle) => Err(io::Error::new(io::ErrorKind::NotADirectory, NoFolder(obstacle))),
             None => Ok(()),
         }
     }
@@ -53,7 +57,7 @@ impl AttemptDir {
     /// Whether it is a folder in a folder, and not reached through a link that a command has put in its place.
     pub(crate) fn is_real(&self) -> bool {
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-        is_folder(&self.path) && self.path.parent().is_none_or(is_folder)
+        self.path.ancestors().take(OWN_FOLDERS).all(is_folder)
     }
 
     /// The folder itself.

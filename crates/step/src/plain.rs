@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 
 /// Flags of every open: no link, no wait, no terminal of our own, not for children.
@@ -171,6 +171,23 @@ pub(crate) fn create_below(root: &Path, relative: &Path) -> io::Result<File> {
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | ALWAYS;
     Ok(File::from(openat(&at, name, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// What kind of file it is, in words.
+pub(crate) fn kind(file: fs::FileType) -> &'static str {
+    if file.is_dir() {
+        "a folder"
+    } else if file.is_file() {
+        "a file"
+    } else if file.is_symlink() {
+        "a symbolic link"
+    } else if file.is_fifo() {
+        "a named pipe"
+    } else if file.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
 }
 
 /// Whether there is nothing at all.

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use envoi_contract::skill_report;
@@ -116,21 +116,7 @@ fn found_at(path: &Path) -> Found {
             Ok(_) => Found::File,
             Err(error) => Found::Other(format!("a file that cannot be read: {error}")),
         },
-        Ok(metadata) => Found::Other(kind(metadata.file_type()).to_owned()),
-    }
-}
-
-fn kind(file: fs::FileType) -> &'static str {
-    if file.is_dir() {
-        "a folder"
-    } else if file.is_symlink() {
-        "a symbolic link"
-    } else if file.is_fifo() {
-        "a named pipe"
-    } else if file.is_socket() {
-        "a socket"
-    } else {
-        "a device"
+        Ok(metadata) => Found::Other(plain::kind(metadata.file_type()).to_owned()),
     }
 }
 

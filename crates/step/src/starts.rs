@@ -32,6 +32,12 @@ impl Starts {
         Self { path: run_base.join("starts.log") }
     }
 
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Begins the list of a run that has no attempt yet, with the run's folder. To be called before the first attempt is
     /// announced: from then on a list that is missing was removed.
     ///

@@ -10,6 +10,7 @@ use crate::{
 };
 use envoi_journal::{Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken};
 use envoi_kernel::ids::AttemptId;
+use envoi_step::Obstacle;
 
 pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     let (store, reader) = home.store()?;
@@ -43,6 +44,8 @@ struct Seen {
     examination: Examination,
     /// Why the run cannot be loaded, if it cannot.
     unloadable: Option<String>,
+    /// What keeps its attempts from being started.
+    obstacles: Vec<Obstacle>,
     /// Attempts that were started and are not settled, and whether the supervisor lives.
     attempts: Vec<(AttemptId, bool)>,
 }
@@ -59,6 +62,7 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
         row: envoi_engine::run_row(layout, &reader, &id).map_err(Failure::store)?,
         examination: envoi_journal::examine(layout, &reader, &id).map_err(Failure::store)?,
         unloadable: envoi_engine::load_run(&reader, &id).err().map(|refused| refused.message),
+        obstacles: envoi_step::obstacles(&layout.run(&id)),
         // Of a run whose events cannot be read they are not known.
         attempts: reader.open_attempts(&id).unwrap_or_default().into_iter().map(alive).collect(),
     };
@@ -70,11 +74,11 @@ impl Seen {
     fn is_well(&self) -> bool {
         let Examination { gaps, unreadable, damaged_content, other_files, .. } = &self.examination;
         let found = gaps.len() + unreadable.len() + damaged_content.len() + other_files.len();
-        self.row.aside.is_none() && self.unloadable.is_none() && found == 0
+        self.row.aside.is_none() && self.unloadable.is_none() && found == 0 && self.obstacles.is_empty()
     }
 
     fn as_text(&self) -> String {
-        let Self { row, examination, unloadable, attempts } = self;
+        let Self { row, examination, unloadable, obstacles, attempts } = self;
         let (run, envoi) = (&row.run, called::envoi());
         let mut text = format!("{run}: {} events, {} contents\n", examination.events, examination.contents);
         if let Some(aside) = &row.aside {
@@ -89,6 +93,10 @@ impl Seen {
             ("event that cannot be read", &examination.unreadable),
             ("content that is damaged", &examination.damaged_content),
             ("file that differs; written again when the run goes on", &files),
+            (
+                "in the way of its steps; remove it, or make it writable",
+                &obstacles.iter().map(ToString::to_string).collect(),
+            ),
             ("the run cannot be loaded", &unloadable.iter().cloned().collect()),
         ] {
             text.extend(findings.iter().map(|finding| format!("{what}: {finding}\n")));
@@ -106,7 +114,8 @@ impl Seen {
     }
 
     fn as_json(&self) -> String {
-        let Self { row, examination, unloadable, attempts } = self;
+        let Self { row, examination, unloadable, obstacles, attempts } = self;
+        let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
         let attempts = attempts
             .iter()
             .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
@@ -114,7 +123,7 @@ impl Seen {
             "run": row.run.as_str(), "whole": self.is_well(), "set_aside": runs::set_aside(row),
             "events": examination.events, "contents": examination.contents, "gaps": examination.gaps,
             "unreadable": examination.unreadable, "damaged_content": examination.damaged_content,
-            "other_files": examination.other_files, "unloadable": unloadable,
+            "other_files": examination.other_files, "unloadable": unloadable, "obstacles": obstacles,
             "attempts": attempts.collect::<Vec<_>>(),
         });
         format!("{value}\n")

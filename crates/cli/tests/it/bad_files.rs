@@ -152,3 +152,50 @@ fn a_supervisor_that_cannot_be_started_fails_its_step_alone() {
     assert_eq!(stage.lines("ledger").len(), 0);
     stage.expect(0, &["run", "good.yaml"]);
 }
+
+/// Done in the run's folder while nothing of it runs: what, what is named, and how it is mended.
+const IN_THE_WAY: &[(&str, &str, &str)] = &[
+    ("rm starts.log; mkdir starts.log", "starts.log", "rmdir starts.log"),
+    ("mv attempts away; touch attempts", "attempts", "rm attempts; mv away attempts"),
+    ("mv attempts away; mkfifo attempts", "attempts", "rm attempts; mv away attempts"),
+    ("mv attempts away; ln -s away attempts", "attempts", "rm attempts; mv away attempts"),
+    ("touch attempts/second.1.1", "attempts/second.1.1", "rm attempts/second.1.1"),
+    ("mkfifo attempts/second.1.1", "attempts/second.1.1", "rm attempts/second.1.1"),
+    ("ln -s first.1.1 attempts/second.1.1", "attempts/second.1.1", "rm attempts/second.1.1"),
+];
+
+#[test]
+fn what_is_in_the_way_of_a_run_s_attempts_sets_it_aside_and_no_step_runs_twice() {
+    for (script, named, mending) in IN_THE_WAY {
+        let stage = stage();
+        stage.write(
+            "asks.yaml",
+            "flow: asks\nsteps:\n  - id: first\n    run: echo $ENVOI_ATTEMPT >> ledger\n  - { id: sure, ask: Go on? }\n  \
+             - id: second\n    run: echo $ENVOI_ATTEMPT >> ledger\n",
+        );
+        stage.expect(3, &["run", "asks.yaml"]);
+        let run = stage.run_id();
+        let folder = stage.store().join("runs").join(&run);
+        let shell = |script: &str| {
+            let done = std::process::Command::new("sh").args(["-ec", script]).current_dir(&folder).status();
+            assert!(done.unwrap().success(), "{script}");
+        };
+        shell(script);
+        let file = folder.join(named).display().to_string();
+        let answered = stage.envoi(&["approve", &run]);
+        let is_named = |text: &str| text.contains("RUN_FILES_FAILED") && text.contains(&file);
+        assert!(answered.code == Some(8) && is_named(&answered.err), "{script}: {answered:?}");
+        stage.expect(0, &["run", "--share-workspace", "good.yaml"]);
+        let repair = stage.expect(8, &["repair", &run]);
+        let told = format!("in the way of its steps; remove it, or make it writable: `{file}` is ");
+        assert!(is_named(&repair.out) && repair.out.contains(&told), "{script}: {repair:?}");
+        let again = stage.envoi(&["resume", &run]);
+        assert!(again.code == Some(8) && is_named(&again.err), "{script}: {again:?}");
+        assert_eq!(stage.lines("ledger"), ["first.1.1"], "{script}");
+        shell(mending);
+        stage.expect(0, &["resume", &run]);
+        assert_eq!(stage.lines("ledger"), ["first.1.1", "second.1.1"], "{script}");
+        stage.expect(0, &["repair", &run]);
+        stage.assert_nothing_left();
+    }
+}

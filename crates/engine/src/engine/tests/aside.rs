@@ -31,7 +31,11 @@ fn taken_up(name: &str) -> Message {
 
 fn unknown(name: &str) -> Message {
     let (attempt, reason) = (AttemptId::parse("only.1.1").unwrap(), "its folder cannot be read".to_owned());
-    Message::Settled { run: id(name), attempt, settlement: Settlement::Unknown { reason } }
+    Message::Settled {
+        run: id(name),
+        attempt,
+        settlement: Settlement::Unknown { trouble: Trouble::new(TroubleKind::Attempt, reason) },
+    }
 }
 
 fn adopt(run: &Run, again: bool) -> (Heard, Message) {

@@ -1,0 +1,100 @@
+//! What keeps a run's attempts from being started: files of the run's own folder that are not what they have to be.
+//!
+//! Looks, and changes nothing. A command of the run, or a person, has put them there.
+
+use crate::plain;
+use crate::starts::Starts;
+use rustix::fs::OFlags;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One such file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` {}", self.path.display(), self.problem)
+    }
+}
+
+/// What is in the way in the folder of a run. What is missing is in nobody's way: it is made when it is needed.
+#[must_use]
+pub fn obstacles(run_base: &Path) -> Vec<Obstacle> {
+    let attempts = run_base.join("attempts");
+    if let Some(found) = no_folder(run_base).or_else(|| no_folder(&attempts)) {
+        // What lies behind it is not the run's.
+        return vec![found];
+    }
+    let within = fs::read_dir(&attempts).into_iter().flatten().flatten();
+    let mut found: Vec<Obstacle> = within.filter_map(|entry| no_folder(&entry.path())).collect();
+    found.extend(no_list(Starts::of(run_base).path()));
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+/// The obstacle that stands where a folder belongs.
+pub(crate) fn no_folder(path: &Path) -> Option<Obstacle> {
+    let problem = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => return None,
+        Ok(found) => format!("is {}: a folder belongs there", plain::kind(found.file_type())),
+        Err(error) if plain::is_missing(&error) => return None,
+        Err(error) => format!("cannot be looked at: {error}"),
+    };
+    Some(Obstacle { path: path.to_owned(), problem })
+}
+
+fn no_list(path: &Path) -> Option<Obstacle> {
+    let problem = match fs::symlink_metadata(path) {
+        // A link or a pipe is replaced when the next line is written.
+        Ok(found) if found.is_dir() => "is a folder: a file belongs there".to_owned(),
+        Ok(_) => match plain::open_with(path, OFlags::WRONLY | OFlags::APPEND) {
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+                format!("cannot be written: {error}")
+            }
+            _ => return None,
+        },
+        Err(_) => return None,
+    };
+    Some(Obstacle { path: path.to_owned(), problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_is_in_the_way_is_named_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run_1");
+        let found = || -> Vec<String> { obstacles(&run).iter().map(ToString::to_string).collect() };
+        assert_eq!(found(), Vec::<String>::new(), "a run that has not begun");
+        Starts::of(&run).begin().unwrap();
+        fs::create_dir_all(run.join("attempts/a.1.1")).unwrap();
+        assert_eq!(found(), Vec::<String>::new());
+        let at = |name: &str| run.join(name).display().to_string();
+        fs::write(run.join("attempts/b.1.1"), "").unwrap();
+        symlink("a.1.1", run.join("attempts/c.1.1")).unwrap();
+        fs::remove_file(run.join("starts.log")).unwrap();
+        fs::create_dir(run.join("starts.log")).unwrap();
+        let expected = [
+            format!("`{}` is a file: a folder belongs there", at("attempts/b.1.1")),
+            format!("`{}` is a symbolic link: a folder belongs there", at("attempts/c.1.1")),
+            format!("`{}` is a folder: a file belongs there", at("starts.log")),
+        ];
+        assert_eq!(found(), expected);
+        fs::rename(run.join("attempts"), run.join("away")).unwrap();
+        symlink("away", run.join("attempts")).unwrap();
+        assert_eq!(found(), [format!("`{}` is a symbolic link: a folder belongs there", at("attempts"))]);
+        fs::rename(&run, place.path().join("moved")).unwrap();
+        symlink("moved", &run).unwrap();
+        assert_eq!(found(), [format!("`{}` is a symbolic link: a folder belongs there", run.display())]);
+    }
+}
