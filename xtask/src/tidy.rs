@@ -1,4 +1,4 @@
-//! Holds the tree to ARCHITECTURE.md: arrows between crates, what is banned where, pages, links, licences.
+//! Holds the tree to ARCHITECTURE.md: arrows between crates and layers inside them, what is banned where, pages, links, licences.
 //!
 //! Each rule is a module with one `check` that gets what it looks at as an argument, so that its tests show it small trees
 //! that break it. What rustc and clippy can see is left to them.
@@ -6,6 +6,7 @@
 mod arrows;
 mod bans;
 mod codes;
+mod layers;
 mod layout;
 mod lexer;
 mod links;
@@ -26,6 +27,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Problem>, String> {
         arrows::check(&crates),
         manifest::check(&crates),
         layout::check(&tree),
+        layers::check(&sources),
         bans::check(&sources),
         codes::check(&tree, &sources),
         links::check(&tree),

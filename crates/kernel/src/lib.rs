@@ -3,65 +3,25 @@
 //! Owns every decision about what happens next. Does no IO, reads no clock, makes no random choice and starts no thread: time
 //! arrives with the input, ids are derived. Living through a run and recovering it share [`Run::apply`]. It does not know
 //! how a step is executed (`step`), what lasts (`journal`), or how a flow is written (`flow`).
+//!
+//! Three layers, each knows only those before it: `model` (ids, events, inputs, the flow), `state` (the run, and how events change
+//! it), `decide` (a file for each input, and the rules that they share). [`Run`] stands on top.
 
-mod accounts;
-mod advance;
-mod agent;
-mod answer;
-mod ask;
-mod attached;
-mod bounds;
-mod budget;
-mod call;
-mod cancel;
-mod conclude;
-mod control;
-mod diversion;
-mod draft;
-mod ending;
-mod expire;
-mod fan;
-mod fit;
-mod fork;
-mod frame;
-mod give_up;
-mod graph;
-mod inner;
-mod limit;
-mod loops;
-mod projection;
-mod raise;
-mod render;
-mod reopen;
-pub mod requester;
-mod retry;
-mod rounds;
-mod route;
+mod decide;
+mod model;
 mod run;
-mod settle;
-mod size;
-mod start;
-mod status;
-mod subject;
-mod timer;
-mod verdict;
-mod verify;
+mod state;
 
-pub mod event;
-pub mod expression;
-pub mod family;
-pub mod files;
-pub mod flow;
-pub mod ids;
-pub mod input;
-pub mod ledger;
-pub mod notify;
+pub use model::{event, expression, family, files, flow, ids, input, ledger, notify, requester};
 
-pub use control::ApplyError;
-pub use event::{Event, Record};
-pub use flow::Flow;
-pub use fork::{Cut, Fork};
-pub use input::{Input, Refusal, Wants};
+pub use decide::{
+    fork::Cut,
+    settle::{COPIED, MAX_RERUNS},
+};
+pub use model::{
+    event::{Event, Record},
+    flow::Flow,
+    input::{Fork, Input, Refusal, Wants},
+};
 pub use run::{Progress, ReplayError, Run};
-pub use settle::{COPIED, MAX_RERUNS};
-pub use status::Status;
+pub use state::{control::ApplyError, status::Status};

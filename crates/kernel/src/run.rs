@@ -1,26 +1,33 @@
 //! One run of one flow: its state, the events that change it, and what it wants to be true.
 
+use crate::state::bounds;
 use crate::{
-    accounts, advance, answer, ask, call, cancel,
-    control::{ApplyError, Control},
-    draft::Draft,
-    event::{
-        AttemptStarted, Choice, Command, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked,
-        RunStarted,
+    decide::{
+        advance, answer, ask, call, cancel,
+        draft::Draft,
+        expire, fork, raise,
+        reopen::{self, Reopen},
+        settle, start, timer,
     },
-    expire,
-    family::Share,
-    files::HandedOver,
-    flow::{Flow, Limits, Step},
-    fork,
-    ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
-    input::{Input, Refusal, Wants},
-    ledger::Ledger,
-    projection, raise,
-    reopen::{self, Reopen},
-    settle, start,
-    status::Status,
-    timer,
+    model::{
+        command::Command,
+        event::{
+            AttemptStarted, Choice, EndStatus, InterruptAnswered, InterruptRaised, Record, RunForked,
+            RunStarted,
+        },
+        family::Share,
+        files::HandedOver,
+        flow::{Flow, Limits, Step},
+        ids::{AttemptId, CallId, InterruptId, RunId, Seq, VisitId},
+        input::{Input, Refusal, Wants},
+        ledger::Ledger,
+    },
+    state::{
+        accounts,
+        control::{ApplyError, Control},
+        projection,
+        status::Status,
+    },
 };
 use envoi_contract::{digest::Digest, envelope::Envelope, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -206,7 +213,7 @@ impl Run {
         }
         Wants {
             attempts: self.control.live().map(|(id, visit)| id.attempt(visit.attempts)).collect(),
-            ready: self.control.ready(&self.flow).cloned().collect(),
+            ready: bounds::ready(&self.flow, &self.control).cloned().collect(),
             timers: self.control.timers.iter().map(|(id, (due, _))| (id.clone(), *due)).collect(),
             interrupts: self.control.interrupts.keys().cloned().collect(),
             expiries: self.expiries().collect(),
@@ -236,7 +243,7 @@ impl Run {
     /// The flow that holds a visit: the run's own, or one that a step runs.
     #[must_use]
     pub fn flow_of(&self, visit: &VisitId) -> &Arc<Flow> {
-        let inner = self.control.flow_id(visit.frame());
+        let inner = self.control.flow_id(visit.flow_scope());
         inner.and_then(|id| self.flow.flows.get(id)).unwrap_or(&self.flow)
     }
 
@@ -272,14 +279,14 @@ impl Run {
         self.control.open.values().filter_map(move |open| {
             let plan = open.plan.as_ref().filter(|_| waits)?;
             let Command::A2a(call) = &plan.command else { return None };
-            open.talk.is_about(call).then_some(plan)
+            open.agent_session.is_about(call).then_some(plan)
         })
     }
 
     /// How far an open visit that is done for each of several values has come; `None` for any other.
     #[must_use]
     pub fn progress(&self, visit: &VisitId) -> Option<Progress> {
-        let fan = self.control.open.get(visit)?.fan.as_ref()?;
+        let fan = self.control.open.get(visit)?.for_each.as_ref()?;
         Some(Progress { items: fan.items.len(), over: fan.results.len(), failed: fan.failed().count() })
     }
 

@@ -180,7 +180,7 @@ impl Board {
     }
 
     fn started(&mut self, attempt: &AttemptId, at: Timestamp, iteration: u64) {
-        if let Some(level) = self.level.within(attempt.visit.frame())
+        if let Some(level) = self.level.within(attempt.visit.flow_scope())
             && let Some(place) = level.flow.position(&attempt.visit.step)
         {
             level.rounds.started(place, iteration);
@@ -220,7 +220,7 @@ impl Board {
 
     fn routed(&mut self, routed: &Routed) {
         self.failed_by_hint(routed);
-        let Some(level) = self.level.within(routed.visit.frame()) else { return };
+        let Some(level) = self.level.within(routed.visit.flow_scope()) else { return };
         let from = level.flow.position(&routed.visit.step);
         let (to, back) = match &routed.course {
             Course::Enter(step) => (level.flow.position(step), false),

@@ -246,7 +246,7 @@ impl Trail {
         if visit.item().is_some() {
             return Some(self.trace.span(Of::Visit(&visit.whole())));
         }
-        match holder(visit.frame()) {
+        match holder(visit.flow_scope()) {
             Some(holder) => Some(self.trace.span(Of::Visit(&holder))),
             None => self.latest(),
         }
@@ -349,7 +349,7 @@ impl Trail {
     }
 
     fn of_visit(&self, visit: &VisitId) -> Vec<(&'static str, Attribute)> {
-        let flow = self.flows.get(visit.frame()).unwrap_or(&self.flow);
+        let flow = self.flows.get(visit.flow_scope()).unwrap_or(&self.flow);
         vec![
             ("envoi.run_id", text(self.run.as_str())),
             ("envoi.flow", text(flow.as_str())),

@@ -29,7 +29,7 @@ impl Places {
         assert!(flow.flows.contains_key(&event.flow));
         let (scope, visit) = (event.visit.inside(), &event.visit);
         assert!(self.flows.insert(scope.clone(), event.flow.clone()).is_none(), "{visit} is entered twice");
-        let key = (visit.frame().to_owned(), visit.step.clone());
+        let key = (visit.flow_scope().to_owned(), visit.step.clone());
         let old = self.opened.insert(key, scope.clone());
         let Some(old) = old.filter(|_| event.resumes) else {
             assert!(!event.resumes, "{visit} takes up what never was");
@@ -116,7 +116,7 @@ impl Graphs {
                 }
             }
             Event::FannedOut(event) => self.fanned_out(event),
-            Event::Routed(event) => self.routed(places.flow(flow, event.visit.frame()), event),
+            Event::Routed(event) => self.routed(places.flow(flow, event.visit.flow_scope()), event),
             Event::HandoffWritten(event) => self.handed_off(event),
             Event::CancelRequested(_) => self.cancelling = true,
             Event::RunStopping(_) => self.stopping = true,
@@ -172,8 +172,8 @@ impl Graphs {
     fn began(&mut self, flow: &Flow, places: &Places, event: &AttemptStarted) {
         let visit = &event.attempt.visit;
         self.trace(visit);
-        let of = places.flow(flow, visit.frame());
-        let Some(graph) = self.graphs.get(visit.frame()) else { return };
+        let of = places.flow(flow, visit.flow_scope());
+        let Some(graph) = self.graphs.get(visit.flow_scope()) else { return };
         assert_eq!(graph.steps.get(&visit.step), Some(&Stands::Open), "{visit} is not open");
         let step = of.step(&visit.step).unwrap();
         assert!(!graph.given_up.contains(&step.id), "{visit} was given up");
@@ -229,7 +229,7 @@ impl Graphs {
 
     fn fanned_out(&mut self, event: &FannedOut) {
         let visit = &event.visit;
-        let before = self.kept.remove(&(visit.frame().to_owned(), visit.step.clone()));
+        let before = self.kept.remove(&(visit.flow_scope().to_owned(), visit.step.clone()));
         let mut done = BTreeMap::new();
         for (item, status) in before.iter().flat_map(|fan| &fan.done) {
             let place = usize::try_from(*item).unwrap();
@@ -261,7 +261,7 @@ impl Graphs {
             assert!(fan.done.insert(item, status).is_none(), "{visit} is done twice");
             return;
         }
-        let key = (visit.frame().to_owned(), visit.step.clone());
+        let key = (visit.flow_scope().to_owned(), visit.step.clone());
         let Some(fan) = self.fans.get(visit) else {
             return;
         };
@@ -277,7 +277,7 @@ impl Graphs {
     }
 
     fn routed(&mut self, of: &Flow, event: &Routed) {
-        let (scope, step) = (event.visit.frame(), &event.visit.step);
+        let (scope, step) = (event.visit.flow_scope(), &event.visit.step);
         if let Course::LoopBack(target) | Course::Enter(target) = &event.course {
             let again = |id: &StepId| match &event.course {
                 Course::LoopBack(_) if of.graph => hangs_on(of, id, target),

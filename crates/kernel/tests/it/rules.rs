@@ -148,7 +148,7 @@ impl Count {
     }
 
     fn step<'f>(&self, flow: &'f Flow, visit: &VisitId) -> &'f Step {
-        self.places.flow(flow, visit.frame()).step(&visit.step).unwrap()
+        self.places.flow(flow, visit.flow_scope()).step(&visit.step).unwrap()
     }
 
     fn starts(&mut self, flow: &Flow, attempt: &AttemptId) {
@@ -168,7 +168,7 @@ impl Count {
 
     /// Numbers of visits have no gaps.
     fn counts_on(&mut self, visit: &VisitId) {
-        let last = self.visits.entry((visit.frame().to_owned(), visit.step.clone())).or_default();
+        let last = self.visits.entry((visit.flow_scope().to_owned(), visit.step.clone())).or_default();
         assert!(visit.visit == *last || visit.visit == *last + 1, "{visit} after {last}");
         *last = visit.visit;
     }
@@ -207,7 +207,7 @@ impl Count {
     }
 
     fn routed(&mut self, flow: &Flow, event: &Routed) {
-        let scope = event.visit.frame();
+        let scope = event.visit.flow_scope();
         let of = self.places.flow(flow, scope);
         match &event.course {
             Course::Enter(target) => {
@@ -232,7 +232,7 @@ impl Count {
         let within = flow.limits.iterations.is_none_or(|max| self.returns < max + self.raised.iterations);
         assert!(within, "iterations");
         self.returns += 1;
-        let (closing, scope) = (of.step(&visit.step).unwrap(), visit.frame());
+        let (closing, scope) = (of.step(&visit.step).unwrap(), visit.flow_scope());
         if of.graph {
             assert!(crate::graph_rules::hangs_on(of, &closing.id, target), "{visit} loops forward");
             // Every loop that the whole of this round repeats may count anew.
@@ -364,17 +364,17 @@ impl Count {
     }
 
     fn divert(&mut self, raised: InterruptRaised, target: Option<StepId>) {
-        let scope = raised.visit.frame().to_owned();
+        let scope = raised.visit.flow_scope().to_owned();
         self.diverted.entry(scope).or_default().push(raised.visit.step.clone());
         self.closing = Some((raised.visit, target));
     }
 
     /// A visit that was denied, or not answered, leads nowhere but where the flow says.
     fn leaves(&mut self, flow: &Flow, event: &Routed) {
-        let of = self.places.flow(flow, event.visit.frame());
+        let of = self.places.flow(flow, event.visit.flow_scope());
         // A loop first gives up what it repeats.
         let places = &self.places;
-        let given_up = |visit: &VisitId| *visit != event.visit && places.flow(flow, visit.frame()).graph;
+        let given_up = |visit: &VisitId| *visit != event.visit && places.flow(flow, visit.flow_scope()).graph;
         if let Some((visit, target)) = self.closing.take_if(|(visit, _)| !given_up(visit)) {
             assert_eq!(visit, event.visit, "something comes before the end of the denied visit");
             match &event.course {
@@ -388,7 +388,7 @@ impl Count {
                 Course::Complete => panic!("{visit} was denied, and the run is complete"),
             }
         }
-        let diverted = self.diverted.entry(event.visit.frame().to_owned()).or_default();
+        let diverted = self.diverted.entry(event.visit.flow_scope().to_owned()).or_default();
         let Some(asker) = diverted.last().filter(|_| !of.graph) else { return };
         match &event.course {
             Course::LoopBack(step) => diverted.retain(|asker| of.position(step) > of.position(asker)),

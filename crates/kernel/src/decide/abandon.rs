@@ -1,0 +1,98 @@
+//! What a graph does without: the losers of a join, the branches that were not taken, and what a loop repeats while it is
+//! still under way.
+//!
+//! Attempts are ended by whoever runs them ([`crate::model::input::Wants::ending`]); what they still report is recorded and ignored.
+
+use crate::{
+    decide::{
+        conclude::{self, Told},
+        draft::{At, Draft},
+        ending,
+        route::Decided,
+    },
+    model::{
+        event::{Course, Done, Event, HandoffWritten, InterruptCancelled, Routed, StepsGivenUp, TimerFired},
+        ids::{StepId, VisitId},
+        input::Refusal,
+    },
+    state::graph,
+};
+use envoi_contract::{
+    handoff::Status,
+    json::Value,
+    routing::{Decision, Signal},
+};
+
+/// What stands for the reason why in the audit of a visit that was given up.
+pub(crate) const AUDIT: &str = "given up";
+
+/// Does without these steps of the flow that `at` stands in.
+pub(crate) fn steps(draft: &mut Draft<'_>, at: &At<'_>, steps: Vec<StepId>) -> Result<(), Refusal> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let (scope, by) = (at.scope.clone(), at.id().clone());
+    draft.emit(Event::StepsGivenUp(StepsGivenUp { scope, by, steps: steps.clone() }))?;
+    let reason = format!("Given up: step `{}` goes on without it", at.id());
+    withdraw(draft, &at.scope, &reason, |step, _| steps.contains(step))
+}
+
+/// A loop goes back to `target`, closed by `visit`: what it repeats and is still under way is void.
+pub(crate) fn repeated(
+    draft: &mut Draft<'_>,
+    at: &At<'_>,
+    visit: &VisitId,
+    target: &StepId,
+) -> Result<(), Refusal> {
+    if !at.flow.graph {
+        return Ok(());
+    }
+    let again = graph::descendants(at.flow, target);
+    let reason = format!("Given up: step `{}` goes back to `{target}`", at.id());
+    withdraw(draft, &at.scope, &reason, |step, holder| again.contains(step) && holder != visit)
+}
+
+/// Withdraws the questions and closes the visits of some steps of one flow, with all that is part of them, the innermost
+/// first.
+fn withdraw(
+    draft: &mut Draft<'_>,
+    scope: &str,
+    reason: &str,
+    is_meant: impl Fn(&StepId, &VisitId) -> bool,
+) -> Result<(), Refusal> {
+    let held = |draft: &Draft<'_>, visit: &VisitId| {
+        draft.control.holder(visit, scope).is_some_and(|holder| is_meant(&holder.step, &holder))
+    };
+    let questions = draft.control.interrupts.values().filter(|raised| held(draft, &raised.visit));
+    for interrupt in questions.map(|raised| raised.interrupt.clone()).collect::<Vec<_>>() {
+        draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: false }))?;
+    }
+    let mut open: Vec<VisitId> =
+        draft.control.open.keys().filter(|visit| held(draft, visit)).cloned().collect();
+    open.sort_by_key(|visit| core::cmp::Reverse(ending::depth(visit)));
+    for visit in open {
+        close(draft, visit, reason)?;
+    }
+    Ok(())
+}
+
+fn close(draft: &mut Draft<'_>, visit: VisitId, reason: &str) -> Result<(), Refusal> {
+    let timer = draft.control.timers.iter().find(|(_, (_, waits))| *waits == visit).map(|(id, _)| id.clone());
+    if let Some(timer) = timer {
+        draft.emit(Event::TimerFired(TimerFired { timer }))?;
+    }
+    let at = draft.at(&visit)?;
+    let course = match at.item {
+        Some(_) => Course::Gathered,
+        None if at.flow.graph => Course::Done(Done::Skipped),
+        None => Course::Stop,
+    };
+    let decided = Decided::new(Signal::new(Decision::Advance, reason, "1.0"), course, Value::from(AUDIT));
+    let told = Told { status: Status::Skipped, text: String::new(), error: None };
+    let handoff = conclude::write_handoff(draft, &visit, told, &decided)?;
+    let Decided { signal, course, audit, .. } = decided;
+    let (answer, end) = (None, None);
+    let routed = Routed { visit: visit.clone(), signal, course, audit, answer, end };
+    draft.emit(Event::Routed(Box::new(routed)))?;
+    draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit, handoff })))
+}

@@ -1,0 +1,316 @@
+//! What can happen without anybody's doing: visits are skipped, started, or the run ends.
+//!
+//! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
+//! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
+
+use crate::state::visit;
+use crate::{
+    decide::{
+        abandon, agent, ask,
+        conclude::{self, Conclusion},
+        draft::{At, Draft},
+        ending, for_each, render, rounds, subflow, verify,
+    },
+    model::{
+        event::{About, EndStatus, Event, RunEnded, StepEntered},
+        flow::{AskPlan, ForEach, InDoubtPolicy, InnerPlan, Join, OnReached, Step, StepKind},
+        ids::{StepId, VisitId},
+        input::{Refusal, Slot},
+        ledger::Budget,
+    },
+    state::{
+        bounds::{self, Room},
+        doubt::Doubt,
+        graph::{self, Joined},
+        limit_question,
+        visit::VisitState,
+    },
+};
+use envoi_contract::skill_report::SkillError;
+use std::sync::Arc;
+
+/// Input: a slot is free.
+pub(crate) fn slot_free(mut draft: Draft<'_>, slot: Slot) -> Result<Draft<'_>, Refusal> {
+    if bounds::ready(draft.flow, &draft.control).next().is_none() {
+        return Err(Refusal::NothingReady);
+    }
+    draft.slot = Some(slot);
+    advance(draft)
+}
+
+/// See the module.
+pub(crate) fn advance(mut draft: Draft<'_>) -> Result<Draft<'_>, Refusal> {
+    while draft.control.ended.is_none() {
+        if draft.control.cancelling.is_some() {
+            end_if_cancelled(&mut draft)?;
+            break;
+        }
+        if draft.control.stopping.is_some() {
+            end_if_stopped(&mut draft)?;
+            break;
+        }
+        if !follow(&mut draft)? && !go_on(&mut draft)? {
+            break;
+        }
+    }
+    Ok(draft)
+}
+
+/// Does what follows from what is over: a step of a graph is entered, a graph is complete, all items are done. False when there
+/// is nothing of the kind.
+fn follow(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
+    if let Some((scope, step)) = due(draft) {
+        enter(draft, scope, step)?;
+    } else if let Some(scope) = finished(draft) {
+        let flow = draft.control.flow(draft.flow, &scope);
+        match graph::end(flow, draft.control.flow_state(&scope)) {
+            Some(end) => ending::end_flow(draft, &scope, end)?,
+            None => ending::complete(draft, &scope)?,
+        }
+    } else if let Some(visit) = gathered(draft) {
+        for_each::gather(draft, &visit)?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// The graphs that are under way: their scope and their flow.
+fn graphs<'d>(draft: &'d Draft<'_>) -> impl Iterator<Item = &'d str> {
+    let frames = draft.control.flow_states().filter(|(_, flow_state)| !flow_state.over);
+    frames.map(|(scope, _)| scope).filter(|scope| draft.control.flow(draft.flow, scope).graph)
+}
+
+fn is_open(draft: &Draft<'_>, scope: &str, step: &StepId) -> bool {
+    let visits = draft.control.flow_state(scope).steps.get(step).map_or(0, |state| state.visits);
+    // An open visit is the last one.
+    visits > 0 && {
+        let last = VisitId { scope: scope.to_owned(), step: step.clone(), visit: visits };
+        draft.control.open.contains_key(&last)
+    }
+}
+
+fn due(draft: &Draft<'_>) -> Option<(String, StepId)> {
+    graphs(draft).find_map(|scope| {
+        let (flow, flow_state) = (draft.control.flow(draft.flow, scope), draft.control.flow_state(scope));
+        let due = graph::due(flow, flow_state, |step| is_open(draft, scope, step))?;
+        Some((scope.to_owned(), due.id.clone()))
+    })
+}
+
+/// Enters a step of a graph; what only it still waited for is given up.
+fn enter(draft: &mut Draft<'_>, scope: String, step: StepId) -> Result<(), Refusal> {
+    draft.emit(Event::StepEntered(StepEntered { scope: scope.clone(), step: step.clone() }))?;
+    let (flow, flow_state) = (draft.control.flow(draft.flow, &scope), draft.control.flow_state(&scope));
+    let Some(step) = flow.step(&step) else { return Ok(()) };
+    let losers: Vec<StepId> = match step.join {
+        Join::Any | Join::Quorum(_) => {
+            let lost = graph::losers(flow, flow_state, step, |step| is_open(draft, &scope, step));
+            lost.into_iter().cloned().collect()
+        }
+        Join::All | Join::Settled => Vec::new(),
+    };
+    let at = At { flow, step, scope, item: None };
+    abandon::steps(draft, &at, losers)
+}
+
+/// A graph in which nothing is under way and nothing is due.
+fn finished(draft: &Draft<'_>) -> Option<String> {
+    let under_way = |scope: &str| {
+        let held = draft.control.flow_state(scope).steps.values().any(|state| state.held);
+        held || draft.control.open.keys().any(|visit| draft.control.holder(visit, scope).is_some())
+    };
+    let scope = graphs(draft).find(|scope| !under_way(scope))?;
+    draft.control.ending.is_empty().then(|| scope.to_owned())
+}
+
+/// A visit all of whose items are over.
+fn gathered(draft: &Draft<'_>) -> Option<VisitId> {
+    let over = |(id, open): (&VisitId, &crate::state::visit::OpenVisit)| {
+        let over =
+            open.state == VisitState::ForEach && open.for_each.as_ref().is_some_and(|fan| fan.is_over());
+        over.then(|| id.clone())
+    };
+    draft.control.open.iter().find_map(over)
+}
+
+/// Moves the first visit that can be moved; false when all of them wait.
+fn go_on(draft: &mut Draft<'_>) -> Result<bool, Refusal> {
+    let movable: Vec<VisitId> = draft.control.movable().cloned().collect();
+    // Once a step has to wait for a slot, others like it need not be looked at: there may be a thousand items.
+    let mut no_slot = false;
+    for visit in movable {
+        let at = draft.at(&visit)?;
+        if no_slot && at.item.is_some() && is_plain(draft, &visit, &at) {
+            continue;
+        }
+        if let Some(error) = rounds::begin(draft, &visit, &at)? {
+            conclude::conclude(draft, &visit, Conclusion::Failed(error))?;
+            return Ok(true);
+        }
+        match entry(draft, &visit, &at) {
+            Entry::Doubt(doubt) => verify::ask_again(draft, &visit, &doubt)?,
+            Entry::Ask(plan) => ask::ask(draft, &visit, plan)?,
+            Entry::Skip(why) => conclude::conclude(draft, &visit, Conclusion::Skipped(why))?,
+            Entry::Broken(error) => conclude::conclude(draft, &visit, Conclusion::Failed(error))?,
+            Entry::FanOut(plan) => for_each::out(draft, &visit, plan)?,
+            Entry::Inside(plan) => subflow::enter(draft, &visit, plan)?,
+            Entry::Start if !start(draft, &visit, &at)? => {
+                no_slot |= draft.slot.is_none() && is_plain(draft, &visit, &at);
+                continue;
+            }
+            Entry::Start => {}
+        }
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// A command that sets nothing aside: whether it may start depends on nothing of its own.
+fn is_plain(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> bool {
+    let budget = visit::budget_of_next(draft.control.open.get(visit), at.step);
+    at.step.has_attempts() && budget == Budget::default()
+}
+
+enum Entry<'a> {
+    Start,
+    Doubt(Arc<Doubt>),
+    Ask(&'a AskPlan),
+    FanOut(&'a ForEach),
+    Inside(&'a InnerPlan),
+    Skip(&'static str),
+    Broken(SkillError),
+}
+
+fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
+    let step = at.step;
+    let decided = if at.item.is_some() { None } else { entered(draft, at) };
+    match (decided, &step.for_each, &step.kind) {
+        (Some(decided), ..) => decided,
+        (None, Some(plan), _) if at.item.is_none() => Entry::FanOut(plan),
+        (None, _, StepKind::Ask(plan)) => Entry::Ask(plan),
+        (None, _, StepKind::Flow(plan)) => Entry::Inside(plan),
+        (None, _, StepKind::Run(_) | StepKind::A2a(_)) => match doubt(draft, visit, step) {
+            Some(doubt) => Entry::Doubt(doubt),
+            None => Entry::Start,
+        },
+    }
+}
+
+/// The attempt of an earlier visit of which nobody has said what became of it, where a person was to.
+fn doubt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Option<Arc<Doubt>> {
+    let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
+    let open = draft.control.open.get(visit).filter(|open| asks && open.attempts == 0)?;
+    open.doubt.clone()
+}
+
+/// Why a step is not done, if it is not.
+fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
+    let (step, flow_state) = (at.step, draft.flow_state(at));
+    if flow_state.passed_by.contains(at.id()) {
+        return Some(Entry::Skip("Another branch was taken"));
+    }
+    if at.flow.graph && graph::joined(flow_state, step) == Joined::Missed {
+        let message = format!("too few of the steps that `{}` needs have succeeded", at.id());
+        return Some(Entry::Broken(SkillError { code: "JOIN_NOT_MET".to_owned(), message }));
+    }
+    let no_goals = draft.control.goals.as_ref().is_some_and(|goals| goals.all.is_empty());
+    if no_goals && rounds::is_of_a_round(draft.flow, at) {
+        return Some(Entry::Skip("There are no goals"));
+    }
+    let content = step.regardless || step.join != Join::All;
+    let after_failure = match &step.condition {
+        None if content => false,
+        _ if at.flow.graph => graph::has_failed_before(at.flow, flow_state, at.id()),
+        _ => flow_state.failing.is_some(),
+    };
+    if after_failure && !content {
+        return Some(Entry::Skip("An earlier step failed"));
+    }
+    match render::holds(draft, at, step.condition.as_ref()?, after_failure) {
+        Ok(true) => None,
+        Ok(false) => Some(Entry::Skip("Condition is false")),
+        Err(error) => Some(Entry::Broken(error)),
+    }
+}
+
+/// Starts the next attempt of `visit`, or ends the run at a bound. False when it has to wait for a slot.
+fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Refusal> {
+    let limits = &draft.flow.limits;
+    let budget = visit::budget_of_next(draft.control.open.get(visit), at.step);
+    match bounds::room(limits, &draft.control, &budget) {
+        Room::Enough => {}
+        Room::NotYet => return Ok(false),
+        // Nobody is left to be told, and the answer was no.
+        Room::Never(_) if agent::is_denied(draft, visit) => {
+            agent::deny(draft, visit)?;
+            return Ok(true);
+        }
+        Room::Never(reached) => {
+            match limits.on_reached {
+                OnReached::Fail => exhausted(draft, visit, &reached)?,
+                OnReached::Ask => {
+                    let (question, evidence) =
+                        (limit_question::question(&reached), limit_question::evidence(&reached, None));
+                    conclude::raise(draft, visit, About::Limit, question, evidence)?;
+                }
+            }
+            return Ok(true);
+        }
+    }
+    if draft.slot.is_none() {
+        return Ok(false);
+    }
+    match render::attempt(draft, visit, at) {
+        Ok(started) => {
+            draft.slot = None;
+            draft.emit(Event::AttemptStarted(Box::new(started)))?;
+        }
+        Err(error) if verify::cannot_start(draft, visit, at.step, &error)? => {}
+        Err(error) => conclude::conclude(draft, visit, Conclusion::Failed(error))?,
+    }
+    Ok(true)
+}
+
+/// Ends the run at a bound.
+pub(crate) fn exhausted(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    reached: &bounds::Reached,
+) -> Result<(), Refusal> {
+    let end = RunEnded {
+        status: EndStatus::Exhausted,
+        terminal_reason: reached.terminal_reason.to_owned(),
+        reason: reached.reason.clone(),
+        stopped_by: Some(ending::step_at_the_top(draft, visit)),
+    };
+    ending::stop(draft, end)
+}
+
+fn is_live(draft: &Draft<'_>) -> bool {
+    draft.control.live().next().is_some() || !draft.control.ending.is_empty()
+}
+
+fn end_if_stopped(draft: &mut Draft<'_>) -> Result<(), Refusal> {
+    match draft.control.stopping.clone() {
+        Some(end) if !is_live(draft) => ending::finish(draft, end),
+        _ => Ok(()),
+    }
+}
+
+fn end_if_cancelled(draft: &mut Draft<'_>) -> Result<(), Refusal> {
+    if is_live(draft) {
+        return Ok(());
+    }
+    let actor = draft.control.cancelling.as_ref().map_or("", |by| by.actor.as_str());
+    let reason = format!("Cancelled by {actor}");
+    let open = draft.control.open.keys().next().or(draft.control.last_handoff.as_ref());
+    let stopped_by = open.map(|visit| ending::step_at_the_top(draft, visit));
+    let end = RunEnded {
+        status: EndStatus::Cancelled,
+        terminal_reason: "user_cancelled".to_owned(),
+        reason,
+        stopped_by,
+    };
+    ending::finish(draft, end)
+}

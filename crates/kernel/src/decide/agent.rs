@@ -1,0 +1,111 @@
+//! An `a2a` step: how far a visit has come with another agent.
+//!
+//! An attempt talks to the agent until it has an end, or asks. A question of the agent's is put as one of the run's; its
+//! answer is what the next attempt of the same visit passes on. Owns what of that decides: which task and which message it
+//! is about, what an attempt's report tells of the agent, and what follows from a question and from a denial. How agents are
+//! talked to is not known here.
+
+use crate::{
+    decide::{
+        conclude::{self, Conclusion},
+        draft::Draft,
+    },
+    model::{
+        command::{Call, Command},
+        event::{About, AgentSaid, AttemptSettled, EndStatus, RunEnded},
+        flow::{InDoubtPolicy, Step},
+        ids::VisitId,
+        input::{AttemptResult, Refusal},
+        size::{MAX_DATA_BYTES, MAX_QUESTION_BYTES},
+    },
+    state::visit::OpenVisit,
+};
+use envoi_contract::{
+    json::Value,
+    skill_report::{SkillError, SkillReport},
+};
+
+/// The call that the live attempt of a visit makes, if it makes one.
+fn call(open: &OpenVisit) -> Option<&Call> {
+    match &open.plan.as_ref()?.command {
+        Command::A2a(call) => Some(call),
+        Command::Exec(_) | Command::Shell(_) => None,
+    }
+}
+
+/// What the report of the live attempt of a visit tells of the agent, if it talks to one.
+pub(crate) fn heard(open: &OpenVisit, result: &AttemptResult) -> Option<AgentSaid> {
+    call(open)?;
+    let report = SkillReport::decode(result.report.as_deref()?).ok()?;
+    let told = report.unknown.get("agent")?;
+    match told.get("said").and_then(Value::as_str)? {
+        "asks" => {
+            let text = told.get("question").and_then(Value::as_str).unwrap_or_default();
+            let evidence = told.get("evidence").cloned().unwrap_or_default();
+            let fits = evidence.compact().len() <= MAX_DATA_BYTES;
+            let evidence = if fits { evidence } else { Value::Null };
+            Some(AgentSaid::Asks { text: cut(text).to_owned(), evidence })
+        }
+        "over" => Some(AgentSaid::Over),
+        "unclear" => Some(AgentSaid::Unclear),
+        _ => None,
+    }
+}
+
+fn cut(text: &str) -> &str {
+    let end = (0..=MAX_QUESTION_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or(text)
+}
+
+/// Whether the live attempt of a visit tells the agent that a person said no.
+pub(crate) fn tells_a_denial(open: &OpenVisit) -> bool {
+    call(open).is_some_and(|call| call.denied)
+}
+
+/// Whether a person has denied what the agent of this visit asks for.
+pub(crate) fn is_denied(draft: &Draft<'_>, visit: &VisitId) -> bool {
+    draft.control.open.get(visit).is_some_and(|open| open.agent_session.denied_by.is_some())
+}
+
+/// The agent asks, or nobody knows whether it took what was sent: a person is asked.
+pub(crate) fn follow(
+    draft: &mut Draft<'_>,
+    step: &Step,
+    settled: &AttemptSettled,
+    error: Option<SkillError>,
+) -> Result<(), Refusal> {
+    let visit = &settled.attempt.visit;
+    let asks = match &settled.agent {
+        Some(AgentSaid::Asks { text, evidence }) => Some((text, evidence)),
+        _ => None,
+    };
+    let error = error.unwrap_or_else(|| SkillError {
+        code: "AGENT_UNANSWERED".to_owned(),
+        message: "the agent asks, and the run does not go on".to_owned(),
+    });
+    if draft.control.winds_down() || (asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail) {
+        return conclude::conclude(draft, visit, Conclusion::Failed(error));
+    }
+    if let Some((text, evidence)) = asks {
+        let blank = text.trim().is_empty();
+        let question = if blank { format!("The agent of step `{}` asks.", step.id) } else { text.clone() };
+        return conclude::raise(draft, visit, About::Agent, question, evidence.clone());
+    }
+    let question = format!("{}. Send it again, or fail?", error.message);
+    conclude::raise(draft, visit, About::InDoubt, question, settled.data.clone())
+}
+
+/// Closes a visit whose agent asked for what a person denied.
+pub(crate) fn deny(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
+    let open = draft.control.open.get(visit);
+    let by = open.and_then(|open| open.agent_session.denied_by.clone()).unwrap_or_default();
+    let error =
+        SkillError { code: "DENIED".to_owned(), message: format!("{by} denied what the agent asked for") };
+    let end = RunEnded {
+        status: EndStatus::Failed,
+        terminal_reason: "policy_violation".to_owned(),
+        reason: String::new(),
+        stopped_by: None,
+    };
+    conclude::conclude(draft, visit, Conclusion::Ended(error, end))
+}

@@ -1,0 +1,42 @@
+//! A model is called on a run's account: counted before it is called, and charged with what it used when it is over.
+//!
+//! Nothing follows from either but the account. Who calls the model, and how, is not known here.
+
+use crate::{
+    decide::draft::Draft,
+    model::{
+        event::{Event, ModelCallEnded, ModelCallStarted},
+        input::{ModelCall, ModelCalled, Refusal},
+    },
+    state::bounds,
+};
+
+/// Input: a model is to be called.
+pub(crate) fn begin(mut draft: Draft<'_>, asked: ModelCall) -> Result<Draft<'_>, Refusal> {
+    let ModelCall { call, attempt, model, provider } = asked;
+    if draft.control.accounts.call(&call).is_some() {
+        return Err(Refusal::CallBegun { call });
+    }
+    if let Some(attempt) = attempt.clone().filter(|attempt| !draft.control.is_live(attempt)) {
+        return Err(Refusal::NotLive { attempt });
+    }
+    if draft.control.cancelling.is_some() {
+        return Err(Refusal::Cancelling);
+    }
+    if let Some(bound) = bounds::for_a_call(&draft.flow.limits, &draft.control, attempt.as_ref()) {
+        return Err(Refusal::NoCallsLeft { bound });
+    }
+    draft.emit(Event::ModelCallStarted(Box::new(ModelCallStarted { call, attempt, model, provider })))?;
+    Ok(draft)
+}
+
+/// Input: a call is over.
+pub(crate) fn end(mut draft: Draft<'_>, told: ModelCalled) -> Result<Draft<'_>, Refusal> {
+    let ModelCalled { call, outcome, tokens_in, tokens_out, cost, duration_ms } = told;
+    let Some(attempt) = draft.control.accounts.call(&call).cloned() else {
+        return Err(Refusal::NoCall { call });
+    };
+    let ended = ModelCallEnded { call, attempt, outcome, tokens_in, tokens_out, cost, duration_ms };
+    draft.emit(Event::ModelCallEnded(Box::new(ended)))?;
+    Ok(draft)
+}

@@ -1,0 +1,324 @@
+//! The end of a visit: its hand-off, and where it leads.
+//!
+//! Owns the order of the events that close a visit: `routed`, `handoff_written`, then what the course asks for
+//! (`interrupt_raised` or `run_ended`). Where a text leads is [`crate::decide::route`]'s business.
+
+use crate::model::files;
+use crate::state::limits;
+use crate::{
+    decide::{
+        abandon,
+        draft::{At, Draft},
+        ending, on_deny, rounds,
+        route::{self, Decided},
+        subflow, subject,
+    },
+    model::{
+        event::{
+            About, AttemptSettled, Course, Done, EndStatus, Event, HandoffWritten, InterruptRaised, Routed,
+            RunEnded,
+        },
+        files::FileChange,
+        ids::VisitId,
+        input::Refusal,
+        size,
+    },
+    state::visit::VisitState,
+};
+use envoi_contract::{
+    handoff::{self, Handoff, Status},
+    json::{Members, Value},
+    routing::{Decision, Signal},
+    skill_report::SkillError,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// How a visit ended.
+pub(crate) enum Conclusion {
+    /// It is not to be done, for this reason.
+    Skipped(&'static str),
+    /// It failed without an attempt that left a text.
+    Failed(SkillError),
+    /// Its last attempt failed and left this text.
+    FailedAfter(SkillError, String),
+    /// The flow that it ran ended like this.
+    Ended(SkillError, RunEnded),
+    /// Its last attempt succeeded and left this text.
+    Succeeded(String),
+}
+
+/// What a hand-off tells of a visit.
+pub(crate) struct Told {
+    pub(crate) status: Status,
+    pub(crate) text: String,
+    pub(crate) error: Option<String>,
+}
+
+impl Told {
+    fn of(conclusion: &Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Skipped(_) => Self { status: Status::Skipped, text: String::new(), error: None },
+            Conclusion::Failed(error) | Conclusion::Ended(error, _) => Self::failed(String::new(), error),
+            // What a failed step has done is not lost to whatever comes next: the error stands beside the text.
+            Conclusion::FailedAfter(error, text) => Self::failed(text.clone(), error),
+            Conclusion::Succeeded(text) => Self::succeeded(text.clone()),
+        }
+    }
+
+    pub(crate) fn succeeded(text: String) -> Self {
+        Self { status: Status::Succeeded, text, error: None }
+    }
+
+    pub(crate) fn failed(text: String, error: &SkillError) -> Self {
+        Self { status: Status::Failed, text, error: Some(sentence(error)) }
+    }
+}
+
+/// Closes `visit` and obeys what follows from it.
+pub(crate) fn conclude(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    conclusion: Conclusion,
+) -> Result<(), Refusal> {
+    let at = &draft.at(visit)?;
+    let decided = match &conclusion {
+        Conclusion::Skipped(why) => skipped(at, why),
+        Conclusion::Failed(error) | Conclusion::FailedAfter(error, _) | Conclusion::Ended(error, _)
+            if at.item.is_some() || at.step.continue_on_error =>
+        {
+            passed_over(at, error)
+        }
+        Conclusion::Failed(error) | Conclusion::FailedAfter(error, _) => failed(at, error),
+        Conclusion::Ended(error, end) => failed_within(at, error, end.clone()),
+        Conclusion::Succeeded(text) => route::decide(draft, visit, at, text)?,
+    };
+    leave(draft, visit, Told::of(&conclusion), decided)
+}
+
+/// Writes the hand-off that `told` makes, and obeys what is decided.
+pub(crate) fn leave(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    told: Told,
+    decided: Decided,
+) -> Result<(), Refusal> {
+    rounds::mark(draft, visit, told.status, &decided)?;
+    let decided = within_the_run(draft, &draft.at(visit)?, decided).naming_next();
+    let handoff = write_handoff(draft, visit, told, &decided)?;
+    close(draft, visit, decided, Some(handoff))
+}
+
+/// Emits what `decided` says; `handoff` is `None` where the visit's own stands already (a person decided later).
+pub(crate) fn close(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    decided: Decided,
+    handoff: Option<Handoff>,
+) -> Result<(), Refusal> {
+    let at = &draft.at(visit)?;
+    let decided = within_the_run(draft, at, decided);
+    if let Course::LoopBack(target) = &decided.course {
+        abandon::repeated(draft, at, visit, target)?;
+    }
+    let Decided { signal, course, audit, hold, end, answer, into, instead, .. } = decided;
+    let of_the_run = end.as_ref().is_some_and(|end| limits::is_of_the_run(&end.terminal_reason));
+    let complete = course == Course::Complete;
+    let stops = course == Course::Stop;
+    let routed =
+        Routed { visit: visit.clone(), signal, course, audit, answer, end: end.clone().map(Box::new) };
+    draft.emit(Event::Routed(Box::new(routed)))?;
+    if let Some(handoff) = handoff {
+        draft.emit(Event::HandoffWritten(Box::new(HandoffWritten { visit: visit.clone(), handoff })))?;
+    }
+    abandon::steps(draft, at, instead)?;
+    if let Some(hold) = hold {
+        raise(draft, visit, hold.about, hold.question, hold.evidence)?;
+    }
+    if let Some((flow, step)) = into {
+        subflow::enter_by_hint(draft, visit, &flow, &step)?;
+    }
+    match end {
+        Some(end) if of_the_run => {
+            let stopped_by = Some(ending::step_at_the_top(draft, visit));
+            ending::stop(draft, RunEnded { stopped_by, ..end })
+        }
+        Some(end) if stops => ending::end_flow(draft, &at.scope, end),
+        None if complete => ending::complete(draft, &at.scope),
+        _ => Ok(()),
+    }
+}
+
+/// What a decision comes to as things stand: on the way of a denial, after a failure, at the end of a round. Safe to repeat.
+fn within_the_run(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+    let decided = on_deny::end_of(draft, at, within_cancel(draft, decided));
+    rounds::end_of(draft, at, ending::placed(draft, at, decided))
+}
+
+/// A run that is being cancelled, or is stopped, asks nothing and ends as that, whatever its last attempts come to; only one that
+/// is complete anyway has nothing left to cancel.
+fn within_cancel(draft: &Draft<'_>, mut decided: Decided) -> Decided {
+    if draft.control.winds_down() {
+        (decided.hold, decided.end, decided.into) = (None, None, None);
+        if decided.course == Course::Hold {
+            decided.course = Course::Stop;
+        }
+    }
+    decided
+}
+
+/// Puts a question of the engine's own to a person; these never expire.
+pub(crate) fn raise(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    about: About,
+    question: String,
+    evidence: Value,
+) -> Result<(), Refusal> {
+    let raised = InterruptRaised {
+        interrupt: draft.interrupt_id()?,
+        about,
+        visit: visit.clone(),
+        question,
+        evidence,
+        raised_at: draft.now,
+        kind: None,
+        expires_at: None,
+        subject: Some(subject::digest(draft, &[])?),
+        found: Vec::new(),
+    };
+    draft.emit(Event::InterruptRaised(Box::new(InterruptRaised { kind: Some(raised.kind()), ..raised })))
+}
+
+fn skipped(at: &At<'_>, why: &str) -> Decided {
+    let course = match route::onward(at) {
+        Course::Done(_) => Course::Done(Done::Skipped),
+        course => course,
+    };
+    let mut said = why.to_owned();
+    if let Some(first) = said.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    Decided::new(Signal::new(Decision::Advance, why, "1.0"), course, Value::from(said))
+}
+
+/// The visit has failed, and the flow says that the run goes on all the same.
+pub(crate) fn passed_over(at: &At<'_>, error: &SkillError) -> Decided {
+    let signal = Signal::new(Decision::Advance, format!("Step failed: {}", error.code), "1.0");
+    let why = if at.item.is_some() { "an item" } else { "continue_on_error" };
+    Decided::new(signal, route::onward(at), Value::from(format!("a failed attempt is not routed: {why}")))
+}
+
+pub(crate) fn failed(at: &At<'_>, error: &SkillError) -> Decided {
+    let reason = format!("Step failed: {}", error.code);
+    let mut decided = Decided::new(
+        Signal::new(Decision::Terminate, reason, "1.0"),
+        Course::Stop,
+        Value::from("a failed attempt is not routed"),
+    );
+    decided.end = Some(RunEnded {
+        status: EndStatus::Failed,
+        terminal_reason: "tool_failed_fatally".to_owned(),
+        reason: format!("Step `{}` failed: {}", at.id(), sentence(error)),
+        stopped_by: Some(at.id().clone()),
+    });
+    decided
+}
+
+/// A failure whose cause is the end of the flow that the step ran.
+pub(crate) fn failed_within(at: &At<'_>, error: &SkillError, cause: RunEnded) -> Decided {
+    let mut decided = failed(at, error);
+    if let Some(end) = &mut decided.end {
+        (end.status, end.terminal_reason) = (cause.status, cause.terminal_reason);
+    }
+    decided
+}
+
+/// `CODE: message`.
+fn sentence(error: &SkillError) -> String {
+    let SkillError { code, message } = size::of_error(error.clone());
+    format!("{code}: {message}")
+}
+
+/// Where the files of an answer stand, relative to the run's folder.
+fn answered_files(draft: &Draft<'_>, visit: &VisitId) -> Members<String> {
+    let Some(VisitState::Answered(answered)) = draft.control.open.get(visit).map(|open| &open.state) else {
+        return Members::new();
+    };
+    let place = |name: String| {
+        let path = format!("answers/{}/files/{name}", answered.interrupt);
+        (name, path)
+    };
+    answered.files().into_iter().map(|(name, _)| place(name)).collect()
+}
+
+pub(crate) fn write_handoff(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    told: Told,
+    decided: &Decided,
+) -> Result<Handoff, Refusal> {
+    let settled = draft.control.open.get(visit).and_then(|open| match &open.state {
+        VisitState::Settled(settled) => Some(Arc::clone(settled)),
+        _ => None,
+    });
+    let files = settled.as_deref().map(|settled| settled.files.as_slice()).unwrap_or_default();
+    let manifest = settled.as_deref().and_then(|settled| settled.manifest.as_ref());
+    let flow_key = draft.at(visit)?.flow.id.as_str();
+    let paths = match manifest {
+        Some(_) => files::manifest_artifacts(flow_key, visit),
+        None => {
+            let fan = draft.control.open.get(visit).and_then(|open| open.for_each.as_ref());
+            let own = answered_files(draft, visit).into_iter().chain(artifacts(flow_key, files));
+            gathered(own.chain(fan.into_iter().flat_map(|fan| fan.artifacts())), flow_key, visit)
+        }
+    };
+    let input = handoff::Draft {
+        identity: Some(handoff::Identity {
+            step_id: visit.step.to_string(),
+            flow_key: flow_key.to_owned(),
+            run_id: draft.run()?.to_string(),
+        }),
+        routing_signal: Some(decided.signal.clone()),
+        output: Some(told.text),
+        artifacts: handoff::Artifacts::Paths(paths),
+        status: Some(told.status),
+        error: told.error,
+        duration_ms: settled.as_deref().map_or(0, |settled: &AttemptSettled| settled.duration_ms),
+        timestamp: Some(draft.now.to_string()),
+        file_changes: files::file_changes(files, manifest),
+        verification_passed: decided.verified(),
+        routing_audit: decided.audit.clone(),
+        ..handoff::Draft::default()
+    };
+    handoff::write(input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("no hand-off can be written: {error}") })
+}
+
+/// All of them by name, a later one for an earlier one of the same name. Where items have left more than a hand-off lists, or one
+/// of them has a manifest, so has their step: it is made when it is placed.
+fn gathered(all: impl Iterator<Item = (String, String)>, flow_key: &str, visit: &VisitId) -> Members<String> {
+    let (mut by_name, mut bytes) = (BTreeMap::new(), 0_usize);
+    let mut order = Vec::new();
+    for (name, path) in all {
+        let is_a_manifest = files::is_manifest([(name.as_str(), path.as_str())]);
+        bytes = bytes.saturating_add(name.len());
+        if is_a_manifest || !files::are_listed(by_name.len().saturating_add(1), bytes) {
+            return files::manifest_artifacts(flow_key, visit);
+        }
+        if by_name.insert(name.clone(), path).is_none() {
+            order.push(name);
+        }
+    }
+    order.into_iter().filter_map(|name| by_name.remove(&name).map(|path| (name, path))).collect()
+}
+
+/// A file whose name no path of the contract can hold is among the changes only.
+fn artifacts(flow_key: &str, files: &[FileChange]) -> Members<String> {
+    let kept = files.iter().filter(|file| file.blob.is_some() && is_portable(&file.path));
+    kept.map(|file| (file.path.clone(), format!("{flow_key}/{}", file.path))).collect()
+}
+
+/// Contract 2: relative, `/` between names, no `..`. The flow's key stands before it, so a drive letter does no harm.
+fn is_portable(path: &str) -> bool {
+    !path.contains(['\\', '\0']) && path.split('/').all(|name| !name.is_empty() && name != "..")
+}

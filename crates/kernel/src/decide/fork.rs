@@ -1,0 +1,144 @@
+//! A new run that has lived what another one lived, up to where a step was entered, and goes on from there by itself.
+//!
+//! Owns where the old run is cut, and what becomes of what was under way there: it is done anew. A fork is of an ended run:
+//! only one run of a family goes on at a time, so that together they keep within their bounds. What the old run
+//! has lived after the cut stays its own; what it has used there counts all the same ([`Share`]).
+
+use crate::model::input::Fork;
+use crate::{
+    decide::{advance::advance, conclude, draft::Draft},
+    model::{
+        event::{
+            Course, Event, InterruptCancelled, InterruptRaised, Record, RunEnded, RunForked, RunStarted,
+        },
+        flow::Flow,
+        ids::{RunId, Seq, StepId},
+        input::Refusal,
+    },
+};
+use envoi_contract::json::Value;
+use std::sync::Arc;
+
+/// Input: fork.
+pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusal> {
+    let cut = Cut::of(draft.flow, &fork.lived, fork.from.as_ref())?;
+    let Fork { run, run_base, workspace, shared, yes_to, by, why, lived, family, slot, .. } = fork;
+    let kept = usize::try_from(cut.at).unwrap_or(usize::MAX).saturating_add(1);
+    for mut record in lived.into_iter().take(kept) {
+        if let Event::RunStarted(started) = &mut record.event {
+            let own = RunStarted {
+                run: run.clone(),
+                run_base: run_base.clone(),
+                workspace: workspace.clone(),
+                shared,
+                yes_to: yes_to.clone(),
+                // Whoever started the old one is not who began this one.
+                trace: None,
+                ..started.as_ref().clone()
+            };
+            **started = own;
+        }
+        draft.adopt(record)?;
+    }
+    let questions: Vec<_> = draft.control.interrupts.values().cloned().collect();
+    for raised in &questions {
+        let interrupt = raised.interrupt.clone();
+        draft.emit(Event::InterruptCancelled(InterruptCancelled { interrupt, changed: false }))?;
+    }
+    let Cut { from, root, step, at } = cut;
+    draft.emit(Event::RunForked(Box::new(RunForked { from, root, step, at, by, why, family })))?;
+    draft.slot = slot;
+    put_again(&mut draft, &questions)?;
+    advance(draft)
+}
+
+/// A question about a visit that is closed is put again: nothing else would bring its step on. Others are, when their visit
+/// is done anew.
+fn put_again(draft: &mut Draft<'_>, questions: &[Arc<InterruptRaised>]) -> Result<(), Refusal> {
+    for raised in questions {
+        if !draft.control.open.contains_key(&raised.visit) {
+            let InterruptRaised { about, visit, question, evidence, .. } = raised.as_ref();
+            conclude::raise(draft, visit, *about, question.clone(), evidence.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a run is cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The run.
+    pub from: RunId,
+    /// The run that it goes back to by forks; itself, if it is none.
+    pub root: RunId,
+    /// The step that has just been entered there.
+    pub step: StepId,
+    /// The last event before it.
+    pub at: Seq,
+}
+
+impl Cut {
+    /// Where the run that has lived this is cut: where `from` was entered last, or the step that stopped it.
+    ///
+    /// # Errors
+    /// [`Refusal::NotForkable`]: it is not over, nothing stopped it, or there is no such step, or it never came to it.
+    pub fn of(flow: &Flow, lived: &[Record], from: Option<&StepId>) -> Result<Self, Refusal> {
+        let refuse = |reason: String| Err(Refusal::NotForkable { reason });
+        let Some(Event::RunStarted(started)) = lived.first().map(|record| &record.event) else {
+            return refuse("it has not started".to_owned());
+        };
+        let Some(ended) = ended(lived) else { return refuse("it is not over".to_owned()) };
+        let Some(step) = from.or(ended.stopped_by.as_ref()) else {
+            return refuse("no step stopped it; say at which one the fork begins".to_owned());
+        };
+        if flow.step(step).is_none() {
+            return refuse(format!("its flow has no step `{step}`"));
+        }
+        let opened = lived.iter().rposition(|record| opens(flow, &record.event) == Some(step));
+        let Some(opened) = opened else { return refuse(format!("it never came to step `{step}`")) };
+        let after = lived.iter().skip(opened.saturating_add(1)).take_while(|record| closes(&record.event));
+        let Some(last) = after.last().or_else(|| lived.get(opened)) else {
+            return refuse("it has not started".to_owned());
+        };
+        let root = lived.iter().find_map(|record| match &record.event {
+            Event::RunForked(forked) => Some(forked.root.clone()),
+            _ => None,
+        });
+        let from = started.run.clone();
+        Ok(Self { root: root.unwrap_or_else(|| from.clone()), from, step: step.clone(), at: last.seq })
+    }
+}
+
+/// How the run that has lived this has ended, if it is over.
+fn ended(lived: &[Record]) -> Option<&RunEnded> {
+    lived.iter().rev().find_map(|record| match &record.event {
+        Event::RunEnded(ended) => Some(Some(ended)),
+        Event::RunReopened(_) | Event::RunForked(_) => Some(None),
+        _ => None,
+    })?
+}
+
+/// The step of the run's own flow that the event opens a visit of.
+fn opens<'e>(flow: &'e Flow, event: &'e Event) -> Option<&'e StepId> {
+    match event {
+        Event::RunStarted(_) if !flow.graph => flow.steps.first().map(|step| &step.id),
+        Event::RunReopened(reopened) if !flow.graph => Some(&reopened.step),
+        Event::StepEntered(entered) if entered.scope.is_empty() => Some(&entered.step),
+        Event::Routed(routed) if routed.visit.scope.is_empty() => match &routed.course {
+            Course::Enter(step) | Course::LoopBack(step) | Course::Round(step) => Some(step),
+            Course::Done(_) | Course::Gathered | Course::Complete | Course::Hold | Course::Stop => None,
+        },
+        _ => None,
+    }
+}
+
+/// What stands in the same commit after a visit was opened and only closes others: the hand-off of the visit that led
+/// there, and what a join or a branch does without.
+fn closes(event: &Event) -> bool {
+    match event {
+        Event::HandoffWritten(_) | Event::StepsGivenUp(_) | Event::TimerFired(_) => true,
+        Event::InterruptCancelled(cancelled) => !cancelled.changed,
+        Event::Routed(routed) => routed.audit == Value::from(crate::decide::abandon::AUDIT),
+        _ => false,
+    }
+}

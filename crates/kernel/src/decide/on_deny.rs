@@ -1,0 +1,54 @@
+//! The way on from a denial or an expiry: a path of its own, on which nothing of the ordinary way runs by accident.
+//!
+//! A step to which a denial leads on ends the run as denied, once it is done, unless its `routing.next` says where the run
+//! goes from there ([`crate::model::flow::Flow::is_last_resort`]).
+
+use crate::{
+    decide::{
+        draft::{At, Draft},
+        route::{self, Decided},
+    },
+    model::{
+        event::{Course, EndStatus, RunEnded},
+        flow::OnExhausted,
+        ids::StepId,
+    },
+    state::{flow_state::Diverted, graph},
+};
+
+/// What becomes of a run that has come to the end of such a path; anything else is left as it is.
+pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let last = decided.course == Course::Complete && at.flow.is_last_resort(at.id());
+    if let Some(end) = end(&draft.flow_state(at).diverted).filter(|_| last) {
+        decided.course = Course::Stop;
+        decided.end = Some(end);
+    }
+    decided
+}
+
+/// Whether a denial or an expiry of `step` may lead to `target`. One that may lead back no more ends the run: a question
+/// about the loop, which anybody could answer with `proceed`, would be a way round those who have to approve.
+pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool {
+    let leads_on = !graph::is_back(at.flow, at.id(), target);
+    let routing = &at.step.routing;
+    let rounds_left = route::iteration(draft, at) < routing.max_iterations;
+    leads_on || rounds_left || routing.on_exhausted == OnExhausted::Fail
+}
+
+/// How a run ends that was denied, or not answered in time: for the last of these, and as a denial if any of them was one.
+pub(crate) fn end(diverted: &[Diverted]) -> Option<RunEnded> {
+    let Diverted { step, by, denied } = diverted.last()?;
+    let any_denied = diverted.iter().any(|diverted| diverted.denied);
+    let (own_reason, reason) = match (denied, by) {
+        (true, Some(by)) => ("policy_violation", format!("Denied at step `{step}` by {by}")),
+        (true, None) => ("policy_violation", format!("Denied at step `{step}`: nobody answered in time")),
+        (false, _) => ("tool_failed_fatally", format!("Nobody answered step `{step}` in time")),
+    };
+    let terminal_reason = if any_denied { "policy_violation" } else { own_reason };
+    Some(RunEnded {
+        status: EndStatus::Failed,
+        terminal_reason: terminal_reason.to_owned(),
+        reason,
+        stopped_by: Some(step.clone()),
+    })
+}

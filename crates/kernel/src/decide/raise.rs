@@ -1,0 +1,82 @@
+//! A person lets a run use more than its flow says.
+//!
+//! A bound that holds a question open is raised by answering it. A run that one of these bounds ended goes on; one that ended
+//! otherwise keeps the higher bounds for when it is reopened.
+
+use crate::state::limits;
+use crate::{
+    decide::{advance::advance, answer, draft::Draft, reopen::Reopen},
+    model::{
+        event::{About, Choice, EndStatus, Event, LimitsRaised},
+        ids::{InterruptId, StepId},
+        input::{Answer, Refusal},
+        ledger::Ledger,
+    },
+    state::limit_question,
+};
+
+/// The channel of an answer that raising a bound gives.
+const CHANNEL: &str = "raise";
+
+/// Input: raise.
+pub(crate) fn raise(
+    mut draft: Draft<'_>,
+    more: Ledger,
+    request: Option<String>,
+    reopen: Reopen,
+) -> Result<Draft<'_>, Refusal> {
+    let named = limits::NAMES.into_iter().filter(|name| limits::part(&more, name) != Ledger::default());
+    let named: Vec<&str> = named.collect();
+    if named.is_empty() {
+        return Err(Refusal::NotRaised { reason: "no bound is named".to_owned() });
+    }
+    if let Some(name) = named.iter().find(|name| !limits::is_limited(draft.flow, name)) {
+        return Err(Refusal::NotRaised { reason: format!("`{name}` has no limit in this flow") });
+    }
+    let (by, why) = (&reopen.by, &reopen.why);
+    let mut rest = Ledger::default();
+    let mut answers = Vec::new();
+    for name in &named {
+        let part = limits::part(&more, name);
+        match asked_about(&draft, name) {
+            Some(interrupt) => answers.push(Answer {
+                raise: Some(part),
+                text: why.clone(),
+                channel: CHANNEL.to_owned(),
+                request: request.clone(),
+                ..Answer::new(interrupt, Choice::Raise, by.clone())
+            }),
+            None => rest.add(&part),
+        }
+    }
+    if rest != Ledger::default() {
+        draft.emit(Event::LimitsRaised(Box::new(LimitsRaised {
+            by: by.clone(),
+            why: why.clone(),
+            more: rest,
+            request,
+        })))?;
+    }
+    for given in answers {
+        answer::take(&mut draft, given)?;
+    }
+    if let Some(step) = ended_by(&draft, &named) {
+        draft.emit(reopen.at(step))?;
+    }
+    advance(draft)
+}
+
+/// The open question about the bound of this name.
+fn asked_about(draft: &Draft<'_>, name: &str) -> Option<InterruptId> {
+    let about = |raised: &&std::sync::Arc<crate::model::event::InterruptRaised>| {
+        raised.about == About::Limit && limit_question::bound(&raised.evidence) == name
+    };
+    draft.control.interrupts.values().find(about).map(|raised| raised.interrupt.clone())
+}
+
+/// The step at which one of these bounds ended the run.
+fn ended_by(draft: &Draft<'_>, named: &[&str]) -> Option<StepId> {
+    let ended = draft.control.ended.as_ref().filter(|ended| ended.status == EndStatus::Exhausted)?;
+    let reached = |name: &&str| limits::terminal_reason(name) == Some(ended.terminal_reason.as_str());
+    ended.stopped_by.clone().filter(|_| named.iter().any(reached))
+}

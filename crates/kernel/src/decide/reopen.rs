@@ -1,0 +1,46 @@
+//! An ended run goes on: the step that stopped it gets a new visit, all hand-offs stand.
+
+use crate::{
+    decide::{advance::advance, draft::Draft},
+    model::{
+        event::{EndStatus, Event, RunReopened},
+        family::Share,
+        ids::{Principal, StepId},
+        input::Refusal,
+    },
+    state::status::Status,
+};
+
+/// Who has an ended run go on, and what others of its family have used meanwhile.
+pub(crate) struct Reopen {
+    pub(crate) by: Principal,
+    pub(crate) why: Option<String>,
+    pub(crate) elsewhere: Share,
+}
+
+impl Reopen {
+    pub(crate) fn at(self, step: StepId) -> Event {
+        let Self { by, why, elsewhere } = self;
+        Event::RunReopened(RunReopened { by, why, step, elsewhere })
+    }
+}
+
+/// Input: reopen.
+pub(crate) fn reopen(mut draft: Draft<'_>, reopen: Reopen) -> Result<Draft<'_>, Refusal> {
+    let status = Status::of(draft.flow, &draft.control).word();
+    let ended = draft.control.ended.as_ref().filter(|ended| ended.status != EndStatus::Succeeded);
+    let Some(ended) = ended else { return Err(Refusal::NotReopenable { status }) };
+    let step = match &ended.stopped_by {
+        Some(step) => step.clone(),
+        None => last_step(&draft)?,
+    };
+    draft.emit(reopen.at(step))?;
+    advance(draft)
+}
+
+/// A run that a failed step stopped: the step of its last hand-off, else the first one.
+fn last_step(draft: &Draft<'_>) -> Result<StepId, Refusal> {
+    let last = draft.control.last_handoff.as_ref().map(|visit| visit.step.clone());
+    let first = || draft.flow.steps.first().map(|step| step.id.clone());
+    last.or_else(first).ok_or_else(|| Refusal::Inconsistent { reason: "the flow has no steps".to_owned() })
+}

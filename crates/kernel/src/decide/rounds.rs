@@ -1,0 +1,192 @@
+//! Goals, and the rounds in which a run goes for them (contract 3: stages).
+//!
+//! Owns which goals are reached, by whom, and what follows at the end of a round: what comes after it, the next round, or a
+//! person, when round after round nothing is reached. A round is a time through the steps from `goals.from` to `goals.to`.
+
+use crate::state::goals::Goals;
+use crate::{
+    decide::{
+        draft::{At, Draft},
+        render,
+        route::{self, Decided, Hold},
+    },
+    model::{
+        event::{About, Choice, Course, EndStatus, Event, GoalsReached, GoalsSet},
+        flow::{Flow, GoalsPlan, OnReached},
+        ids::VisitId,
+        input::Refusal,
+    },
+    state::{bounds, limit_question, visit::VisitState},
+};
+use envoi_contract::{
+    handoff::Status,
+    json::{Object, Value},
+    routing::{Decision, Signal},
+    skill_report::SkillError,
+};
+
+/// The most goals of a run.
+const MAX_GOALS: usize = 1000;
+
+/// Whether the step stands in the range that the rounds of the run go through, and in its flow.
+pub(crate) fn is_of_a_round(flow: &Flow, at: &At<'_>) -> bool {
+    let Some(plan) = flow.goals.as_ref().filter(|_| at.scope.is_empty()) else { return false };
+    let place = flow.position(at.id());
+    place >= flow.position(&plan.from) && place <= flow.position(&plan.to)
+}
+
+/// Says what the goals are, when the first step of the rounds is entered for the first time.
+pub(crate) fn begin(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    at: &At<'_>,
+) -> Result<Option<SkillError>, Refusal> {
+    let plan = draft.flow.goals.as_ref().filter(|_| draft.control.goals.is_none() && at.item.is_none());
+    let Some(plan) = plan.filter(|_| is_of_a_round(draft.flow, at)) else { return Ok(None) };
+    match goals(draft, visit, plan) {
+        Ok(goals) => draft.emit(Event::GoalsSet(GoalsSet { goals })).map(|()| None),
+        Err(error) => Ok(Some(error)),
+    }
+}
+
+fn goals(draft: &Draft<'_>, visit: &VisitId, plan: &GoalsPlan) -> Result<Vec<String>, SkillError> {
+    let invalid = |message: String| SkillError { code: "GOALS_INVALID".to_owned(), message };
+    let Value::Array(list) = render::evaluate(draft, visit, &plan.list)? else {
+        return Err(invalid("the goals are no list".to_owned()));
+    };
+    if list.len() > MAX_GOALS {
+        return Err(invalid(format!("there are {} goals, and at most {MAX_GOALS} can be", list.len())));
+    }
+    let mut goals: Vec<String> = Vec::with_capacity(list.len());
+    for goal in &list {
+        match goal.as_str().map(str::trim) {
+            Some("") => return Err(invalid("a goal is blank".to_owned())),
+            Some(text) if goals.iter().any(|goal| goal == text) => {
+                return Err(invalid(format!("the goal `{text}` is named twice")));
+            }
+            Some(text) => goals.push(text.to_owned()),
+            None => return Err(invalid(format!("a goal is a text, not {}", goal.compact()))),
+        }
+    }
+    Ok(goals)
+}
+
+/// Marks what a visit that succeeded has reached: the goals that its step marks, and those that its report names in
+/// `goals_reached`.
+pub(crate) fn mark(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    status: Status,
+    decided: &Decided,
+) -> Result<(), Refusal> {
+    let at = draft.at(visit)?;
+    let Some(goals) = &draft.control.goals else { return Ok(()) };
+    let went_back = matches!(decided.course, Course::LoopBack(_) | Course::Hold | Course::Stop);
+    let passed = status == Status::Succeeded && !went_back && decided.verified() != Some(false);
+    let Some(open) = draft.control.open.get(visit).filter(|_| passed) else { return Ok(()) };
+    let data = match &open.state {
+        VisitState::Settled(settled) => Some(&settled.data),
+        VisitState::Returned(data) => Some(data),
+        VisitState::Answered(answered) if answered.choice == Choice::Deny => return Ok(()),
+        VisitState::Expired => return Ok(()),
+        _ => None,
+    };
+    let named = data.and_then(|data| data.get("goals_reached")).and_then(Value::as_array).unwrap_or_default();
+    let named = named.iter().filter_map(Value::as_str).map(|goal| goal.trim().to_owned());
+    let own = if at.scope.is_empty() && at.item.is_none() { at.step.marks.as_slice() } else { &[] };
+    let mut reached: Vec<String> = Vec::new();
+    let mut unknown: Vec<String> = Vec::new();
+    for goal in own.iter().cloned().chain(named) {
+        let list = if goals.all.contains(&goal) { &mut reached } else { &mut unknown };
+        if !goals.reached.contains(&goal) && !list.contains(&goal) {
+            list.push(goal);
+        }
+    }
+    if reached.is_empty() && unknown.is_empty() {
+        return Ok(());
+    }
+    draft.emit(Event::GoalsReached(GoalsReached { visit: visit.clone(), goals: reached, unknown }))
+}
+
+/// What follows at the end of a round: while goals are open, the run does not go on from it.
+pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let (Some(plan), Some(goals)) = (&draft.flow.goals, &draft.control.goals) else { return decided };
+    // An item of the last step ends no round: the step does, when all its items are over.
+    let last = at.scope.is_empty() && at.item.is_none() && *at.id() == plan.to;
+    let ends = last && decided.end.is_none() && !decided.past_rounds;
+    let open = goals.remaining();
+    if !ends || open.is_empty() || decided.course != route::onward(at) {
+        return decided;
+    }
+    if draft.control.winds_down() {
+        decided.course = Course::Stop;
+        return decided;
+    }
+    if let Some(reached) = bounds::for_a_round(draft.flow, &draft.control) {
+        let left = open.join("`, `");
+        return at_the_bound(
+            draft,
+            at,
+            plan,
+            decided,
+            bounds::Reached {
+                reason: format!("{}, and open goals are left: `{left}`", reached.reason),
+                ..reached
+            },
+        );
+    }
+    if goals.round >= plan.stuck_after && goals.reached.is_empty() {
+        return stuck(goals, plan, at, decided);
+    }
+    let reason = format!("Goals are open: {}", open.join(", "));
+    decided.signal =
+        Signal { next_step_id: Some(plan.from.to_string()), ..Signal::new(Decision::Loop, reason, "1.0") };
+    decided.course = Course::Round(plan.from.clone());
+    decided
+}
+
+fn at_the_bound(
+    draft: &Draft<'_>,
+    at: &At<'_>,
+    plan: &GoalsPlan,
+    mut decided: Decided,
+    reached: bounds::Reached,
+) -> Decided {
+    if draft.flow.limits.on_reached == OnReached::Fail {
+        return decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, at.id());
+    }
+    decided.course = Course::Hold;
+    let (about, question) = (About::Limit, limit_question::question(&reached));
+    decided.hold =
+        Some(Hold { about, question, evidence: limit_question::evidence(&reached, Some(&plan.from)) });
+    decided
+}
+
+/// Nothing has been reached: a person decides, with the facts.
+fn stuck(goals: &Goals, plan: &GoalsPlan, at: &At<'_>, mut decided: Decided) -> Decided {
+    let question = format!(
+        "{} rounds, and none of {} goals is reached. Again (another round), proceed, or stop?",
+        goals.round,
+        goals.all.len()
+    );
+    let evidence = Value::Object(Object::from([
+        ("round", Value::from(goals.round)),
+        ("max_rounds", Value::from(plan.max_rounds)),
+        ("goals", Value::from(goals.all.clone())),
+        ("last_step", Value::from(at.id().as_str())),
+        ("said", Value::from(decided.signal.reason.as_str())),
+    ]));
+    decided.course = Course::Hold;
+    decided.hold = Some(Hold { about: About::Stuck, question, evidence });
+    decided
+}
+
+/// Whether another round is within the bound; names it if not.
+pub(crate) fn may_go_again(draft: &Draft<'_>) -> Result<(), String> {
+    bounds::for_a_round(draft.flow, &draft.control).map_or(Ok(()), |reached| Err(reached.reason))
+}
+
+/// Where the next round begins.
+pub(crate) fn next(draft: &Draft<'_>) -> Option<Course> {
+    Some(Course::Round(draft.flow.goals.as_ref()?.from.clone()))
+}

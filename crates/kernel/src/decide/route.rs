@@ -1,0 +1,300 @@
+//! From a step's text to a course: the resolver's signal, obeyed within bounds.
+//!
+//! The resolver (contract 1) says what the text means; this module says what the run does about it, and never goes past a
+//! bound. Both stand in the `routed` event, with the rows of the table that fired and those that did not.
+
+use crate::state::visit;
+use crate::{
+    decide::draft::{At, Draft},
+    model::{
+        event::{About, Course, Done, EndStatus, Outcome, RunEnded},
+        flow::{OnBlocked, OnExhausted, OnReached, RoutingPlan},
+        ids::{FlowId, InterruptId, StepId, VisitId},
+        input::Refusal,
+    },
+    state::{bounds, graph, limit_question, loops, visit::VisitState},
+};
+use envoi_contract::{
+    json::{Object, Value},
+    routing::{self, Decision, Route, Signal},
+};
+
+/// The row of the decision table that fires when a loop has had its last round.
+const EXHAUSTED: &str = "4";
+
+/// What is to be recorded and done after a visit.
+pub(crate) struct Decided {
+    pub(crate) signal: Signal,
+    pub(crate) course: Course,
+    pub(crate) audit: Value,
+    /// With [`Course::Hold`].
+    pub(crate) hold: Option<Hold>,
+    /// With [`Course::Stop`].
+    pub(crate) end: Option<RunEnded>,
+    /// The answer that decided it.
+    pub(crate) answer: Option<InterruptId>,
+    /// With [`Course::Hold`]: the flow, and its step, that a hint leads into.
+    pub(crate) into: Option<(FlowId, StepId)>,
+    /// A person said that the run goes on, although goals are open.
+    pub(crate) past_rounds: bool,
+    /// In a graph: steps that are not to be done, because another branch is taken.
+    pub(crate) instead: Vec<StepId>,
+    row: String,
+}
+
+/// A question for a person.
+pub(crate) struct Hold {
+    pub(crate) about: About,
+    pub(crate) question: String,
+    pub(crate) evidence: Value,
+}
+
+impl Decided {
+    pub(crate) fn new(signal: Signal, course: Course, audit: Value) -> Self {
+        Self {
+            signal,
+            course,
+            audit,
+            hold: None,
+            end: None,
+            answer: None,
+            into: None,
+            past_rounds: false,
+            instead: Vec::new(),
+            row: String::new(),
+        }
+    }
+
+    /// What the text said about success, where it was asked: contract 2's `verification_passed`.
+    pub(crate) fn verified(&self) -> Option<bool> {
+        match self.row.as_str() {
+            "3" => Some(true),
+            "4" | "5" | "6" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Names the step that an advance leads to, as seed 0 has it.
+    pub(crate) fn naming_next(mut self) -> Self {
+        if let (Decision::Advance, Course::Enter(next)) = (self.signal.decision, &self.course) {
+            self.signal.next_step_id = Some(next.to_string());
+        }
+        self
+    }
+
+    fn holding(mut self, about: About, question: String) -> Self {
+        let evidence = Value::from(self.signal.reason.as_str());
+        self.course = Course::Hold;
+        self.hold = Some(Hold { about, question, evidence });
+        self
+    }
+
+    pub(crate) fn ending(
+        mut self,
+        status: EndStatus,
+        terminal_reason: &str,
+        reason: String,
+        step: &StepId,
+    ) -> Self {
+        self.course = Course::Stop;
+        let terminal_reason = terminal_reason.to_owned();
+        self.end = Some(RunEnded { status, terminal_reason, reason, stopped_by: Some(step.clone()) });
+        self
+    }
+}
+
+/// What follows when nothing else is said: the next step, or the end; in a graph, and after an item, that is seen from what
+/// there is.
+pub(crate) fn onward(at: &At<'_>) -> Course {
+    match at.flow.after(at.id()) {
+        _ if at.item.is_some() => Course::Gathered,
+        _ if at.flow.graph => Course::Done(Done::Passed),
+        Some(next) => Course::Enter(next.id.clone()),
+        None => Course::Complete,
+    }
+}
+
+/// How often the loop that a step closes has gone back.
+pub(crate) fn iteration(draft: &Draft<'_>, at: &At<'_>) -> u64 {
+    draft.flow_state(at).loops.get(at.id()).map_or(0, |state| state.iteration)
+}
+
+/// The signal of a branch to `step` of the same flow.
+pub(crate) fn signal_to(step: &StepId, reason: &str) -> Signal {
+    let route = Route { flow: None, step_id: step.to_string(), unknown: Object::new() };
+    let signal = Signal::new(Decision::Branch, reason, "1.0");
+    Signal { next_step_id: Some(step.to_string()), route: Some(route), ..signal }
+}
+
+/// Where `text` leads.
+pub(crate) fn decide(
+    draft: &Draft<'_>,
+    visit: &VisitId,
+    at: &At<'_>,
+    text: &str,
+) -> Result<Decided, Refusal> {
+    let input = resolver_input(draft, visit, at, text);
+    let resolution = routing::resolve(&input)
+        .map_err(|error| Refusal::Inconsistent { reason: format!("routing: {error}") })?;
+    let row = resolution.audit.row.to_owned();
+    let audit = resolution.audit.to_value();
+    let mut decided = Decided { row, ..Decided::new(resolution.signal, Course::Stop, audit) };
+    decided.course = onward(at);
+    Ok(obey(draft, at, decided))
+}
+
+fn resolver_input(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>, text: &str) -> routing::Input {
+    let plan = &at.step.routing;
+    let state = draft.control.open.get(visit).map(|open| &open.state);
+    let (settled, returned) = match state {
+        Some(VisitState::Settled(settled)) => (Some(settled), None),
+        Some(VisitState::Returned(data)) => (None, Some(data)),
+        _ => (None, None),
+    };
+    // The exit code of a verification says whether the step's command ran, not what it stated.
+    let own = draft.control.open.get(visit).is_none_or(|open| visit::verified(open).is_none());
+    let exit = settled.filter(|_| own).and_then(|settled| match settled.outcome {
+        Outcome::Exited { code } => Some(code),
+        _ => None,
+    });
+    let data = settled.map(|settled| &settled.data).or(returned);
+    let reported = data.and_then(|data| data.get("status")).and_then(Value::as_str);
+    let elsewhere = plan.flow_branches.iter().map(|(flow, step)| format!("{flow}/{step}"));
+    routing::Input {
+        handoff_text: text.to_owned(),
+        routing: Some(routing::Routing {
+            kind: plan.kind,
+            loop_target: gate_target(plan),
+            success_values: plan.success_values.clone(),
+            max_iterations: plan.max_iterations,
+            can_further_iteration_help: plan.can_further_iteration_help,
+        }),
+        iteration: iteration(draft, at),
+        flow: Some(at.flow.id.to_string()),
+        steps: Some(plan.branches.iter().map(ToString::to_string).chain(elsewhere).collect()),
+        hints: !plan.branches.is_empty() || !plan.flow_branches.is_empty(),
+        stated: exit.and_then(|code| plan.status_from_exit.get(&code)).cloned(),
+        reported: reported.map(str::to_owned),
+    }
+}
+
+/// A linear step that waits for a status is a gate: without a target the resolver would let every status pass.
+fn gate_target(plan: &RoutingPlan) -> Option<String> {
+    if plan.kind == routing::Kind::Linear { plan.success_values.first().cloned() } else { None }
+}
+
+fn obey(draft: &Draft<'_>, at: &At<'_>, decided: Decided) -> Decided {
+    let id = at.id();
+    let reason = decided.signal.reason.clone();
+    match decided.signal.decision {
+        Decision::Branch => branch(draft, at, decided),
+        Decision::Loop if decided.row == EXHAUSTED => match at.step.routing.on_exhausted {
+            OnExhausted::Proceed => decided,
+            OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, id),
+            OnExhausted::Ask => {
+                let question =
+                    format!("The loop of step `{id}` has had its last round: {reason}. Proceed, or stop?");
+                decided.holding(About::Exhausted, question)
+            }
+        },
+        // An unknown hint beside an unfinished loop: rounds are left, and a person is needed.
+        Decision::Loop if decided.signal.needs_human => review(at, decided),
+        Decision::Loop => go_back(draft, at, loops::back_target(at.step), decided),
+        Decision::Terminate => match at.step.routing.on_blocked {
+            OnBlocked::Fail => decided.ending(EndStatus::Failed, "tool_failed_fatally", reason, id),
+            OnBlocked::Ask => {
+                let question = format!("Step `{id}` cannot get further: {reason}. Proceed, again, or stop?");
+                decided.holding(About::Blocked, question)
+            }
+        },
+        Decision::Advance if decided.signal.needs_human => review(at, decided),
+        Decision::Advance => decided,
+    }
+}
+
+fn review(at: &At<'_>, decided: Decided) -> Decided {
+    let question =
+        format!("Step `{}` needs a look: {}. Proceed, again, or stop?", at.id(), decided.signal.reason);
+    decided.holding(About::Review, question)
+}
+
+fn branch(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> Decided {
+    let plan = &at.step.routing;
+    let route = decided.signal.route.as_ref();
+    let flow = route.and_then(|route| route.flow.as_deref()).filter(|flow| *flow != at.flow.id.as_str());
+    let named = route.and_then(|route| StepId::new(route.step_id.as_str()).ok());
+    match (flow, named) {
+        (None, Some(target)) if plan.branches.contains(&target) => go(draft, at, &target, decided),
+        (Some(flow), Some(target)) => {
+            let known = plan.flow_branches.iter().find(|(id, step)| id.as_str() == flow && *step == target);
+            let Some(into) = known else { return review(at, decided) };
+            (decided.course, decided.into) = (Course::Hold, Some(into.clone()));
+            decided
+        }
+        _ => review(at, decided),
+    }
+}
+
+/// On to a later step, or back to an earlier one within the bounds of the loop that `step` then closes. In a graph, what else
+/// the step could have led to is not done.
+pub(crate) fn go(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
+    if !graph::is_back(at.flow, at.id(), target) {
+        if at.flow.graph {
+            let others = graph::dependents(at.flow, at.id()).map(|step| &step.id);
+            let not_taken = |id: &&StepId| *id != target && at.step.routing.branches.contains(*id);
+            decided.instead = others.filter(not_taken).cloned().collect();
+            decided.course = Course::Done(Done::Passed);
+        } else {
+            decided.course = Course::Enter(target.clone());
+        }
+        return decided;
+    }
+    let max = at.step.routing.max_iterations;
+    if iteration(draft, at) < max {
+        return go_back(draft, at, target, decided);
+    }
+    let reason = format!("Max iterations ({max}) exhausted by hints to earlier steps");
+    match at.step.routing.on_exhausted {
+        OnExhausted::Proceed => {
+            decided.course = onward(at);
+            decided
+        }
+        OnExhausted::Fail => decided.ending(EndStatus::Exhausted, "max_loop_exceeded", reason, at.id()),
+        OnExhausted::Ask => {
+            let question = format!("{reason} in step `{}`. Proceed, or stop?", at.id());
+            decided.holding(About::Exhausted, question)
+        }
+    }
+}
+
+pub(crate) fn go_back(draft: &Draft<'_>, at: &At<'_>, target: &StepId, mut decided: Decided) -> Decided {
+    match loop_bound(draft) {
+        Some(reached) if draft.flow.limits.on_reached == OnReached::Ask => {
+            decided.course = Course::Hold;
+            let (about, question) = (About::Limit, limit_question::question(&reached));
+            decided.hold =
+                Some(Hold { about, question, evidence: limit_question::evidence(&reached, Some(target)) });
+            decided
+        }
+        Some(reached) => {
+            decided.ending(EndStatus::Exhausted, reached.terminal_reason, reached.reason, at.id())
+        }
+        None => {
+            decided.course = Course::LoopBack(target.clone());
+            decided
+        }
+    }
+}
+
+/// Whether another round of `step` is within its bounds; names the bound if not.
+pub(crate) fn may_go_again(draft: &Draft<'_>, at: &At<'_>) -> Result<(), String> {
+    let max = at.step.routing.max_iterations;
+    if iteration(draft, at) >= max {
+        return Err(format!("max_iterations {max} of step `{}`", at.id()));
+    }
+    loop_bound(draft).map_or(Ok(()), |reached| Err(reached.reason))
+}
+
+pub(crate) fn loop_bound(draft: &Draft<'_>) -> Option<bounds::Reached> {
+    bounds::for_a_loop_back(&draft.flow.limits, &draft.control.raised, &draft.control.ledger)
+}

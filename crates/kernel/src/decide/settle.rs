@@ -1,0 +1,324 @@
+//! An attempt is over, or in doubt.
+//!
+//! Owns the verdict, what is stored of an attempt, and the order of what may follow: another try, a person, or the end of
+//! the visit.
+
+use crate::state::visit;
+use crate::{
+    decide::{
+        advance::advance,
+        agent,
+        conclude::{self, Conclusion},
+        draft::{At, Draft},
+        retry, verify,
+    },
+    model::{
+        command::Command,
+        event::{About, AgentSaid, AttemptSettled, Event, Outcome, TimerSet},
+        files::{Change, Changed, FileChange, Manifest, Many},
+        flow::{InDoubtPolicy, Step},
+        ids::{AttemptId, FlowId},
+        input::{AttemptResult, Refusal},
+        ledger::Budget,
+        size,
+    },
+    state::{
+        budget,
+        doubt::{self, Said},
+    },
+};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{self, Fill, Observed, SkillError, Verdict},
+};
+
+/// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
+/// without room, would otherwise be run for ever. Then a person is asked.
+pub const MAX_RERUNS: u32 = 3;
+
+/// The member of an attempt's evidence that says `true` if the attempt was begun before its store was copied: a person
+/// decides about it, whatever the step says about doubt.
+pub const COPIED: &str = "copied";
+
+/// Input: an attempt is over.
+pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result<Draft<'_>, Refusal> {
+    let attempt = result.attempt.clone();
+    let late = !is_live(&draft, &attempt)?;
+    let at = draft.at(&attempt.visit)?;
+    let open = draft.control.open.get(&attempt.visit).filter(|_| !late);
+    let verified = open.and_then(visit::verified).cloned();
+    let said = open.and_then(|open| visit::said(open, &result.outcome));
+    let heard = open.and_then(|open| agent::heard(open, &result));
+    let denied = open.is_some_and(agent::tells_a_denial);
+    if matches!(heard, Some(AgentSaid::Asks { .. })) {
+        // What it asks is not yet what it is to leave.
+        result.misfit = None;
+    }
+    let verdict = verify::judged(said, verified.as_ref(), judge(at.step, &result, said.is_none()));
+    let (_, metered) = draft.control.accounts.of(&attempt);
+    let mut verdict = budget::hold(verdict, reserved(&draft, &attempt), &metered);
+    verdict.error = verdict.error.map(size::of_error);
+    let heard = heard.filter(|heard| verdict.ok == matches!(heard, AgentSaid::Asks { .. }));
+    let stderr = result.stderr_tail.clone();
+    let text = result.text.clone();
+    let settled = AttemptSettled {
+        given_up: draft.control.ending.contains_key(&attempt),
+        flow: flow_beside_the_runs_own(&at),
+        agent: heard.clone(),
+        ..record(result, &verdict, late)
+    };
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if late {
+        return advance(draft);
+    }
+    match verdict.error {
+        _ if matches!(said, Some(Said::DidNot | Said::Nothing)) => {
+            verify::follow(&mut draft, &settled, said.unwrap_or(Said::Nothing), &stderr)?;
+        }
+        _ if denied => agent::deny(&mut draft, &attempt.visit)?,
+        error if heard.as_ref().is_some_and(|heard| !matches!(heard, AgentSaid::Over)) => {
+            agent::follow(&mut draft, at.step, &settled, error)?;
+        }
+        None => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Succeeded(text))?,
+        Some(_) if try_again(&mut draft, at.step, &settled)? => {}
+        Some(error) => conclude::conclude(&mut draft, &attempt.visit, Conclusion::FailedAfter(error, text))?,
+    }
+    advance(draft)
+}
+
+/// Input: nobody knows how an attempt ended.
+pub(crate) fn in_doubt<'a>(
+    mut draft: Draft<'a>,
+    attempt: &AttemptId,
+    evidence: Value,
+) -> Result<Draft<'a>, Refusal> {
+    let given_up = draft.control.ending.contains_key(attempt);
+    if !is_live(&draft, attempt)? && !given_up {
+        return Err(Refusal::NotLive { attempt: attempt.clone() });
+    }
+    let at = draft.at(&attempt.visit)?;
+    let step = at.step;
+    let error = doubt::error(attempt);
+    let ran_ms = evidence.get("ran_ms").and_then(Value::as_u53).unwrap_or(0);
+    let settled = AttemptSettled {
+        attempt: attempt.clone(),
+        outcome: Outcome::InDoubt { evidence: evidence.clone() },
+        ok: false,
+        error: Some(error.clone()),
+        text: None,
+        report: None,
+        data: Value::Null,
+        metrics: Object::default(),
+        files: Vec::new(),
+        manifest: None,
+        started_at: draft.now,
+        duration_ms: ran_ms,
+        warnings: Vec::new(),
+        late: given_up,
+        given_up,
+        flow: flow_beside_the_runs_own(&at),
+        workspace_digest: None,
+        agent: None,
+        report_filled: Vec::new(),
+    };
+    draft.emit(Event::AttemptSettled(Box::new(settled.clone())))?;
+    if given_up {
+        return advance(draft);
+    }
+    if let Some(open) = draft.control.open.get(&attempt.visit)
+        && let Some(said) = visit::said(open, &settled.outcome)
+    {
+        verify::follow(&mut draft, &settled, said, "")?;
+        return advance(draft);
+    }
+    if draft.control.winds_down() {
+        conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?;
+        return advance(draft);
+    }
+    let question = format!(
+        "Attempt `{attempt}` was started and nobody knows whether it finished. Run it again, or fail?"
+    );
+    // What a policy does by itself, a rerun or a verification, could act where the attempt still runs.
+    let is_of_copied = evidence.get(COPIED) == Some(&Value::Bool(true));
+    match &step.on_in_doubt {
+        _ if is_of_copied => conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?,
+        InDoubtPolicy::Ask => {
+            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?
+        }
+        // The next attempt is the verification.
+        InDoubtPolicy::Verify(_) => {}
+        InDoubtPolicy::Rerun if doubts(&draft, attempt) <= MAX_RERUNS => {}
+        InDoubtPolicy::Rerun => {
+            let question =
+                format!("{question} It has been run again {MAX_RERUNS} times, and was in doubt each time.");
+            conclude::raise(&mut draft, &attempt.visit, About::InDoubt, question, evidence)?;
+        }
+        InDoubtPolicy::Fail => conclude::conclude(&mut draft, &attempt.visit, Conclusion::Failed(error))?,
+    }
+    advance(draft)
+}
+
+/// Attempts of this visit that have been in doubt.
+fn doubts(draft: &Draft<'_>, attempt: &AttemptId) -> u32 {
+    draft.control.open.get(&attempt.visit).map_or(0, |open| open.doubts)
+}
+
+/// Live, or else given up as in doubt; anything else is refused.
+fn is_live(draft: &Draft<'_>, attempt: &AttemptId) -> Result<bool, Refusal> {
+    if draft.control.is_live(attempt) {
+        return Ok(true);
+    }
+    if draft.control.abandoned.contains(attempt) {
+        return Ok(false);
+    }
+    Err(Refusal::NotLive { attempt: attempt.clone() })
+}
+
+/// What a live attempt was started with as its budget.
+fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
+    let plan = draft.control.open.get(&attempt.visit)?.plan.as_ref()?;
+    plan.reserved.filter(|_| plan.attempt == *attempt)
+}
+
+/// A verdict on an attempt; `own` says whether it did the step's own work, whose exit codes may state something.
+fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
+    if let Outcome::CannotStart { reason } = &result.outcome {
+        let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
+        return Verdict { ok: false, error: Some(error), report: None, filled: Vec::new() };
+    }
+    let (exit, signal) = match result.outcome {
+        Outcome::Exited { code } if own && step.routing.status_from_exit.contains_key(&code) => {
+            (Some(0), None)
+        }
+        Outcome::Exited { code } => (Some(code), None),
+        Outcome::Signalled { signal } => (None, Some(signal)),
+        _ => (None, None),
+    };
+    let ended = result.started_at.saturating_add_ms(result.duration_ms);
+    let verdict = skill_report::judge(&Observed {
+        exit,
+        signal,
+        timed_out: result.outcome == Outcome::TimedOut,
+        cancelled: result.outcome == Outcome::Cancelled,
+        stderr: &result.stderr_tail,
+        report_text: result.report.as_deref(),
+        report_unreadable: result.report_place.unreadable.as_deref(),
+        assigned: result.report_place.assigned,
+        declared: step.skill.is_some(),
+        skill: step.skill.as_deref(),
+        fill: Fill { skill_name: step.id.as_str(), generated_at: &ended.to_string() },
+    });
+    match (&result.excess, &result.misfit) {
+        (Some(message), _) if verdict.ok => {
+            let error = SkillError { code: "VALUE_TOO_LARGE".to_owned(), message: message.clone() };
+            Verdict { ok: false, error: Some(error), ..verdict }
+        }
+        (_, Some(message)) if verdict.ok => {
+            let error = SkillError { code: "OUTPUT_INVALID".to_owned(), message: message.clone() };
+            Verdict { ok: false, error: Some(error), ..verdict }
+        }
+        _ => verdict,
+    }
+}
+
+fn record(result: AttemptResult, verdict: &Verdict, late: bool) -> AttemptSettled {
+    let report = verdict.report.as_ref();
+    let data = report.and_then(|report| report.data.clone()).unwrap_or_default();
+    let metrics = report.and_then(|report| report.metrics.clone()).unwrap_or_default();
+    let (files, manifest) = handed_over(result.files, result.manifest, verdict.ok);
+    let mut warnings = result.warnings;
+    warnings.extend(report.map(budget::not_counted).unwrap_or_default());
+    AttemptSettled {
+        attempt: result.attempt,
+        outcome: result.outcome,
+        ok: verdict.ok,
+        error: verdict.error.clone(),
+        text: result.text_blob,
+        data: size::of_data(data, result.report_blob.as_ref()),
+        metrics: size::of_metrics(metrics, result.report_blob.as_ref()),
+        report: result.report_blob.filter(|_| report.is_some()),
+        files,
+        manifest,
+        started_at: result.started_at,
+        duration_ms: result.duration_ms,
+        warnings,
+        late,
+        given_up: false,
+        flow: None,
+        workspace_digest: result.workspace_digest,
+        agent: None,
+        report_filled: verdict.filled.clone(),
+    }
+}
+
+/// Files that are as they were are handed over by a step that succeeded; one that did not has nothing to say of them.
+fn handed_over(
+    mut files: Vec<FileChange>,
+    many: Option<Many>,
+    ok: bool,
+) -> (Vec<FileChange>, Option<Manifest>) {
+    match many {
+        Some(many) if ok => (files, Some(many.all)),
+        Some(Many { changed: Changed::Manifest(changed), .. }) => (files, Some(changed)),
+        Some(Many { changed: Changed::Listed(changed), .. }) => (changed, None),
+        None => {
+            files.retain(|file| ok || file.change != Change::Unchanged);
+            (files, None)
+        }
+    }
+}
+
+fn flow_beside_the_runs_own(at: &At<'_>) -> Option<FlowId> {
+    (!at.scope.is_empty()).then(|| at.flow.id.clone())
+}
+
+/// Sets a timer for another try of a failed attempt, if its step allows one.
+fn try_again(draft: &mut Draft<'_>, step: &Step, settled: &AttemptSettled) -> Result<bool, Refusal> {
+    let visit = &settled.attempt.visit;
+    let Some(open) = draft.control.open.get(visit) else { return Ok(false) };
+    let shell = open.plan.as_ref().is_some_and(|plan| matches!(plan.command, Command::Shell(_)));
+    let spent = open.failures >= step.retry.attempts;
+    if spent || draft.control.winds_down() || !retry::may_help(settled, shell) {
+        return Ok(false);
+    }
+    let wait_ms = retry::wait_ms(&step.retry, open.failures, &settled.attempt);
+    let due = draft.now.saturating_add_ms(wait_ms);
+    let timer = draft.timer_id()?;
+    draft.emit(Event::TimerSet(TimerSet { timer, due, visit: visit.clone() }))?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::files::Blob;
+    use envoi_contract::digest::Digest;
+
+    #[test]
+    fn a_step_that_failed_hands_over_only_what_changed_however_many_files_there_are() {
+        let file =
+            |path: &str, change| FileChange { path: path.to_owned(), change, blob: None, before: None };
+        let changed = vec![file("a", Change::Modified)];
+        let all = vec![file("a", Change::Modified), file("b", Change::Unchanged)];
+        let manifest = |text: &str, total| Manifest {
+            list: Blob { digest: Digest::of(text.as_bytes()), size: 1 },
+            total,
+            bytes: 1,
+        };
+        let many = |changed| Some(Many { all: manifest("all", 9999), changed });
+        let few_changed = || many(Changed::Listed(changed.clone()));
+        let many_changed = || many(Changed::Manifest(manifest("changed", 2222)));
+        let whole = || (Vec::new(), Some(manifest("all", 9999)));
+        let rows = [
+            (handed_over(all.clone(), None, true), (all.clone(), None)),
+            (handed_over(all, None, false), (changed.clone(), None)),
+            (handed_over(Vec::new(), few_changed(), true), whole()),
+            (handed_over(Vec::new(), few_changed(), false), (changed.clone(), None)),
+            (handed_over(Vec::new(), many_changed(), true), whole()),
+            (handed_over(Vec::new(), many_changed(), false), (Vec::new(), Some(manifest("changed", 2222)))),
+        ];
+        for (place, (found, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(found, expected, "row {place}");
+        }
+    }
+}

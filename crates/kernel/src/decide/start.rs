@@ -1,0 +1,29 @@
+//! A run begins.
+
+use crate::{
+    decide::{advance::advance, draft::Draft},
+    model::{
+        event::{Event, RunStarted},
+        input::{Refusal, Start},
+    },
+};
+
+/// Input: start.
+pub(crate) fn start(mut draft: Draft<'_>, start: Start) -> Result<Draft<'_>, Refusal> {
+    draft.emit(Event::RunStarted(Box::new(RunStarted {
+        run: start.run,
+        flow: draft.flow.id.clone(),
+        flow_digest: draft.flow.digest,
+        language: start.language,
+        source: start.source,
+        inputs: start.inputs,
+        workspace: start.workspace,
+        shared: start.shared,
+        run_base: start.run_base,
+        by: start.by,
+        yes_to: start.yes_to,
+        trace: start.trace,
+        requester: start.requester,
+    })))?;
+    advance(draft)
+}

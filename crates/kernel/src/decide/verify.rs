@@ -1,0 +1,142 @@
+//! `on_in_doubt: {verify: …}`: a command says whether the attempt that nobody knows about happened.
+//!
+//! A verification is an attempt of the same visit, with a number of its own, and counts as a hop. It has no budget and is no
+//! try. Exit code 0: it happened, and what the verification left stands for the step's. 1: it did not, and is run again.
+//! Anything else says nothing, and a person is asked, with what was said.
+
+use crate::state::{
+    doubt::{self, Doubt, Said},
+    visit,
+};
+use crate::{
+    decide::{
+        conclude::{self, Conclusion},
+        draft::Draft,
+        settle::MAX_RERUNS,
+    },
+    model::{
+        event::{About, AttemptSettled, Outcome},
+        flow::Step,
+        ids::{AttemptId, VisitId},
+        input::Refusal,
+    },
+    state::visit::OpenVisit,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{SkillError, Verdict},
+};
+
+/// The code of a verification that says that nothing happened.
+const DID_NOT_HAPPEN: &str = "DID_NOT_HAPPEN";
+
+/// The verdict on a verification, which is that on the step where it says that the step's attempt happened.
+pub(crate) fn judged(said: Option<Said>, verified: Option<&AttemptId>, mut verdict: Verdict) -> Verdict {
+    if let (Some(Said::DidNot), Some(attempt)) = (said, verified) {
+        let message = format!("attempt `{attempt}` did not happen, says its verification");
+        verdict.ok = false;
+        verdict.error = Some(SkillError { code: DID_NOT_HAPPEN.to_owned(), message });
+    }
+    verdict
+}
+
+/// A verification does not say that the attempt happened: what follows.
+pub(crate) fn follow(
+    draft: &mut Draft<'_>,
+    settled: &AttemptSettled,
+    said: Said,
+    stderr: &str,
+) -> Result<(), Refusal> {
+    let visit = &settled.attempt.visit;
+    let Some(open) = draft.control.open.get(visit) else { return Ok(()) };
+    if draft.control.winds_down() {
+        let unknown = || doubt::error(&in_doubt(open, visit));
+        let error = open.error.clone().unwrap_or_else(unknown);
+        return conclude::conclude(draft, visit, Conclusion::Failed(error));
+    }
+    let again = said == Said::DidNot;
+    if again && open.doubts <= MAX_RERUNS {
+        return Ok(());
+    }
+    let also = if again {
+        format!(
+            "its verification `{}` says that it did not. It has been run again {MAX_RERUNS} times",
+            settled.attempt
+        )
+    } else {
+        format!("its verification `{}` {}, which says neither", settled.attempt, ended(&settled.outcome))
+    };
+    ask(draft, visit, &also, &settled.outcome, stderr)
+}
+
+/// The run went on before anybody had said what became of an attempt: that is asked again, before its step is done again.
+pub(crate) fn ask_again(draft: &mut Draft<'_>, visit: &VisitId, doubt: &Doubt) -> Result<(), Refusal> {
+    let question = format!(
+        "Attempt `{}` was started and nobody knows whether it finished. Run it again, or fail?",
+        doubt.attempt
+    );
+    conclude::raise(draft, visit, About::InDoubt, question, doubt.evidence.clone())
+}
+
+/// A verification that cannot even be started, because its templates cannot be filled in, says nothing either. False if the
+/// next attempt of `visit` is none.
+pub(crate) fn cannot_start(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    step: &Step,
+    error: &SkillError,
+) -> Result<bool, Refusal> {
+    if draft.control.open.get(visit).is_none_or(|open| visit::next(open, step).is_none()) {
+        return Ok(false);
+    }
+    let reason = format!("{}: {}", error.code, error.message);
+    let outcome = Outcome::CannotStart { reason };
+    let also = format!("its verification {}", ended(&outcome));
+    ask(draft, visit, &also, &outcome, "").map(|()| true)
+}
+
+/// The attempt of a visit that is in doubt: the last one, or the one that the last one verifies.
+pub(crate) fn in_doubt(open: &OpenVisit, visit: &VisitId) -> AttemptId {
+    let known = open.doubt.as_ref().map(|doubt| doubt.attempt.clone());
+    known.unwrap_or_else(|| visit.attempt(open.attempts))
+}
+
+fn ask(
+    draft: &mut Draft<'_>,
+    visit: &VisitId,
+    also: &str,
+    outcome: &Outcome,
+    stderr: &str,
+) -> Result<(), Refusal> {
+    let Some(open) = draft.control.open.get(visit) else { return Ok(()) };
+    let question = format!(
+        "Attempt `{}` was started and nobody knows whether it finished; {also}. Run it again, or fail?",
+        in_doubt(open, visit)
+    );
+    let known = open.doubt.as_ref().and_then(|doubt| doubt.evidence.as_object());
+    let mut members = known.cloned().unwrap_or_default();
+    told(&mut members, outcome, stderr);
+    conclude::raise(draft, visit, About::InDoubt, question, Value::Object(members))
+}
+
+/// Adds what the verification said to what is known.
+fn told(members: &mut Object, outcome: &Outcome, stderr: &str) {
+    members.insert("verification", Value::from(ended(outcome)));
+    if !stderr.trim_ascii().is_empty() {
+        members.insert("verification_said", Value::from(stderr));
+    }
+    if let Outcome::InDoubt { evidence } = outcome {
+        members.insert("verification_evidence", evidence.clone());
+    }
+}
+
+fn ended(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Exited { code } => format!("exited with code {code}"),
+        Outcome::Signalled { signal } => format!("was ended by signal {signal}"),
+        Outcome::TimedOut => "ran longer than the step may".to_owned(),
+        Outcome::Cancelled => "was cancelled".to_owned(),
+        Outcome::CannotStart { reason } => format!("cannot be started: {reason}"),
+        Outcome::InDoubt { .. } => "is in doubt itself".to_owned(),
+    }
+}

@@ -1,0 +1,424 @@
+//! Expressions: `${{ … }}` in strings and in `if`.
+//!
+//! Owns how they are written and what they evaluate to. A string goes in as it is; every other value as compact JSON with
+//! its own number token. Evaluation is bounded by fuel, reads nothing but the values it is given, and happens once: the
+//! result is stored in an event. Which names exist is checked by crate `flow` with the same [`environment`].
+
+use crate::model::files;
+use envoi_contract::json::{Number, Object, Value};
+use minijinja::{
+    Environment, ErrorKind, UndefinedBehavior,
+    value::{Enumerator, Object as DynamicObject, ObjectRepr, ValueKind},
+};
+use std::{fmt, sync::Arc};
+
+/// Instructions that one evaluation may take. A template of 100 KiB with a loop over a few thousand items fits; a
+/// runaway loop ends within milliseconds.
+const FUEL: u64 = 200_000;
+
+/// Longest source of one expression: the parser recurses, and a longer chain could overflow the stack.
+pub const MAX_EXPRESSION_BYTES: usize = 1024;
+
+/// Why an expression gave no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expression `{expression}`: {reason}")]
+pub struct EvaluationError {
+    /// The source.
+    pub expression: String,
+    /// What was wrong, in minijinja's words.
+    pub reason: String,
+    /// Whether it asked for artifacts that a manifest has: they are too many to be a value.
+    pub too_large: bool,
+}
+
+impl EvaluationError {
+    fn new(expression: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { expression: expression.into(), reason: reason.into(), too_large: false }
+    }
+}
+
+/// The expression language: strict undefined values, fuel, no templates, no loaders.
+///
+/// The same for checking (crate `flow`) and for evaluating.
+#[must_use]
+pub fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    environment
+}
+
+/// A piece of a string with `${{ … }}` in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segment<'a> {
+    /// Stands for itself. `$`, `${NAME}` and `{{` are text.
+    Text(&'a str),
+    /// The source between `${{` and `}}`.
+    Expression(&'a str),
+    /// `${{` without its `}}`: the rest of the string.
+    Unclosed(&'a str),
+}
+
+/// The pieces of `template`, in order. A `}}` inside a quoted string of an expression does not end it.
+#[must_use]
+pub fn segments(template: &str) -> Vec<Segment<'_>> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some((text, after)) = rest.split_once("${{") {
+        if !text.is_empty() {
+            found.push(Segment::Text(text));
+        }
+        let Some((expression, remaining)) = end_of_expression(after).and_then(|end| split_around(after, end))
+        else {
+            found.push(Segment::Unclosed(after));
+            return found;
+        };
+        found.push(Segment::Expression(expression));
+        rest = remaining;
+    }
+    if !rest.is_empty() {
+        found.push(Segment::Text(rest));
+    }
+    found
+}
+
+/// Whether `template` has no expression in it and stands for itself: no value is needed to fill it in.
+pub(crate) fn is_text(template: &str) -> bool {
+    !template.contains("${{")
+}
+
+/// What stands before and after the `}}` at `end`.
+fn split_around(text: &str, end: usize) -> Option<(&str, &str)> {
+    Some((text.get(..end)?, text.get(end.checked_add(2)?..)?))
+}
+
+fn end_of_expression(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut escaped = false;
+    for (place, byte) in text.bytes().enumerate() {
+        match (quote, byte) {
+            _ if escaped => escaped = false,
+            (Some(_), b'\\') => escaped = true,
+            (Some(open), _) if byte == open => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'}') if text.as_bytes().get(place.saturating_add(1)) == Some(&b'}') => {
+                return Some(place);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The values that expressions see: `inputs`, `steps` and `run`.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    root: minijinja::Value,
+    after_failure: bool,
+    /// Steps whose artifacts a manifest has, and its path from the run's folder.
+    large: Vec<(String, String)>,
+}
+
+impl Scope {
+    /// A scope over these members.
+    #[must_use]
+    pub fn new(members: &Object) -> Self {
+        let steps = members.get("steps").and_then(Value::as_object).into_iter().flat_map(Object::iter);
+        let large = steps
+            .filter_map(|(id, step)| {
+                Some((id.to_owned(), files::list_of(step.get("artifacts")?)?.to_owned()))
+            })
+            .collect();
+        Self { root: convert(&Value::Object(members.clone())), after_failure: false, large }
+    }
+
+    /// What `success()` and `failure()` tell: whether something before has failed.
+    #[must_use]
+    pub fn after_failure(self, after_failure: bool) -> Self {
+        Self { after_failure, ..self }
+    }
+
+    /// Fills in a string with `${{ … }}` in it.
+    ///
+    /// # Errors
+    /// An undefined name, a wrong type, or more work than the fuel allows.
+    pub fn render(&self, template: &str) -> Result<String, EvaluationError> {
+        let mut out = String::with_capacity(template.len());
+        for segment in segments(template) {
+            match segment {
+                Segment::Text(text) => out.push_str(text),
+                Segment::Expression(source) => out.push_str(&self.text(source)?),
+                Segment::Unclosed(source) => return Err(unclosed(source)),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Makes a shell script of `template`: each expression becomes a reference to a variable, so that a value is never
+    /// read as shell code. Returns the script and the variables, named `ENVOI_VALUE_1` and so on.
+    ///
+    /// # Errors
+    /// As [`Scope::render`].
+    pub fn render_script(&self, template: &str) -> Result<(String, Vec<(String, String)>), EvaluationError> {
+        let mut script = String::with_capacity(template.len());
+        let mut variables = Vec::new();
+        for segment in segments(template) {
+            match segment {
+                Segment::Text(text) => script.push_str(text),
+                Segment::Expression(source) => {
+                    let name = format!("ENVOI_VALUE_{}", variables.len().saturating_add(1));
+                    script.push_str(&format!("${{{name}}}"));
+                    variables.push((name, self.text(source)?));
+                }
+                Segment::Unclosed(source) => return Err(unclosed(source)),
+            }
+        }
+        Ok((script, variables))
+    }
+
+    fn text(&self, source: &str) -> Result<String, EvaluationError> {
+        let mut out = String::new();
+        let value = self.value(source)?;
+        match value.as_str() {
+            Some(text) => out.push_str(text),
+            None => write_json(&value, &mut out).map_err(|error| failed(source, &error))?,
+        }
+        Ok(out)
+    }
+
+    fn value(&self, source: &str) -> Result<minijinja::Value, EvaluationError> {
+        if source.len() > MAX_EXPRESSION_BYTES {
+            let reason = format!("it is longer than {MAX_EXPRESSION_BYTES} bytes");
+            return Err(EvaluationError::new(source.chars().take(40).collect::<String>(), reason));
+        }
+        if let Some((step, list)) = self.large.iter().find(|(step, _)| asks_for_artifacts(source, step)) {
+            let reason = format!(
+                "the artifacts of step `{step}` are too many to be a value; the file `{list}` in the run's folder lists them"
+            );
+            return Err(EvaluationError { too_large: true, ..EvaluationError::new(source.trim(), reason) });
+        }
+        let mut environment = environment();
+        let failed_before = self.after_failure;
+        environment.add_function("success", move || !failed_before);
+        environment.add_function("failure", move || failed_before);
+        environment.add_function("always", || true);
+        let value = environment
+            .compile_expression(source)
+            .and_then(|compiled| compiled.eval(self.root.clone()))
+            .map_err(|error| failed(source, &error))?;
+        if value.is_undefined() {
+            return Err(EvaluationError::new(source.trim(), "it is not defined"));
+        }
+        Ok(value)
+    }
+
+    /// The value of one expression. A source that is JSON is that value, with its number tokens.
+    ///
+    /// # Errors
+    /// As [`Scope::render`].
+    pub fn evaluate(&self, source: &str) -> Result<Value, EvaluationError> {
+        if let Ok(literal) = Value::parse_str(source.trim()) {
+            return Ok(literal);
+        }
+        let mut text = String::new();
+        write_json(&self.value(source)?, &mut text).map_err(|error| failed(source, &error))?;
+        Value::parse_str(&text)
+            .map_err(|error| EvaluationError::new(source.trim(), format!("its value is no JSON: {error}")))
+    }
+
+    /// Whether the expression of an `if` holds: false, 0, empty and null are false.
+    ///
+    /// # Errors
+    /// As [`Scope::render`].
+    pub fn holds(&self, expression: &str) -> Result<bool, EvaluationError> {
+        Ok(self.value(expression)?.is_true())
+    }
+}
+
+/// Whether an expression names `steps.ID.artifacts`, with dots or in brackets.
+fn asks_for_artifacts(source: &str, step: &str) -> bool {
+    let mut dotted = String::with_capacity(source.len());
+    for character in source.chars().filter(|character| !character.is_whitespace()) {
+        match character {
+            '[' => dotted.push('.'),
+            ']' | '"' | '\'' => {}
+            other => dotted.push(other),
+        }
+    }
+    // The whole of all steps has these artifacts too.
+    let name = format!("steps.{step}.artifacts");
+    let whole = format!("steps.{step}");
+    dotted.match_indices(&whole).any(|(place, _)| {
+        let rest = dotted.get(place.saturating_add(whole.len())..).unwrap_or_default();
+        let ends = !rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'));
+        ends || dotted.get(place..).is_some_and(|from| from.starts_with(&name))
+    })
+}
+
+fn unclosed(source: &str) -> EvaluationError {
+    EvaluationError::new(source, "`${{` has no `}}`")
+}
+
+fn failed(expression: &str, error: &minijinja::Error) -> EvaluationError {
+    let reason = match error.kind() {
+        ErrorKind::OutOfFuel => "it takes too much work".to_owned(),
+        _ => error.to_string(),
+    };
+    EvaluationError::new(expression.trim(), reason)
+}
+
+/// A number that a 64-bit value cannot hold exactly; it prints the token it was read from.
+#[derive(Debug)]
+struct ExactNumber(Number);
+
+impl DynamicObject for ExactNumber {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+/// A map in the order of its members; minijinja's own sorts them.
+#[derive(Debug)]
+struct OrderedMap(Vec<(String, minijinja::Value)>);
+
+impl DynamicObject for OrderedMap {
+    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
+        let name = key.as_str()?;
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|(name, _)| minijinja::Value::from(name.as_str())).collect())
+    }
+}
+
+fn convert(value: &Value) -> minijinja::Value {
+    match value {
+        Value::Null => minijinja::Value::from(()),
+        Value::Bool(flag) => minijinja::Value::from(*flag),
+        Value::Number(number) => convert_number(number),
+        Value::String(text) => minijinja::Value::from(text.as_str()),
+        Value::Array(items) => items.iter().map(convert).collect::<Vec<_>>().into(),
+        Value::Object(members) => minijinja::Value::from_object(OrderedMap(
+            members.iter().map(|(name, member)| (name.to_owned(), convert(member))).collect(),
+        )),
+    }
+}
+
+fn convert_number(number: &Number) -> minijinja::Value {
+    let token = number.as_str();
+    match token.parse::<i64>() {
+        Ok(integer) if integer.to_string() == token => minijinja::Value::from(integer),
+        _ => match token.parse::<f64>() {
+            Ok(float) if float.is_finite() && float.to_string() == token => minijinja::Value::from(float),
+            _ => minijinja::Value::from_object(ExactNumber(number.clone())),
+        },
+    }
+}
+
+fn write_json(value: &minijinja::Value, out: &mut String) -> Result<(), minijinja::Error> {
+    match value.kind() {
+        ValueKind::None | ValueKind::Undefined => out.push_str("null"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
+        ValueKind::String => out.push_str(&Value::from(value.as_str().unwrap_or_default()).compact()),
+        ValueKind::Seq | ValueKind::Iterable => {
+            out.push('[');
+            for (place, item) in value.try_iter()?.enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                write_json(&item, out)?;
+            }
+            out.push(']');
+        }
+        ValueKind::Map => {
+            out.push('{');
+            for (place, key) in value.try_iter()?.enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.to_string()).compact());
+                out.push(':');
+                write_json(&value.get_item(&key)?, out)?;
+            }
+            out.push('}');
+        }
+        _ => out.push_str(&value.to_string()),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(text: &str) -> Scope {
+        Scope::new(Value::parse(text.as_bytes()).unwrap().as_object().unwrap())
+    }
+
+    #[test]
+    fn values_go_in_with_their_own_text() {
+        let scope = scope(
+            r#"{"inputs":{"s":"a \"b\"","n":123456789012345678901234567890,"f":1.00,"e":1e400,"i":7,"t":true,"z":null,
+               "l":[1,"x",{"z":2.50,"a":null}]}}"#,
+        );
+        for (template, text) in [
+            ("${{ inputs.s }}", "a \"b\""),
+            ("${{ inputs.n }}", "123456789012345678901234567890"),
+            ("${{ inputs.f }}", "1.00"),
+            ("${{ inputs.e }}", "1e400"),
+            ("${{ inputs.i + 1 }}", "8"),
+            ("${{ inputs.t }} ${{ inputs.z }}", "true null"),
+            ("${{ inputs.l }}", r#"[1,"x",{"z":2.50,"a":null}]"#),
+            ("no expression, {{ braces }} stay", "no expression, {{ braces }} stay"),
+            ("$HOME and ${HOME} stay\n", "$HOME and ${HOME} stay\n"),
+        ] {
+            assert_eq!(scope.render(template).as_deref(), Ok(text), "{template}");
+        }
+    }
+
+    #[test]
+    fn an_undefined_name_is_an_error_not_an_empty_string() {
+        let scope = scope(r#"{"inputs":{}}"#);
+        assert!(scope.render("x ${{ inputs.nope }}").is_err());
+        assert!(scope.holds("inputs.nope == 1").is_err());
+    }
+
+    #[test]
+    fn a_runaway_expression_ends() {
+        let scope = scope(r#"{"inputs":{"l":[1,2,3]}}"#);
+        let long = format!("${{{{ {} }}}}", vec!["inputs.l"; 100_000].join(" ~ "));
+        let nested = format!("${{{{ {}1{} }}}}", "(".repeat(2_000), ")".repeat(2_000));
+        let huge = "${{ 'x' * 99999999999 }}".to_owned();
+        for bomb in [long, nested, huge] {
+            assert!(scope.render(&bomb).is_err(), "{}", bomb.get(..40).unwrap_or_default());
+        }
+        assert!(scope.render(&format!("${{{{ {}1 }}}}", "1~".repeat(500))).is_ok());
+    }
+
+    #[test]
+    fn a_value_is_never_shell_code() {
+        let scope = scope(r#"{"inputs":{"s":"$(rm -rf ~); '\"'"}}"#);
+        let (script, variables) = scope.render_script("echo \"${{ inputs.s }}\" ${#HOME}").unwrap();
+        assert_eq!(script, "echo \"${ENVOI_VALUE_1}\" ${#HOME}");
+        assert_eq!(variables, [("ENVOI_VALUE_1".to_owned(), "$(rm -rf ~); '\"'".to_owned())]);
+    }
+
+    #[test]
+    fn braces_inside_a_quoted_string_do_not_end_an_expression() {
+        let scope = scope("{}");
+        assert_eq!(scope.render("a ${{ 'x}}y' }} b").as_deref(), Ok("a x}}y b"));
+        assert!(scope.render("a ${{ 'x").is_err());
+    }
+
+    #[test]
+    fn conditions_compare_values() {
+        let scope = scope(r#"{"steps":{"triage":{"status":"succeeded","data":{"n":3}}}}"#);
+        assert_eq!(scope.holds("steps.triage.data.n > 2 and steps.triage.status == 'succeeded'"), Ok(true));
+        assert_eq!(scope.holds("steps.triage.data.n > 3"), Ok(false));
+    }
+}

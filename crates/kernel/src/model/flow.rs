@@ -1,0 +1,409 @@
+//! A checked flow: what the steps are and how they lead to one another.
+//!
+//! Owns the shape that the kernel obeys. It does not know YAML, files or spans: crate `flow` reads those, checks every
+//! rule of the language and builds this. A [`Flow`] that exists is taken to be consistent: targets exist, loops are
+//! bounded, expressions parse.
+
+pub use crate::model::{ledger::Budget, secret::SecretSource};
+mod agent;
+mod ask;
+mod goals;
+mod subflow;
+
+pub use agent::{AGENT_TOKEN_PREFIX, AgentPlan};
+pub use ask::{AskPlan, Overdue};
+pub use goals::GoalsPlan;
+pub use subflow::{InnerInput, InnerPlan, InputCheck};
+
+use crate::model::{
+    ids::{FlowId, StepId},
+    notify::Target,
+};
+use envoi_contract::{digest::Digest, json::Value, routing::Kind};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A pinned, checked flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Its id, which is also the `flow_key` of its hand-offs.
+    pub id: FlowId,
+    /// For people.
+    pub title: Option<String>,
+    /// Inputs that a run may be given, in the order of the file.
+    pub inputs: Vec<InputDecl>,
+    /// Whether values are what those declarations say.
+    pub input_check: InputCheck,
+    /// Bounds of the whole run.
+    pub limits: Limits,
+    /// Values that come from outside at each start and are never stored.
+    pub secrets: Vec<Secret>,
+    /// Folder in which commands run, relative to the flow file.
+    pub workspace: String,
+    /// Environment for every step.
+    pub env: Vec<(String, Template)>,
+    /// Who is told of what.
+    pub notify: Vec<Target>,
+    /// At least one, in listed order.
+    pub steps: Vec<Step>,
+    /// Whether `needs` says what follows what, and not the listed order.
+    pub graph: bool,
+    /// Goals for whose sake some steps are repeated.
+    pub goals: Option<GoalsPlan>,
+    /// In the flow of a run, every flow that it names, directly or not; empty in those.
+    pub flows: BTreeMap<FlowId, Arc<Flow>>,
+    /// SHA-256 of the canonical JSON of the text, without defaults.
+    pub digest: Digest,
+}
+
+impl Flow {
+    /// The step of this id.
+    #[must_use]
+    pub fn step(&self, id: &StepId) -> Option<&Step> {
+        self.steps.iter().find(|step| step.id == *id)
+    }
+
+    /// The place of a step in the listed order, from 0.
+    #[must_use]
+    pub fn position(&self, id: &StepId) -> Option<usize> {
+        self.steps.iter().position(|step| step.id == *id)
+    }
+
+    /// Whether a denial or an expiry leads on to this step, and no `next` says where from there: the run then ends with it.
+    #[must_use]
+    pub fn is_last_resort(&self, id: &StepId) -> bool {
+        let undecided = self.step(id).is_some_and(|step| step.routing.next.is_none());
+        let earlier = self.steps.iter().take_while(|step| step.id != *id);
+        undecided && earlier.filter_map(Step::asks).any(|plan| plan.diverts_to(id))
+    }
+
+    /// The step that follows `id` when nothing else is said: `routing.next`, else the next one listed.
+    /// `None` is the end of the run.
+    #[must_use]
+    pub fn after(&self, id: &StepId) -> Option<&Step> {
+        match self.step(id)?.routing.next.as_ref() {
+            Some(Next::End) => None,
+            Some(Next::Step(next)) => self.step(next),
+            None if self.is_last_resort(id) => None,
+            None => self.steps.get(self.position(id)?.checked_add(1)?),
+        }
+    }
+}
+
+/// One declared input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputDecl {
+    /// As it is named in `${{ inputs.NAME }}`.
+    pub name: String,
+    /// A JSON Schema of the value (checked by crate `flow` at the start of a run).
+    pub schema: Value,
+    /// Used when the run is given none; without one the input is required.
+    pub default: Option<Value>,
+}
+
+/// Bounds of a run, tested before a start. `None`: unlimited.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Attempts started.
+    pub agent_hops: Option<u64>,
+    /// Loop-backs of the whole run.
+    pub iterations: Option<u64>,
+    /// Model calls that reports tell of.
+    pub llm_calls: Option<u64>,
+    /// Milliseconds in which an attempt was live.
+    pub wall_time_ms: Option<u64>,
+    /// Cost that reports tell of.
+    pub cost: Option<crate::model::ledger::Cost>,
+    /// What becomes of a run at a bound.
+    pub on_reached: OnReached,
+}
+
+/// `limits.on_reached`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnReached {
+    /// The run ends as exhausted.
+    #[default]
+    Fail,
+    /// A person may raise the bound.
+    Ask,
+}
+
+/// Where a secret comes from. Commands see it as the environment variable `name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// The variable that commands see.
+    pub name: String,
+    /// Where the engine reads it at each start.
+    pub source: SecretSource,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its id, unique within the flow.
+    pub id: StepId,
+    /// What it does.
+    pub kind: StepKind,
+    /// Name of the skill whose report the command must leave.
+    pub skill: Option<String>,
+    /// False: the visit is skipped.
+    pub condition: Option<Expression>,
+    /// Environment for this step; later than the flow's.
+    pub env: Vec<(String, Template)>,
+    /// Folder relative to the workspace.
+    pub cwd: Option<Template>,
+    /// Longest duration of one attempt.
+    pub timeout_ms: Option<u64>,
+    /// When a failed attempt is tried again.
+    pub retry: Retry,
+    /// Globs of files that are handed over, relative to the workspace.
+    pub artifacts: Vec<String>,
+    /// What its result leads to.
+    pub routing: RoutingPlan,
+    /// What becomes of an attempt whose end is unknown.
+    pub on_in_doubt: InDoubtPolicy,
+    /// Whether the command gets the pipeline envelope as a file.
+    pub envelope: bool,
+    /// Whether the run goes on when the visit has failed for good.
+    pub continue_on_error: bool,
+    /// In a graph, the steps it waits for; none: it is there from the start.
+    pub needs: Vec<StepId>,
+    /// How many of them have to be done.
+    pub join: Join,
+    /// Done once for each value of a list.
+    pub for_each: Option<ForEach>,
+    /// What one attempt may use, reserved before its start.
+    pub budget: Budget,
+    /// Goals that are reached when it succeeds.
+    pub marks: Vec<String>,
+    /// Whether its `if` itself says what a failure before it means (`success()`, `failure()`, `always()`); else it is skipped
+    /// after one.
+    pub regardless: bool,
+    /// A JSON Schema of the report's data (checked outside the kernel, before the attempt is told to be over).
+    pub outputs: Option<Value>,
+}
+
+/// When a step of a graph is entered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Join {
+    /// All it needs are done and none has failed.
+    #[default]
+    All,
+    /// The first of them has succeeded; the others are given up.
+    Any,
+    /// All of them are over, however they ended.
+    Settled,
+    /// So many have succeeded; the others are given up.
+    Quorum(u32),
+}
+
+/// `for_each`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForEach {
+    /// The list.
+    pub items: Expression,
+    /// The most items in the works at once; `None`: no bound but the engine's own.
+    pub max_parallel: Option<u32>,
+}
+
+/// What a step does. One interface for all kinds: more come beside `Run`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepKind {
+    /// A command.
+    Run(CommandPlan),
+    /// A question to a person.
+    Ask(Box<AskPlan>),
+    /// Another flow, as a part of the same run.
+    Flow(Box<InnerPlan>),
+    /// A message to another agent, and what comes of it.
+    A2a(Box<AgentPlan>),
+}
+
+impl Step {
+    /// A step that says nothing but what it does.
+    #[must_use]
+    pub fn new(id: StepId, kind: StepKind) -> Self {
+        Self {
+            id,
+            kind,
+            skill: None,
+            condition: None,
+            env: Vec::new(),
+            cwd: None,
+            timeout_ms: None,
+            retry: Retry::default(),
+            artifacts: Vec::new(),
+            routing: RoutingPlan::default(),
+            on_in_doubt: InDoubtPolicy::Ask,
+            envelope: false,
+            continue_on_error: false,
+            needs: Vec::new(),
+            join: Join::All,
+            for_each: None,
+            budget: Budget::default(),
+            marks: Vec::new(),
+            regardless: false,
+            outputs: None,
+        }
+    }
+
+    /// Whether it is done by attempts: it runs a command, or talks to another agent.
+    #[must_use]
+    pub fn has_attempts(&self) -> bool {
+        matches!(self.kind, StepKind::Run(_) | StepKind::A2a(_))
+    }
+
+    /// The question, if this step asks one.
+    #[must_use]
+    pub fn asks(&self) -> Option<&AskPlan> {
+        match &self.kind {
+            StepKind::Ask(plan) => Some(plan),
+            StepKind::Run(_) | StepKind::Flow(_) | StepKind::A2a(_) => None,
+        }
+    }
+
+    /// The flow that it runs, if it runs one.
+    #[must_use]
+    pub fn inner(&self) -> Option<&InnerPlan> {
+        match &self.kind {
+            StepKind::Flow(plan) => Some(plan),
+            StepKind::Run(_) | StepKind::Ask(_) | StepKind::A2a(_) => None,
+        }
+    }
+}
+
+/// A command before its templates are filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandPlan {
+    /// A list: the first is the program; no shell is involved.
+    Exec(Vec<Template>),
+    /// A string: given to `sh -c`.
+    Shell(Template),
+}
+
+/// A string with `${{ … }}` in it, already checked to parse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(pub String);
+
+/// One expression (of an `if`, or for a list or a value), without the `${{ }}`, already checked to parse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression(pub String);
+
+impl Expression {
+    /// The items of a list that stands in the flow file: the source is then JSON. It is taken as it is and not evaluated, so
+    /// that it may be long and its numbers keep their tokens. `None`: to be evaluated.
+    #[must_use]
+    pub fn written_out(&self) -> Option<Vec<Value>> {
+        match Value::parse_str(&self.0) {
+            Ok(Value::Array(items)) => Some(items),
+            _ => None,
+        }
+    }
+}
+
+/// How often and how soon a failed attempt is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// Total tries of a visit, from 1.
+    pub attempts: u32,
+    /// Wait before the second try, doubled for each further one.
+    pub backoff_min_ms: u64,
+    /// Longest wait.
+    pub backoff_max_ms: u64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 1, backoff_min_ms: 1_000, backoff_max_ms: 30_000 }
+    }
+}
+
+/// `routing:` of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingPlan {
+    /// How the resolver reads the text.
+    pub kind: Kind,
+    /// Whether the flow file has a `routing` with something to resolve; without it a step just goes on.
+    pub declared: bool,
+    /// The step that a loop goes back to; the step itself if none is named.
+    pub loop_to: Option<StepId>,
+    /// Exit codes that count as executed, and the status each of them states.
+    pub status_from_exit: BTreeMap<i32, String>,
+    /// Statuses that end the loop or pass the gate.
+    pub success_values: Vec<String>,
+    /// Returns per entry into the loop.
+    pub max_iterations: u64,
+    /// Whether another round can help, unless the text says otherwise.
+    pub can_further_iteration_help: bool,
+    /// Where to go on advance, in place of the next listed step.
+    pub next: Option<Next>,
+    /// Steps that a hint in the text may name. Without any of these and those of other flows, hints do not count.
+    pub branches: Vec<StepId>,
+    /// Steps of other flows that a hint may name: the flow is entered there, and the run returns to the step after this one.
+    pub flow_branches: Vec<(FlowId, StepId)>,
+    /// When the loop has had its last round without success.
+    pub on_exhausted: OnExhausted,
+    /// When further iteration cannot help.
+    pub on_blocked: OnBlocked,
+}
+
+impl Default for RoutingPlan {
+    fn default() -> Self {
+        Self {
+            kind: Kind::Linear,
+            declared: false,
+            loop_to: None,
+            status_from_exit: BTreeMap::new(),
+            success_values: Vec::new(),
+            max_iterations: 3,
+            can_further_iteration_help: true,
+            next: None,
+            branches: Vec::new(),
+            flow_branches: Vec::new(),
+            on_exhausted: OnExhausted::Ask,
+            on_blocked: OnBlocked::Ask,
+        }
+    }
+}
+
+/// Target of `routing.next`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// The run is complete.
+    End,
+    /// A later step.
+    Step(StepId),
+}
+
+/// `on_exhausted`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnExhausted {
+    /// A person decides.
+    Ask,
+    /// The run ends as exhausted.
+    Fail,
+    /// The run goes on.
+    Proceed,
+}
+
+/// `on_blocked`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBlocked {
+    /// A person decides.
+    Ask,
+    /// The run fails.
+    Fail,
+}
+
+/// `on_in_doubt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InDoubtPolicy {
+    /// A person decides.
+    Ask,
+    /// A new attempt of the same visit.
+    Rerun,
+    /// The visit has failed.
+    Fail,
+    /// A command says: exit code 0, it happened and this command's output stands for its own; 1, it did not happen, run it
+    /// again; anything else, a person decides.
+    Verify(CommandPlan),
+}

@@ -1,0 +1,55 @@
+//! What an `ask` step asks, of whom, and where its answers lead.
+
+use super::Template;
+use crate::model::ids::StepId;
+use envoi_contract::{envelope::InterruptKind, json::Value};
+
+/// A question before its message is filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskPlan {
+    /// What is asked for: a clarification takes words (or a form), every other kind a decision.
+    pub kind: InterruptKind,
+    /// The question, in Markdown.
+    pub message: Template,
+    /// A JSON Schema of the response; whoever takes the answer checks it before the run hears of it.
+    pub schema: Option<Value>,
+    /// Milliseconds until the question lapses; `None`: never.
+    pub expires_in_ms: Option<u64>,
+    /// Where a denial leads; `None`: the run fails.
+    pub on_deny: Option<StepId>,
+    /// Where an expiry leads.
+    pub on_expire: Overdue,
+    /// Whoever started the run may not answer.
+    pub not_by_starter: bool,
+    /// How many different people have to approve, at least 1.
+    pub quorum: u32,
+}
+
+impl AskPlan {
+    /// Whether a denial or an expiry leads to `step`.
+    #[must_use]
+    pub fn diverts_to(&self, step: &StepId) -> bool {
+        self.diversions().any(|target| target == step)
+    }
+
+    /// The steps that a denial or an expiry leads to.
+    pub fn diversions(&self) -> impl Iterator<Item = &StepId> {
+        let overdue = match &self.on_expire {
+            Overdue::Go(step) => Some(step),
+            Overdue::Fail | Overdue::Deny => None,
+        };
+        self.on_deny.iter().chain(overdue)
+    }
+}
+
+/// `on_expire`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Overdue {
+    /// The run fails.
+    #[default]
+    Fail,
+    /// As if it had been denied.
+    Deny,
+    /// The run goes on at this step.
+    Go(StepId),
+}

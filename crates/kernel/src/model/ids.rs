@@ -1,0 +1,397 @@
+//! The names of things: flows, steps, runs, visits, attempts, interrupts, timers, calls of models.
+//!
+//! Owns their spelling and their parsing. Ids that a run makes for itself are derived from its own id and the sequence
+//! number of the event that makes them, so that asking twice gives the same answer.
+
+use core::fmt;
+use envoi_contract::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Why a text is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct BadId {
+    /// What was given.
+    pub text: String,
+    /// What would have been accepted.
+    pub expected: &'static str,
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, $valid:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks the spelling.
+            ///
+            /// # Errors
+            /// [`BadId`] says what was expected.
+            pub fn new(text: impl Into<String>) -> Result<Self, BadId> {
+                let text = text.into();
+                if $valid(&text) { Ok(Self(text)) } else { Err(BadId { text, expected: $expected }) }
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = BadId;
+            fn try_from(text: String) -> Result<Self, BadId> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+    };
+}
+
+text_id!(
+    /// The id of a flow: `[a-z][a-z0-9_-]{0,63}`.
+    FlowId,
+    "a lower-case letter, then up to 63 of `a-z 0-9 _ -`",
+    is_key
+);
+text_id!(
+    /// The id of a step: `[a-z][a-z0-9_-]{0,63}`, unique within its flow.
+    StepId,
+    "a lower-case letter, then up to 63 of `a-z 0-9 _ -`",
+    is_key
+);
+text_id!(
+    /// The id of a run: `run_` and 26 letters or digits (a UUIDv7 in Crockford's base 32).
+    RunId,
+    "`run_` and up to 60 of `a-z 0-9`",
+    |text: &str| is_prefixed(text, "run_")
+);
+text_id!(
+    /// The id of an interrupt: `int_` and 26 letters or digits.
+    InterruptId,
+    "`int_` and up to 60 of `a-z 0-9`",
+    |text: &str| is_prefixed(text, "int_")
+);
+text_id!(
+    /// The id of a timer: `tim_` and 26 letters or digits.
+    TimerId,
+    "`tim_` and up to 60 of `a-z 0-9`",
+    |text: &str| is_prefixed(text, "tim_")
+);
+text_id!(
+    /// The id of a call of a model: `call_` and 26 letters or digits. Made by whoever calls.
+    CallId,
+    "`call_` and up to 60 of `a-z 0-9`",
+    |text: &str| is_prefixed(text, "call_")
+);
+
+/// Whether `text` may name a flow or a step.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && text.len() <= 64
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+}
+
+fn is_prefixed(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| {
+        (1..=60).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    })
+}
+
+/// The place of an event in its run: from 0, without gaps.
+pub type Seq = u64;
+
+/// The nth entry of a run into a step, within a scope.
+///
+/// `scope` is the path of inner flows and items, joined by dots: `build.2` is the flow that the second visit of `build` runs,
+/// `0` the first item of a `for_each`, `0.build.2` and `build.2.0` what they look like inside one another. It is empty at the top.
+/// `visit` counts from 1.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct VisitId {
+    /// Sub-flow and item path; empty at the top.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// The step.
+    pub step: StepId,
+    /// From 1.
+    pub visit: u32,
+}
+
+impl VisitId {
+    /// The scope of the flow that the step stands in: its own without the item.
+    #[must_use]
+    pub fn flow_scope(&self) -> &str {
+        match self.item() {
+            Some(_) => self.scope.rsplit_once('.').map_or("", |(flow, _)| flow),
+            None => &self.scope,
+        }
+    }
+
+    /// Which item of a `for_each` this is, from 0.
+    #[must_use]
+    pub fn item(&self) -> Option<u64> {
+        let mut segments = self.scope.split('.').filter(|segment| !segment.is_empty());
+        let mut item = None;
+        while let Some(segment) = segments.next() {
+            item = segment.parse().ok();
+            if item.is_none() {
+                segments.next();
+            }
+        }
+        item
+    }
+
+    /// The visit that this one is an item of.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        Self { scope: self.flow_scope().to_owned(), ..self.clone() }
+    }
+
+    /// One item of this visit, from 0.
+    #[must_use]
+    pub fn nth(&self, item: u64) -> Self {
+        Self { scope: within(&self.scope, &item.to_string()), ..self.clone() }
+    }
+
+    /// The scope of the flow that this visit runs.
+    #[must_use]
+    pub fn inside(&self) -> String {
+        within(&self.scope, &format!("{}.{}", self.step, self.visit))
+    }
+
+    /// Whether this visit is part of `other`: one of its items, or of the flow that it runs, at whatever depth.
+    #[must_use]
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let own_item = self.step == other.step && self.visit == other.visit && self.item().is_some();
+        if own_item && self.flow_scope() == other.scope {
+            return true;
+        }
+        if self.is_within(&other.inside()) {
+            return true;
+        }
+        let rest = if other.scope.is_empty() {
+            Some(self.scope.as_str())
+        } else {
+            self.scope.strip_prefix(&other.scope).and_then(|rest| rest.strip_prefix('.'))
+        };
+        let item =
+            rest.and_then(|rest| rest.split('.').next()).and_then(|segment| segment.parse::<u64>().ok());
+        other.item().is_none() && item.is_some_and(|item| self.is_within(&other.nth(item).inside()))
+    }
+
+    /// Whether this is of what `scope` holds, at whatever depth.
+    #[must_use]
+    pub fn is_within(&self, scope: &str) -> bool {
+        scope.is_empty()
+            || self.scope == scope
+            || self.scope.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.'))
+    }
+
+    /// The visit's attempt of this number (from 1).
+    #[must_use]
+    pub fn attempt(&self, attempt: u32) -> AttemptId {
+        AttemptId { visit: self.clone(), attempt }
+    }
+}
+
+fn within(scope: &str, segment: &str) -> String {
+    if scope.is_empty() { segment.to_owned() } else { format!("{scope}.{segment}") }
+}
+
+impl fmt::Display for VisitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scope.is_empty() {
+            write!(f, "{}.", self.scope)?;
+        }
+        write!(f, "{}.{}", self.step, self.visit)
+    }
+}
+
+/// The nth execution within a visit, written `[scope.]step.visit.attempt`; unique within its run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AttemptId {
+    /// The visit it belongs to.
+    pub visit: VisitId,
+    /// From 1.
+    pub attempt: u32,
+}
+
+impl AttemptId {
+    /// Reads `[scope.]step.visit.attempt`.
+    ///
+    /// # Errors
+    /// [`BadId`] when it is not of that form.
+    pub fn parse(text: &str) -> Result<Self, BadId> {
+        let bad = || BadId { text: text.to_owned(), expected: "`[scope.]step.visit.attempt`" };
+        let mut parts = text.rsplitn(4, '.');
+        let attempt = parts.next().and_then(count).ok_or_else(bad)?;
+        let visit = parts.next().and_then(count).ok_or_else(bad)?;
+        let step = parts.next().and_then(|s| StepId::new(s).ok()).ok_or_else(bad)?;
+        let scope = parts.next().unwrap_or_default().to_owned();
+        Ok(Self { visit: VisitId { scope, step, visit }, attempt })
+    }
+}
+
+fn count(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|n| *n > 0)
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.visit, self.attempt)
+    }
+}
+
+impl TryFrom<String> for AttemptId {
+    type Error = BadId;
+    fn try_from(text: String) -> Result<Self, BadId> {
+        Self::parse(&text)
+    }
+}
+
+impl From<AttemptId> for String {
+    fn from(id: AttemptId) -> String {
+        id.to_string()
+    }
+}
+
+/// Who did something, and on whose behalf: part of every event that a person or a client causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// The tenant; `local` for a person at the machine.
+    pub tenant: String,
+    /// The person or client, such as a login name.
+    pub actor: String,
+}
+
+/// A UUIDv7 made of `now` and 10 bytes of a SHA-256, spelled in Crockford's base 32 (26 characters).
+///
+/// `seed` is the hashed material: a run's id and a sequence number inside the kernel, random bytes outside.
+#[must_use]
+pub fn uuid_v7_text(now: Timestamp, seed: &[u8]) -> String {
+    let hash: [u8; 32] = Sha256::digest(seed).into();
+    let millis = u128::from(u64::try_from(now.as_millis()).unwrap_or(0)) & 0xFFFF_FFFF_FFFF;
+    let mut random = 0_u128;
+    for byte in hash.iter().take(10) {
+        random = (random << 8) | u128::from(*byte);
+    }
+    let rand_a = (random >> 68) & 0xFFF;
+    let rand_b = random & 0x3FFF_FFFF_FFFF_FFFF;
+    base32((millis << 80) | (0x7 << 76) | (rand_a << 64) | (0b10 << 62) | rand_b)
+}
+
+fn base32(value: u128) -> String {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    (0..26)
+        .rev()
+        .filter_map(|place| usize::try_from((value >> (place * 5)) & 31).ok())
+        .filter_map(|digit| ALPHABET.get(digit).map(|b| char::from(*b)))
+        .collect()
+}
+
+/// The id, without its prefix, of the thing that event `seq` of `run` makes at `now`.
+#[must_use]
+pub fn derived(run: &RunId, seq: Seq, now: Timestamp) -> String {
+    let mut seed = run.as_str().as_bytes().to_vec();
+    seed.push(0);
+    seed.extend_from_slice(&seq.to_be_bytes());
+    uuid_v7_text(now, &seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_id_reads_what_it_writes() {
+        for text in ["repair.1.1", "3.repair.12.2", "build.2.critic.1.9", "0.build.2.7.critic.1.9"] {
+            assert_eq!(AttemptId::parse(text).map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_scope_tells_the_flow_and_the_item() {
+        for (text, flow_state, item) in [
+            ("a.1.1", "", None),
+            ("0.a.1.1", "", Some(0)),
+            ("build.2.a.1.1", "build.2", None),
+            ("build.2.7.a.1.1", "build.2", Some(7)),
+            ("3.build.2.a.1.1", "3.build.2", None),
+            ("3.build.2.7.a.1.1", "3.build.2", Some(7)),
+        ] {
+            let visit = AttemptId::parse(text).unwrap().visit;
+            assert_eq!((visit.flow_scope(), visit.item()), (flow_state, item), "{text}");
+            assert!(visit.is_within(flow_state) && visit.whole().item().is_none());
+        }
+    }
+
+    #[test]
+    fn an_item_and_an_inner_flow_are_within_what_holds_them() {
+        let build = AttemptId::parse("build.2.1").unwrap().visit;
+        assert_eq!(build.inside(), "build.2");
+        assert_eq!(build.nth(3).inside(), "3.build.2");
+        assert_eq!(build.nth(3).whole(), build);
+        let inner = AttemptId::parse("build.2.a.1.1").unwrap().visit;
+        assert!(inner.is_within("build.2") && inner.is_within("") && !inner.is_within("build.20"));
+        assert!(!AttemptId::parse("build.21.a.1.1").unwrap().visit.is_within("build.2"));
+        for (part, whole, expected) in [
+            ("0.build.2.1", "build.2.1", true),
+            ("build.2.a.1.1", "build.2.1", true),
+            ("4.build.2.a.1.1", "build.2.1", true),
+            ("4.build.2.9.a.1.1", "4.build.2.1", true),
+            ("3.build.2.a.1.1", "4.build.2.1", false),
+            ("build.2.1", "build.2.1", false),
+            ("build.1.a.1.1", "build.2.1", false),
+            ("a.1.1", "build.2.1", false),
+        ] {
+            let visit = |text| AttemptId::parse(text).unwrap().visit;
+            assert_eq!(visit(part).is_part_of(&visit(whole)), expected, "{part} in {whole}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_attempt_id_is_refused() {
+        for text in ["", "repair", "repair.1", "repair.0.1", "repair.1.0", "Repair.1.1", "repair.1.x"] {
+            assert!(AttemptId::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_have_letters_digits_and_two_signs() {
+        for good in ["a", "fix-until-green", "a_1"] {
+            assert!(is_key(good), "{good}");
+        }
+        let long = "a".repeat(65);
+        for bad in ["", "1a", "A", "a b", "ä", "-a", long.as_str()] {
+            assert!(!is_key(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn derived_ids_sort_by_time_and_differ_by_seed() {
+        let run = RunId::new("run_x").unwrap();
+        let early = derived(&run, 9, Timestamp::from_millis(1_000));
+        let late = derived(&run, 1, Timestamp::from_millis(2_000));
+        assert!(early < late && early.len() == 26);
+        assert_eq!(early, derived(&run, 9, Timestamp::from_millis(1_000)));
+        assert_ne!(early, derived(&run, 8, Timestamp::from_millis(1_000)));
+    }
+}

@@ -1,0 +1,478 @@
+//! What the world tells a run, and why it may be refused.
+
+use crate::model::{
+    event::{CallOutcome, Choice, FoundFile, Outcome},
+    family::Share,
+    files::{Blob, FileChange, Many},
+    ids::{AttemptId, CallId, InterruptId, Principal, RunId, StepId, TimerId, VisitId},
+    ledger::{Cost, Ledger},
+    requester::Requester,
+};
+use envoi_contract::{
+    digest::Digest,
+    json::{Object, Value},
+    time::Timestamp,
+    user_envelope::AttachmentRef,
+};
+use serde::{Deserialize, Serialize};
+
+/// Something that a run has to react to. Inputs that can cause a start say whether a slot is free for it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// Begin.
+    Start(Box<Start>),
+    /// Begin with what another run has lived, up to a step.
+    Fork(Box<Fork>),
+    /// A slot is free for the visit that waits longest.
+    SlotFree(Slot),
+    /// An attempt is over.
+    Settled {
+        /// How it ended and what it left.
+        result: Box<AttemptResult>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// An attempt was announced, is not running, and nobody knows whether it finished.
+    InDoubt {
+        /// Which.
+        attempt: AttemptId,
+        /// What is known: `output_tail`, `ran_ms`, `files_changed`.
+        evidence: Value,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// A model is to be called on the run's account.
+    ModelCall(Box<ModelCall>),
+    /// A call of a model is over. Also taken when its attempt, or the run, is over meanwhile.
+    ModelCalled(Box<ModelCalled>),
+    /// A person decides.
+    Answer {
+        /// What, and on which question.
+        answer: Box<Answer>,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// What a question showed is not what is there any more: it is put again.
+    Changed {
+        /// The question.
+        interrupt: InterruptId,
+        /// The artifacts that differ, as they are now.
+        found: Vec<FoundFile>,
+    },
+    /// The time of a question is over.
+    Expire {
+        /// The question.
+        interrupt: InterruptId,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// The time of a timer has come.
+    TimerDue {
+        /// Which.
+        timer: TimerId,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// Let the run use more than its flow says; one that a bound ended goes on.
+    Raise {
+        /// What is added to each bound.
+        more: Ledger,
+        /// Who wants it.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// The id of the request, if it may be made twice.
+        request: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+    /// End the run; live attempts are ended first.
+    Cancel {
+        /// Who wants it.
+        by: Principal,
+    },
+    /// Let an ended run go on.
+    Reopen {
+        /// Who wants it.
+        by: Principal,
+        /// Why, if said.
+        why: Option<String>,
+        /// What others of its family have used and been given beyond what it knows of.
+        elsewhere: Share,
+        /// For what follows.
+        slot: Option<Slot>,
+    },
+}
+
+/// A place in which one attempt may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Identity of the machine's present boot.
+    pub boot_id: String,
+}
+
+/// See [`Input::ModelCall`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelCall {
+    /// A new id.
+    pub call: CallId,
+    /// The attempt whose command asks for it; it must be live. `None`: somebody beside the run asks.
+    pub attempt: Option<AttemptId>,
+    /// Which model.
+    pub model: String,
+    /// Who offers it.
+    pub provider: String,
+}
+
+/// See [`Input::ModelCalled`]. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelCalled {
+    /// Which call.
+    pub call: CallId,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// Tokens that the model was given.
+    pub tokens_in: Option<u64>,
+    /// Tokens that the model gave.
+    pub tokens_out: Option<u64>,
+    /// What it cost.
+    pub cost: Option<Cost>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+impl ModelCalled {
+    /// Nobody knows how the call ended.
+    #[must_use]
+    pub fn lost(call: CallId) -> Self {
+        let outcome = CallOutcome::BrokenOff;
+        Self { call, outcome, tokens_in: None, tokens_out: None, cost: None, duration_ms: 0 }
+    }
+}
+
+/// See [`Input::Answer`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The question.
+    pub interrupt: InterruptId,
+    /// The decision.
+    pub choice: Choice,
+    /// In words, as they were given. A clarification needs some, unless it asks for a form.
+    pub text: Option<String>,
+    /// The form, checked against the question's schema.
+    pub data: Option<Value>,
+    /// Files, at most 20.
+    pub attachments: Vec<AttachmentRef>,
+    /// With [`Choice::Raise`]: what is added to the bound.
+    pub raise: Option<Ledger>,
+    /// What the person saw; refused if it is not what the question is about. `None`: they answer the question as it is.
+    pub seen: Option<Digest>,
+    /// Who decides.
+    pub by: Principal,
+    /// Through which channel, such as `cli`.
+    pub channel: String,
+    /// The id of the request, if it may be made twice.
+    #[serde(default)]
+    pub request: Option<String>,
+}
+
+impl Answer {
+    /// A decision without words, form or files.
+    #[must_use]
+    pub fn new(interrupt: InterruptId, choice: Choice, by: Principal) -> Self {
+        Self {
+            interrupt,
+            choice,
+            text: None,
+            data: None,
+            attachments: Vec::new(),
+            raise: None,
+            seen: None,
+            by,
+            channel: String::new(),
+            request: None,
+        }
+    }
+}
+
+/// See [`Input::Start`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// A new id.
+    pub run: RunId,
+    /// Checked inputs with defaults filled in.
+    pub inputs: Object,
+    /// Absolute path of the flow file.
+    pub source: String,
+    /// Absolute path of the workspace.
+    pub workspace: String,
+    /// Whether other runs may have live attempts there at the same time.
+    pub shared: bool,
+    /// Absolute path of the run's own folder.
+    pub run_base: String,
+    /// Version of the flow language.
+    pub language: u32,
+    /// Who starts it.
+    pub by: Principal,
+    /// Steps whose questions are approved as soon as they are put.
+    pub yes_to: Vec<StepId>,
+    /// The `traceparent` of whoever starts it.
+    pub trace: Option<String>,
+    /// On whose behalf, as the caller states it; checked.
+    pub requester: Requester,
+    /// For the first step.
+    pub slot: Option<Slot>,
+}
+
+/// What an attempt left behind, as its supervisor recorded it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptResult {
+    /// Which.
+    pub attempt: AttemptId,
+    /// How it ended; never [`Outcome::InDoubt`].
+    pub outcome: Outcome,
+    /// When the command was started.
+    pub started_at: Timestamp,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// The step's text, at most 1 MiB.
+    pub text: String,
+    /// The same in the store.
+    pub text_blob: Option<Blob>,
+    /// The end of stderr, for the error message.
+    pub stderr_tail: String,
+    /// The bytes of a fresh report.
+    pub report: Option<Vec<u8>>,
+    /// The same in the store.
+    pub report_blob: Option<Blob>,
+    /// Where the report stood.
+    pub report_place: ReportPlace,
+    /// Files that match `artifacts` and are handed over, and those that were deleted: listed only as far as
+    /// [`crate::model::files::are_listed`] says.
+    pub files: Vec<FileChange>,
+    /// Where they are more; `files` is empty then.
+    pub manifest: Option<Many>,
+    /// Things a person should know.
+    pub warnings: Vec<String>,
+    /// Why the data of the report is not what the step's `outputs` say, if it is not.
+    pub misfit: Option<String>,
+    /// Why what it left cannot be handed over: it is past a bound.
+    pub excess: Option<String>,
+    /// Digest of the workspace, for kinds of step that have one.
+    pub workspace_digest: Option<Digest>,
+}
+
+/// Where a report stood, and what stood there in its place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReportPlace {
+    /// At the path in `ENVOI_REPORT`: whatever stands there is a report or a failure. Else behind `--output`.
+    pub assigned: bool,
+    /// What stood there and is no file that can be read, such as `a folder`; there is no report then.
+    pub unreadable: Option<String>,
+}
+
+/// Why an input is not acceptable now. The run is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// [`Input::Start`] for a run that has begun.
+    #[error("the run has already started")]
+    AlreadyStarted,
+    /// Any other input before the start.
+    #[error("the run has not started")]
+    NotStarted,
+    /// The run is over, and this input is for one that is not.
+    #[error("the run is over ({status})")]
+    Over {
+        /// How it ended.
+        status: &'static str,
+    },
+    /// A reopening of a run that is still going, or that has succeeded.
+    #[error("only a failed, exhausted or cancelled run can be reopened; this one is {status}")]
+    NotReopenable {
+        /// How it stands.
+        status: &'static str,
+    },
+    /// The run cannot be forked there.
+    #[error("the run cannot be forked: {reason}")]
+    NotForkable {
+        /// Why.
+        reason: String,
+    },
+    /// The attempt is not live: unknown, already settled, or replaced by a later one and already recorded as late.
+    #[error("attempt `{attempt}` is not live")]
+    NotLive {
+        /// Which.
+        attempt: AttemptId,
+    },
+    /// No such question is open.
+    #[error("question `{interrupt}` is not open")]
+    NotOpen {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// The question cannot be answered that way.
+    #[error("`{choice}` is no answer to this question; it takes {accepted}")]
+    WrongChoice {
+        /// What was said.
+        choice: &'static str,
+        /// What it takes.
+        accepted: String,
+    },
+    /// Its time is over; what follows from that is applied next.
+    #[error("question `{interrupt}` has expired, at {at}")]
+    Expired {
+        /// Which.
+        interrupt: InterruptId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Its time has not come.
+    #[error("question `{interrupt}` has not expired")]
+    NotExpired {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// What the person saw is not what the question is about.
+    #[error("what was shown is not what question `{interrupt}` is about any more")]
+    Changed {
+        /// Which.
+        interrupt: InterruptId,
+    },
+    /// The question is not for whoever started the run.
+    #[error("`{actor}` started the run, and the question takes the answer of somebody else")]
+    NotByStarter {
+        /// Who.
+        actor: String,
+    },
+    /// One person counts once.
+    #[error("`{actor}` has approved already; {missing} more have to")]
+    AlreadyVoted {
+        /// Who.
+        actor: String,
+        /// How many others are waited for.
+        missing: u32,
+    },
+    /// The answer has nothing in it.
+    #[error("the answer is blank")]
+    Blank,
+    /// The answer has something that this question does not take, or lacks something.
+    #[error("the answer does not fit: {reason}")]
+    Misfit {
+        /// What.
+        reason: String,
+    },
+    /// A bound cannot be raised, or nothing is.
+    #[error("nothing is raised: {reason}")]
+    NotRaised {
+        /// Why.
+        reason: String,
+    },
+    /// Another round would pass a bound.
+    #[error("another round would pass a bound: {bound}")]
+    PastBound {
+        /// Which one, such as `max_iterations 3 of step critic`.
+        bound: String,
+    },
+    /// A model may not be called: what the run or the attempt may use is used up, or set aside for others.
+    #[error("no further model call may begin: {bound}")]
+    NoCallsLeft {
+        /// Which bound, and how it stands.
+        bound: String,
+    },
+    /// A call of this id has begun.
+    #[error("call `{call}` has begun already")]
+    CallBegun {
+        /// Which.
+        call: CallId,
+    },
+    /// No such call is under way: it never began, or is known to be over.
+    #[error("call `{call}` is not under way")]
+    NoCall {
+        /// Which.
+        call: CallId,
+    },
+    /// No such timer is armed.
+    #[error("timer `{timer}` is not armed")]
+    NoTimer {
+        /// Which.
+        timer: TimerId,
+    },
+    /// The timer's time has not come.
+    #[error("timer `{timer}` is not due")]
+    NotDue {
+        /// Which.
+        timer: TimerId,
+    },
+    /// Nothing waits for a slot.
+    #[error("no visit waits for a slot")]
+    NothingReady,
+    /// The run is being cancelled.
+    #[error("the run is being cancelled")]
+    Cancelling,
+    /// The flow cannot carry this on: the journal belongs to another flow or version. A bug of ours, or a damaged store.
+    #[error("the run's state does not fit its flow: {reason}")]
+    Inconsistent {
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+/// What a run wants to be true. The engine compares it with what is, and closes the gap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Attempts that are to be running, or to be found settled.
+    pub attempts: Vec<AttemptId>,
+    /// Visits that wait for a slot, the longest waiting first.
+    pub ready: Vec<VisitId>,
+    /// Timers that are to be armed.
+    pub timers: Vec<(TimerId, Timestamp)>,
+    /// Questions that are to be shown.
+    pub interrupts: Vec<InterruptId>,
+    /// When those of them that lapse do.
+    pub expiries: Vec<(InterruptId, Timestamp)>,
+    /// Attempts that were given up: they are to be ended, and it is to be told how they did.
+    pub ending: Vec<AttemptId>,
+    /// Live attempts are to be ended.
+    pub cancelling: bool,
+}
+
+impl Wants {
+    /// Whether nothing can ever wake the run: true for an ended run only.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.attempts.is_empty()
+            && self.ready.is_empty()
+            && self.timers.is_empty()
+            && self.interrupts.is_empty()
+            && self.ending.is_empty()
+    }
+}
+
+/// See [`crate::model::input::Input::Fork`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fork {
+    /// A new id.
+    pub run: RunId,
+    /// Absolute path of the new run's own folder.
+    pub run_base: String,
+    /// Absolute path of its workspace.
+    pub workspace: String,
+    /// Whether other runs may have live attempts there at the same time.
+    pub shared: bool,
+    /// Steps whose questions are approved as soon as they are put. What was said for the old run does not hold.
+    pub yes_to: Vec<StepId>,
+    /// Who wants it.
+    pub by: Principal,
+    /// Why, if said.
+    pub why: Option<String>,
+    /// Where it begins: the step, of the run's own flow, as it was entered last. `None`: the step that stopped the run.
+    pub from: Option<StepId>,
+    /// All records of the old run, as it was replayed from them.
+    pub lived: Vec<crate::model::event::Record>,
+    /// What all runs of the family have used and been given, the old one among them.
+    pub family: Share,
+    /// For the first step.
+    pub slot: Option<Slot>,
+}

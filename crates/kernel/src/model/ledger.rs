@@ -1,0 +1,234 @@
+//! What a run has used of what it may use.
+//!
+//! Owns the counters and the arithmetic of cost. Which bound ends a run is decided in [`crate::Run::decide`].
+
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// Money in billionths of a US dollar: exact for the prices that models have, without floats.
+///
+/// Range 0 … 18 billion dollars; sums saturate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cost {
+    nano_usd: u64,
+}
+
+/// Digits after the point that a [`Cost`] holds.
+const DECIMALS: usize = 9;
+const DECIMALS_U32: u32 = 9;
+
+/// Longest whole part worth reading: leading zeros aside, more dollars than there are.
+const MAX_WHOLE_DIGITS: usize = 40;
+
+impl Cost {
+    /// Reads a plain decimal such as `5`, `5.00` or `0.000125`; digits past the ninth round up, so that a bound is never
+    /// undercounted. `None` for signs, exponents, or anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !digits(whole) || !digits(fraction) {
+            return None;
+        }
+        let kept: String = fraction.chars().chain("000000000".chars()).take(DECIMALS).collect();
+        let rest = fraction.bytes().skip(DECIMALS).any(|b| b != b'0');
+        let nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+        let nano_usd = nanos.checked_add(kept.parse().ok()?)?.checked_add(u64::from(rest))?;
+        Some(Self { nano_usd })
+    }
+
+    /// Reads a JSON number: like [`Cost::parse`], and also with an exponent, as many writers put small ones (`3.5e-05`).
+    /// `None` for what is negative, or more than there is.
+    #[must_use]
+    pub fn of_number(token: &str) -> Option<Self> {
+        let (digits, exponent) = token.split_once(['e', 'E']).unwrap_or((token, "0"));
+        let exponent: i32 = exponent.parse().ok()?;
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = format!("{whole}{fraction}");
+        if all.bytes().all(|b| b == b'0') {
+            return Some(Self::default());
+        }
+        let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?;
+        match usize::try_from(point) {
+            Ok(0) => Self::parse(&format!("0.{all}")),
+            Ok(point) if point > MAX_WHOLE_DIGITS => None,
+            Ok(point) if point >= all.len() => Self::parse(&format!("{all:0<point$}")),
+            Ok(point) => {
+                let (whole, fraction) = all.split_at_checked(point)?;
+                Self::parse(&format!("{whole}.{fraction}"))
+            }
+            // Smaller than what is counted is counted as the smallest there is.
+            Err(_) if point.unsigned_abs() > DECIMALS_U32 => Some(Self { nano_usd: 1 }),
+            Err(_) => {
+                let zeros = "0".repeat(usize::try_from(point.unsigned_abs()).ok()?);
+                Self::parse(&format!("0.{zeros}{all}"))
+            }
+        }
+    }
+
+    /// In billionths of a US dollar.
+    #[must_use]
+    pub fn nano_usd(self) -> u64 {
+        self.nano_usd
+    }
+
+    /// From billionths of a US dollar.
+    #[must_use]
+    pub fn from_nano_usd(nano_usd: u64) -> Self {
+        Self { nano_usd }
+    }
+
+    /// The sum, at most the largest cost there is.
+    #[must_use]
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self { nano_usd: self.nano_usd.saturating_add(other.nano_usd) }
+    }
+
+    /// How much more this is than `other`; nothing, if it is not more.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self { nano_usd: self.nano_usd.saturating_sub(other.nano_usd) }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fraction = format!("{:09}", self.nano_usd % 1_000_000_000);
+        let kept = fraction.trim_end_matches('0');
+        write!(f, "{}.{:0<2}", self.nano_usd / 1_000_000_000, kept)
+    }
+}
+
+/// Used so far; never goes down, not by a resume either.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// Attempts started.
+    pub agent_hops: u64,
+    /// Loop-backs.
+    pub iterations: u64,
+    /// Model calls that reports told of, or that were metered.
+    pub llm_calls: u64,
+    /// Milliseconds in which an attempt was live.
+    pub wall_time_ms: u64,
+    /// Cost that reports told of, or that was metered.
+    pub cost: Cost,
+    /// Rounds begun, in a run with goals.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rounds: u64,
+    /// Tokens that models were given, as reports told or providers did. No bound counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_in: u64,
+    /// Tokens that models gave, likewise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Ledger {
+    /// Adds each counter; none goes past the largest number there is.
+    pub fn add(&mut self, more: &Self) {
+        self.agent_hops = self.agent_hops.saturating_add(more.agent_hops);
+        self.iterations = self.iterations.saturating_add(more.iterations);
+        self.llm_calls = self.llm_calls.saturating_add(more.llm_calls);
+        self.wall_time_ms = self.wall_time_ms.saturating_add(more.wall_time_ms);
+        self.cost = self.cost.saturating_add(more.cost);
+        self.rounds = self.rounds.saturating_add(more.rounds);
+        self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
+    }
+
+    /// The larger of both, counter by counter.
+    #[must_use]
+    pub fn larger(&self, other: &Self) -> Self {
+        let mut larger = self.clone();
+        larger.add(&other.beyond(self));
+        larger
+    }
+
+    /// How much more this is than `other`, counter by counter; nothing where it is not more.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self {
+            agent_hops: self.agent_hops.saturating_sub(other.agent_hops),
+            iterations: self.iterations.saturating_sub(other.iterations),
+            llm_calls: self.llm_calls.saturating_sub(other.llm_calls),
+            wall_time_ms: self.wall_time_ms.saturating_sub(other.wall_time_ms),
+            cost: self.cost.saturating_sub(other.cost),
+            rounds: self.rounds.saturating_sub(other.rounds),
+            tokens_in: self.tokens_in.saturating_sub(other.tokens_in),
+            tokens_out: self.tokens_out.saturating_sub(other.tokens_out),
+        }
+    }
+}
+
+/// `budget`: what one attempt may use. `None`: nothing is reserved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llm_calls: Option<u64>,
+    /// Cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_is_exact_and_rounds_up() {
+        for (text, shown) in [
+            ("5", "5.00"),
+            ("5.00", "5.00"),
+            ("0.000125", "0.000125"),
+            ("0.1234567890", "0.123456789"),
+            ("0.0000000001", "0.000000001"),
+        ] {
+            assert_eq!(Cost::parse(text).map(|c| c.to_string()).as_deref(), Some(shown), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_may_have_an_exponent() {
+        for (token, shown) in [
+            ("0.3", "0.30"),
+            ("3.5e-05", "0.000035"),
+            ("3.5E-5", "0.000035"),
+            ("25e-2", "0.25"),
+            ("1e3", "1000.00"),
+            ("1.25e1", "12.50"),
+            ("1.25e+2", "125.00"),
+            ("12e-2", "0.12"),
+            ("1e-9", "0.000000001"),
+            ("1e-10", "0.000000001"),
+            ("1e-400", "0.000000001"),
+            ("0e-400", "0.00"),
+            ("0.0", "0.00"),
+        ] {
+            assert_eq!(Cost::of_number(token).map(|c| c.to_string()).as_deref(), Some(shown), "{token}");
+        }
+        for token in ["-1", "-1e-3", "1e30", "1e400", "1e99999999999"] {
+            assert_eq!(Cost::of_number(token), None, "{token}");
+        }
+    }
+
+    #[test]
+    fn a_difference_is_exact_and_never_negative() {
+        let cost = |text: &str| Cost::parse(text).unwrap();
+        assert_eq!(cost("5.10").saturating_sub(cost("0.000000001")), cost("5.099999999"));
+        assert_eq!(cost("1").saturating_sub(cost("2")), Cost::default());
+    }
+
+    #[test]
+    fn what_is_no_plain_decimal_is_no_cost() {
+        for text in ["", "-1", "1e3", ".5", "5.", "1,5", "NaN", "99999999999999999999"] {
+            assert_eq!(Cost::parse(text), None, "{text}");
+        }
+    }
+}

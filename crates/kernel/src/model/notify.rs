@@ -1,0 +1,75 @@
+//! Who is told of what: the targets that a flow and a configuration declare.
+//!
+//! Owns their shape, and which events are told of. Decides nothing about a run: a notice is never in its way. How one is
+//! sent is `notify`'s, that none is lost is the engine's and the journal's.
+
+use crate::model::{command::Command, event::Event, secret::SecretSource};
+use serde::{Deserialize, Serialize};
+
+/// One target of `notify:`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// How it is reached.
+    pub to: Address,
+    /// What it is told of, at least one.
+    pub on: Vec<Moment>,
+}
+
+/// How a target is reached. Holds no secret, only where one is to be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// A command in the folder of the file that declares it.
+    Command(Command),
+    /// A CloudEvent is posted there.
+    Webhook(Webhook),
+}
+
+/// See [`Address::Webhook`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Webhook {
+    /// `http:` or `https:`, without a user and a password.
+    pub url: String,
+    /// Read at each try, for `Authorization: Bearer`.
+    pub token: Option<SecretSource>,
+    /// Longest duration of a try.
+    pub timeout_ms: u64,
+}
+
+/// What a target may be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// A question was put to a person.
+    Question,
+    /// A question was not answered in time.
+    Expiry,
+    /// A run is over.
+    End,
+}
+
+impl Moment {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Question, Self::Expiry, Self::End];
+
+    /// The word for it, as in `on:`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::Expiry => "expiry",
+            Self::End => "end",
+        }
+    }
+
+    /// The moment that this event is, if others are told of it.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::InterruptRaised(_) => Some(Self::Question),
+            Event::InterruptExpired(_) => Some(Self::Expiry),
+            Event::RunEnded(_) => Some(Self::End),
+            _ => None,
+        }
+    }
+}

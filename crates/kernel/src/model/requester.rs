@@ -1,0 +1,114 @@
+//! On whose behalf a run was started, as the caller states it (contract 3: `user_id`, `session_id`, `metadata`, `raw_input`).
+//!
+//! Owns the four members, their bounds and what stands in an envelope when one of them is missing. Nothing is decided by
+//! them: who started a run, and whose it is, is its [`Principal`](crate::model::ids::Principal).
+
+use envoi_contract::json::{Object, Value};
+use serde::{Deserialize, Serialize};
+
+/// Longest `user_id` and `session_id`. A2A clients choose context ids of up to this size.
+const MAX_ID_BYTES: usize = 256;
+
+/// Largest `metadata`, in JSON on one line. It stands in the journal and in every envelope.
+const MAX_METADATA_BYTES: usize = 64 * 1024;
+
+/// Largest `raw_input`. It stands in the journal beside the inputs that were made of it.
+pub const MAX_RAW_INPUT_BYTES: usize = 1024 * 1024;
+
+/// Members of an envelope's `metadata` that the engine writes itself.
+const RESERVED: [&str; 8] =
+    ["run_id", "flow", "flow_digest", "workspace", "tenant", "envoi", "forked_from", "forked_at_step"];
+
+/// See the module. Every member is optional.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Requester {
+    /// The user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// The conversation that the run belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Whatever else the caller wants to find in the envelope.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    pub metadata: Object,
+    /// The request as it came, before inputs were made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_input: Option<String>,
+}
+
+impl Requester {
+    /// Whether the caller has stated nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is wrong with it, in a sentence.
+    ///
+    /// # Errors
+    /// An empty or overlong id, metadata or a raw input past their bounds, or metadata under a name that the engine uses.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, id) in [("user_id", &self.user_id), ("session_id", &self.session_id)] {
+            if let Some(id) = id.as_ref().filter(|id| id.is_empty() || id.len() > MAX_ID_BYTES) {
+                return Err(format!("`{name}` has {} bytes; expected 1 to {MAX_ID_BYTES}", id.len()));
+            }
+        }
+        if let Some(name) = RESERVED.iter().find(|name| self.metadata.contains_key(name)) {
+            return Err(format!("`metadata.{name}` is written by Envoi; choose another name"));
+        }
+        let size =
+            if self.metadata.is_empty() { 0 } else { Value::Object(self.metadata.clone()).compact().len() };
+        if size > MAX_METADATA_BYTES {
+            return Err(format!("`metadata` has {size} bytes; at most {MAX_METADATA_BYTES} are kept"));
+        }
+        match self.raw_input.as_ref().map(String::len) {
+            Some(size) if size > MAX_RAW_INPUT_BYTES => {
+                Err(format!("`raw_input` has {size} bytes; at most {MAX_RAW_INPUT_BYTES} are kept"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `metadata` without the names that the engine uses: for callers that cannot know them.
+    #[must_use]
+    pub fn without_reserved(metadata: &Object) -> Object {
+        let kept = metadata.iter().filter(|(name, _)| !RESERVED.contains(name));
+        kept.map(|(name, value)| (name.to_owned(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_and_reserved_names_are_refused_with_a_sentence() {
+        let text = |bytes: usize| Some("x".repeat(bytes));
+        let metadata = |name: &str, bytes: usize| Object::from([(name, Value::from("x".repeat(bytes)))]);
+        let none = Requester::default;
+        for (requester, wrong) in [
+            (none(), None),
+            (Requester { user_id: text(MAX_ID_BYTES), ..none() }, None),
+            (Requester { user_id: text(0), ..none() }, Some("`user_id`")),
+            (Requester { session_id: text(MAX_ID_BYTES + 1), ..none() }, Some("`session_id`")),
+            (Requester { metadata: metadata("team", 10), ..none() }, None),
+            (Requester { metadata: metadata("run_id", 10), ..none() }, Some("`metadata.run_id`")),
+            (Requester { metadata: metadata("team", MAX_METADATA_BYTES), ..none() }, Some("`metadata` has")),
+            (Requester { raw_input: text(MAX_RAW_INPUT_BYTES), ..none() }, None),
+            (Requester { raw_input: text(MAX_RAW_INPUT_BYTES + 1), ..none() }, Some("`raw_input`")),
+        ] {
+            let found = requester.check().err();
+            assert_eq!(found.is_some(), wrong.is_some(), "{found:?}");
+            assert!(found.unwrap_or_default().contains(wrong.unwrap_or_default()));
+        }
+        let both = Object::from([("run_id", Value::from("r")), ("team", Value::from("t"))]);
+        assert_eq!(Requester::without_reserved(&both), Object::from([("team", Value::from("t"))]));
+    }
+
+    #[test]
+    fn a_run_that_began_before_there_were_requesters_has_none() {
+        let read: Requester = serde_json::from_str("{}").unwrap();
+        assert!(read.is_empty());
+        assert_eq!(serde_json::to_string(&read).unwrap(), "{}");
+    }
+}

@@ -1,0 +1,104 @@
+//! How large what a step says may be where it stands in an event (docs/limits.md).
+//!
+//! Whatever a step, an agent or a report says, the events, hand-offs and envelopes that are made of it can be read again:
+//! what is longer is shortened here, and says so, or is a reference to the content of the store that has it whole.
+
+use crate::model::files::Blob;
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::SkillError,
+};
+
+/// The largest `data` and `metrics` that stand in an event (contract 3).
+pub(crate) const MAX_DATA_BYTES: usize = 64 * 1024;
+
+/// The longest message of an error. The attempt's report and streams have all of it.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 16 * 1024;
+
+/// The longest code of an error.
+const MAX_CODE_BYTES: usize = 200;
+
+/// The longest question: a person reads it, and each list of questions carries it.
+pub(crate) const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
+/// The values of a `for_each` together: they stand in one event, and each reaches a command as a variable.
+pub(crate) const MAX_ITEMS_BYTES: usize = 4 * 1024 * 1024;
+
+/// What a command is given together, its arguments and the variables of the flow: Linux refuses more than 2 MiB with the rest
+/// of the environment.
+pub(crate) const MAX_COMMAND_BYTES: usize = 2 * 1024 * 1024;
+
+/// The members of `metrics` that the engine counts with.
+const COUNTED: [&str; 4] = ["llm_calls", "tokens_in", "tokens_out", "cost_usd"];
+
+/// The beginning of a text, and how much is missing, if it is over `max` bytes.
+pub(crate) fn shortened(text: String, max: usize) -> String {
+    if text.len() <= max {
+        return text;
+    }
+    let end = (0..=max).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let (kept, omitted) = text.split_at(end);
+    format!("{kept} … [{} bytes omitted]", omitted.len())
+}
+
+/// An error that fits into an event.
+pub(crate) fn of_error(error: SkillError) -> SkillError {
+    SkillError {
+        code: shortened(error.code, MAX_CODE_BYTES),
+        message: shortened(error.message, MAX_MESSAGE_BYTES),
+    }
+}
+
+/// Data over the limit is a reference to the report that holds it.
+pub(crate) fn of_data(data: Value, report: Option<&Blob>) -> Value {
+    match report {
+        Some(blob) if data.compact().len() > MAX_DATA_BYTES => Value::Object(reference(blob)),
+        _ => data,
+    }
+}
+
+/// Metrics over the limit are those that the engine counts with, and a reference to the report that holds them all.
+pub(crate) fn of_metrics(metrics: Object, report: Option<&Blob>) -> Object {
+    let Some(blob) = report else { return metrics };
+    if Value::Object(metrics.clone()).compact().len() <= MAX_DATA_BYTES {
+        return metrics;
+    }
+    let short = |value: &&Value| value.compact().len() <= MAX_CODE_BYTES;
+    let counted = COUNTED
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), metrics.get(name).filter(short)?.clone())));
+    counted.chain(reference(blob)).collect()
+}
+
+fn reference(blob: &Blob) -> Object {
+    Object::from([("$artifact", Value::from(blob.digest.to_string())), ("size", Value::from(blob.size))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_shortened_between_characters_and_says_what_is_missing() {
+        for (text, max, expected) in [
+            ("short", 5, "short"),
+            ("longer", 5, "longe … [1 bytes omitted]"),
+            ("éé", 3, "é … [2 bytes omitted]"),
+            ("é", 1, " … [2 bytes omitted]"),
+        ] {
+            assert_eq!(shortened(text.to_owned(), max), expected);
+        }
+    }
+
+    #[test]
+    fn large_metrics_keep_what_is_counted() {
+        let blob = Blob { digest: envoi_contract::digest::Digest::of(b"report"), size: 6 };
+        let large = Value::from("x".repeat(MAX_DATA_BYTES));
+        let metrics = Object::from([("llm_calls", Value::from(7_u64)), ("other", large.clone())]);
+        let kept = of_metrics(metrics.clone(), Some(&blob));
+        assert_eq!(kept.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["llm_calls", "$artifact", "size"]);
+        let lied = of_metrics(Object::from([("cost_usd", large)]), Some(&blob));
+        assert!(lied.get("cost_usd").is_none());
+        assert_eq!(of_metrics(metrics.clone(), None), metrics);
+    }
+}

@@ -1,0 +1,204 @@
+//! What live attempts have set aside, what is charged for which, and which step's account that goes to.
+//!
+//! What is set aside stands under the attempt and not under its visit: it is held until that attempt is known to be over,
+//! whatever became of the visit meanwhile. What an attempt's end tells of, and what was metered while it lived, are the same
+//! calls seen twice: it is charged with the larger of both. Decisions read that and the run's own ledger; the steps' accounts
+//! are for people, and kept apart ([`charge`]), so that a decision on a long flow need not copy them.
+
+use crate::{
+    model::{
+        event::{AttemptSettled, AttemptStarted, Event, ModelCallEnded, ModelCallStarted, Outcome},
+        ids::{AttemptId, CallId, VisitId},
+        ledger::{Budget, Ledger},
+    },
+    state::budget,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Accounts {
+    /// Of attempts that have set something aside or called a model, until nothing more can come of them.
+    attempts: BTreeMap<AttemptId, Account>,
+    /// Calls of models that are under way, and whose they are.
+    calls: BTreeMap<CallId, Option<AttemptId>>,
+}
+
+/// One attempt's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Account {
+    /// Set aside until the attempt is over.
+    budget: Option<Budget>,
+    /// Used by calls that were metered.
+    metered: Ledger,
+    /// What its end tells of, once it is over; its whole budget, where its end is in doubt.
+    told: Option<Ledger>,
+    /// Its result may still come.
+    in_doubt: bool,
+}
+
+impl Account {
+    fn charged(&self) -> Ledger {
+        self.metered.larger(&self.told.clone().unwrap_or_default())
+    }
+
+    /// What of its budget it has not used yet.
+    fn set_aside(&self) -> Ledger {
+        self.budget.as_ref().map(budget::whole).unwrap_or_default().beyond(&self.metered)
+    }
+}
+
+impl Accounts {
+    /// An attempt begins: a hop, and its budget is set aside.
+    pub(crate) fn attempt_started(&mut self, event: &AttemptStarted) -> Ledger {
+        if event.reserved.is_some() {
+            let account = Account { budget: event.reserved, ..Account::default() };
+            self.attempts.insert(event.attempt.clone(), account);
+        }
+        Ledger { agent_hops: 1, ..Ledger::default() }
+    }
+
+    /// An attempt is over: what was set aside is free again, and this is what it is charged with. One in doubt may have used
+    /// all that it was given, and is charged with that; if its result comes after all, what it used beyond that is added,
+    /// and nothing is given back.
+    pub(crate) fn attempt_settled(&mut self, event: &AttemptSettled) -> Ledger {
+        let account = self.attempts.entry(event.attempt.clone()).or_default();
+        let (before, budget) = (account.charged(), account.budget.take().unwrap_or_default());
+        account.in_doubt = matches!(event.outcome, Outcome::InDoubt { .. });
+        let used = if account.in_doubt { budget::whole(&budget) } else { budget::reported(&event.metrics) };
+        let told = Ledger { wall_time_ms: event.duration_ms, ..used };
+        account.told = Some(told.larger(&account.told.take().unwrap_or_default()));
+        let more = account.charged().beyond(&before);
+        self.forget_if_over(&event.attempt);
+        more
+    }
+
+    /// A model is called: that counts from now on, whatever becomes of it.
+    pub(crate) fn call_started(&mut self, event: &ModelCallStarted) -> Result<Ledger, String> {
+        if self.calls.insert(event.call.clone(), event.attempt.clone()).is_some() {
+            return Err(format!("call `{}` is under way", event.call));
+        }
+        Ok(self.meter(event.attempt.as_ref(), &Ledger { llm_calls: 1, ..Ledger::default() }))
+    }
+
+    /// A call is over: what it used is known now, or never will be.
+    pub(crate) fn call_ended(&mut self, event: &ModelCallEnded) -> Result<Ledger, String> {
+        let of = self.calls.remove(&event.call);
+        let attempt = of.ok_or_else(|| format!("call `{}` is not under way", event.call))?;
+        if attempt != event.attempt {
+            return Err(format!("call `{}` is of another attempt", event.call));
+        }
+        let used = Ledger {
+            tokens_in: event.tokens_in.unwrap_or(0),
+            tokens_out: event.tokens_out.unwrap_or(0),
+            cost: event.cost.unwrap_or_default(),
+            ..Ledger::default()
+        };
+        let more = self.meter(attempt.as_ref(), &used);
+        attempt.iter().for_each(|attempt| self.forget_if_over(attempt));
+        Ok(more)
+    }
+
+    fn meter(&mut self, attempt: Option<&AttemptId>, used: &Ledger) -> Ledger {
+        let Some(attempt) = attempt else { return used.clone() };
+        let account = self.attempts.entry(attempt.clone()).or_default();
+        let before = account.charged();
+        account.metered.add(used);
+        account.charged().beyond(&before)
+    }
+
+    fn forget_if_over(&mut self, attempt: &AttemptId) {
+        let calls = self.calls.values().flatten().any(|of| of == attempt);
+        let over = |account: &Account| account.told.is_some() && !account.in_doubt;
+        if !calls && self.attempts.get(attempt).is_some_and(over) {
+            self.attempts.remove(attempt);
+        }
+    }
+
+    /// All that is set aside.
+    pub(crate) fn reserved(&self) -> Ledger {
+        self.reserved_beside(None)
+    }
+
+    /// All that is set aside, but for this attempt.
+    pub(crate) fn reserved_beside(&self, attempt: Option<&AttemptId>) -> Ledger {
+        let mut sum = Ledger::default();
+        let others = self.attempts.iter().filter(|(of, _)| Some(*of) != attempt);
+        others.for_each(|(_, account)| sum.add(&account.set_aside()));
+        sum
+    }
+
+    /// Whether nothing is set aside.
+    pub(crate) fn is_free(&self) -> bool {
+        self.attempts.values().all(|account| account.budget.is_none())
+    }
+
+    /// What an attempt has set aside at its start, and what it has used by metered calls.
+    pub(crate) fn of(&self, attempt: &AttemptId) -> (Budget, Ledger) {
+        let account = self.attempts.get(attempt).cloned().unwrap_or_default();
+        (account.budget.unwrap_or_default(), account.metered)
+    }
+
+    /// Calls that are under way.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&CallId, Option<&AttemptId>)> {
+        self.calls.iter().map(|(call, attempt)| (call, attempt.as_ref()))
+    }
+
+    /// Whose call it is; `None` if it is not under way.
+    pub(crate) fn call(&self, call: &CallId) -> Option<&Option<AttemptId>> {
+        self.calls.get(call)
+    }
+}
+
+/// Puts what `event` has added to the run's ledger into the account of its step.
+pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more: &Ledger) {
+    let visit = match event {
+        Event::AttemptStarted(event) => &event.attempt.visit,
+        Event::AttemptSettled(event) => &event.attempt.visit,
+        Event::ModelCallStarted(event) => match &event.attempt {
+            Some(attempt) => &attempt.visit,
+            None => return,
+        },
+        Event::ModelCallEnded(event) => match &event.attempt {
+            Some(attempt) => &attempt.visit,
+            None => return,
+        },
+        Event::Routed(event) => &event.visit,
+        // What was lived before was paid for by the run that lived it.
+        Event::RunForked(_) => return by_step.clear(),
+        _ => return,
+    };
+    if *more != Ledger::default() {
+        by_step.entry(key(visit)).or_default().add(more);
+    }
+}
+
+/// The step of a visit, with the steps that it lies within; visits and items are not told apart.
+fn key(visit: &VisitId) -> String {
+    let within = visit.scope.split('.').filter(|part| !part.is_empty() && !is_number(part));
+    within.chain([visit.step.as_str()]).collect::<Vec<_>>().join(".")
+}
+
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_of_a_flow_within_a_flow_is_known_by_both() {
+        for (attempt, known) in [
+            ("compile.2.1", "compile"),
+            ("build.2.compile.1.1", "build.compile"),
+            ("0.review.1.1", "review"),
+            ("build.1.3.review.2.1", "build.review"),
+        ] {
+            assert_eq!(key(&AttemptId::parse(attempt).unwrap().visit), known, "{attempt}");
+        }
+    }
+}

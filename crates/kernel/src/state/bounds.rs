@@ -1,0 +1,197 @@
+//! The bounds of a run, tested before a thing is started: `used < max`, and with a budget `used + budget <= max`.
+//!
+//! What live attempts have set aside counts as used, so that several together cannot overdraw. A run that needs exactly what
+//! it has been given completes; nothing starts once a bound is used up.
+
+use crate::state::{limits, visit};
+use crate::{
+    model::{
+        flow::{Flow, Limits},
+        ids::{AttemptId, VisitId},
+        ledger::{Budget, Cost, Ledger},
+    },
+    state::control::Control,
+};
+
+/// A bound that leaves nothing over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Its key in `limits`.
+    pub(crate) name: &'static str,
+    /// The word of contract 3.
+    pub(crate) terminal_reason: &'static str,
+    /// For people, such as `agent_hops 21 of 21 is used up`.
+    pub(crate) reason: String,
+}
+
+/// Whether the bounds leave room for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// They do.
+    Enough,
+    /// They may, once live attempts give back what they do not use.
+    NotYet,
+    /// One of them does not, whatever the live attempts come to.
+    Never(Reached),
+}
+
+/// Whether a further attempt may start, which sets `budget` aside.
+pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room {
+    let (raised, used) = (&control.raised, &control.ledger);
+    let reserved = control.accounts.reserved();
+    let hops = Tally::of(used.agent_hops, limits.agent_hops, raised.agent_hops);
+    let time = Tally::of(used.wall_time_ms, limits.wall_time_ms, raised.wall_time_ms);
+    let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls).map(|tally| Tally {
+        reserved: reserved.llm_calls,
+        wanted: budget.llm_calls,
+        ..tally
+    });
+    let cost = Tally::of(used.cost.nano_usd(), limits.cost.map(Cost::nano_usd), raised.cost.nano_usd());
+    let cost = cost.map(|tally| Tally {
+        reserved: reserved.cost.nano_usd(),
+        wanted: budget.cost.map(Cost::nano_usd),
+        ..tally
+    });
+    let mut not_yet = false;
+    for (name, tally) in [("agent_hops", hops), ("llm_calls", calls), ("wall_time", time), ("cost_usd", cost)]
+    {
+        let Some(tally) = tally.filter(|tally| !tally.fits(tally.reserved)) else { continue };
+        if !tally.fits(0) {
+            return Room::Never(reached(name, tally.told(name)));
+        }
+        not_yet = true;
+    }
+    if not_yet { Room::NotYet } else { Room::Enough }
+}
+
+/// Why no further model call may begin, if none may: the attempt that asks has used its own budget, or the run what it may
+/// use together with what is set aside for others. What calls under way will cost is not known yet and does not count.
+pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&AttemptId>) -> Option<String> {
+    let (budget, own) = attempt.map(|attempt| control.accounts.of(attempt)).unwrap_or_default();
+    let others = control.accounts.reserved_beside(attempt);
+    let (raised, used) = (&control.raised, &control.ledger);
+    let nanos = |cost: Option<Cost>| cost.map(Cost::nano_usd);
+    let calls = (own.llm_calls, budget.llm_calls);
+    let cost = (own.cost.nano_usd(), nanos(budget.cost));
+    let budgets = [("llm_calls", calls), ("cost_usd", cost)].into_iter().find_map(|(name, (used, max))| {
+        let tally = Tally::of(used, max, 0).filter(|tally| !tally.fits(0))?;
+        Some(format!("{} by the attempt", tally.told(name)))
+    });
+    let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
+    let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
+    let limits = [("llm_calls", calls, others.llm_calls), ("cost_usd", cost, others.cost.nano_usd())];
+    budgets.or_else(|| {
+        limits.into_iter().find_map(|(name, tally, reserved)| {
+            let tally = Tally { reserved, ..tally? };
+            (!tally.fits(reserved)).then(|| tally.told(name))
+        })
+    })
+}
+
+/// Visits that only a free slot, or a look, keeps from going on.
+pub(crate) fn ready<'c>(flow: &'c Flow, control: &'c Control) -> impl Iterator<Item = &'c VisitId> {
+    control.movable().filter(move |id| !is_held_up(flow, control, id))
+}
+
+/// Whether `visit` waits for what others have set aside. They are live, and when they settle it is looked at again.
+pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> bool {
+    // Most runs have no budgets, and everything that is ready is looked at often.
+    !control.accounts.is_free()
+        && control.flow(flow, visit.flow_scope()).step(&visit.step).is_some_and(|step| {
+            let budget = visit::budget_of_next(control.open.get(visit), step);
+            room(&flow.limits, control, &budget) == Room::NotYet
+        })
+}
+
+/// The bound of all loop-backs, if it forbids a further one.
+pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
+    let tally = Tally::of(used.iterations, limits.iterations, raised.iterations)?;
+    (!tally.fits(0)).then(|| reached("iterations", tally.told("iterations")))
+}
+
+/// The bound of all rounds, if it forbids a further one.
+pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
+    let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
+    let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
+    (!tally.fits(0)).then(|| reached("rounds", tally.told("rounds")))
+}
+
+/// How one bound stands.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    used: u64,
+    reserved: u64,
+    wanted: Option<u64>,
+    max: u64,
+}
+
+impl Tally {
+    fn of(used: u64, max: Option<u64>, raised: u64) -> Option<Self> {
+        Some(Self { used, reserved: 0, wanted: None, max: max?.saturating_add(raised) })
+    }
+
+    /// A step that says what it wants may have all that is left; one that does not is started while anything is. A step that
+    /// wants nothing always fits, also where others have passed the bound: it takes nothing from anybody.
+    fn fits(&self, reserved: u64) -> bool {
+        let taken = self.used.checked_add(reserved);
+        match self.wanted {
+            Some(0) => true,
+            Some(wanted) => {
+                taken.and_then(|taken| taken.checked_add(wanted)).is_some_and(|all| all <= self.max)
+            }
+            None => taken.is_some_and(|taken| taken < self.max),
+        }
+    }
+
+    fn told(&self, name: &str) -> String {
+        let amount = |count: u64| match name {
+            "cost_usd" => Cost::from_nano_usd(count).to_string(),
+            _ => count.to_string(),
+        };
+        let unit = if name == "wall_time" { "_ms" } else { "" };
+        let (used, max) = (amount(self.used), amount(self.max));
+        match self.wanted {
+            Some(wanted) => format!(
+                "{name} {used} used, {} reserved, {} wanted, {max} is the limit",
+                amount(self.reserved),
+                amount(wanted)
+            ),
+            None if self.fits(0) => {
+                format!("{name} {used} used, {} reserved, {max} is the limit", amount(self.reserved))
+            }
+            None => format!("{name}{unit} {used} of {max} is used up"),
+        }
+    }
+}
+
+fn reached(name: &'static str, reason: String) -> Reached {
+    Reached { name, terminal_reason: limits::terminal_reason(name).unwrap_or_default(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_set_aside_counts_and_may_come_back() {
+        let fits = |used, reserved, wanted, max| {
+            let tally = Tally { used, reserved, wanted, max };
+            (tally.fits(reserved), tally.fits(0))
+        };
+        for (used, reserved, wanted, max, expected) in [
+            (0, 0, None, 1, (true, true)),
+            (1, 0, None, 1, (false, false)),
+            (0, 1, None, 1, (false, true)),
+            (2, 3, Some(5), 10, (true, true)),
+            (2, 4, Some(5), 10, (false, true)),
+            (6, 0, Some(5), 10, (false, false)),
+            (10, 0, Some(0), 10, (true, true)),
+            (11, 0, Some(0), 10, (true, true)),
+            (5, 20, Some(0), 10, (true, true)),
+            (u64::MAX, 1, Some(1), u64::MAX, (false, false)),
+            (0, u64::MAX, Some(u64::MAX), u64::MAX, (false, true)),
+        ] {
+            assert_eq!(fits(used, reserved, wanted, max), expected, "{used} {reserved} {wanted:?} {max}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a report tells of its attempt's use, and whether that is within the attempt's budget.
+//!
+//! A report is believed as it is: what it does not tell of was not used, unless it was metered. A figure that cannot be counted
+//! counts nothing and fails nothing, and is warned of. What is counted where is [`crate::state::accounts`]'s business.
+
+use crate::model::{
+    ledger::{Budget, Cost, Ledger},
+    size::shortened,
+};
+use envoi_contract::{
+    json::{Object, Value},
+    skill_report::{SkillError, SkillReport, Verdict},
+};
+
+/// The code of an attempt that used more than its budget.
+pub(crate) const OVERRUN: &str = "BUDGET_OVERRUN";
+
+/// The members of `metrics` that are counts.
+const COUNTS: [&str; 3] = ["llm_calls", "tokens_in", "tokens_out"];
+
+/// The longest value that a warning shows.
+const MAX_SHOWN_BYTES: usize = 100;
+
+/// Contract 4: the `metrics` that the engine understands; a member that is no count or no cost counts nothing.
+pub(crate) fn reported(metrics: &Object) -> Ledger {
+    let count = |name: &str| metrics.get(name).and_then(Value::as_u53).unwrap_or(0);
+    Ledger {
+        llm_calls: count("llm_calls"),
+        tokens_in: count("tokens_in"),
+        tokens_out: count("tokens_out"),
+        cost: cost(metrics).unwrap_or_default(),
+        ..Ledger::default()
+    }
+}
+
+/// A decimal string or a number.
+fn cost(metrics: &Object) -> Option<Cost> {
+    match metrics.get("cost_usd")? {
+        Value::String(text) => Cost::parse(text),
+        Value::Number(number) => Cost::of_number(number.as_str()),
+        _ => None,
+    }
+}
+
+/// A sentence for each figure of a report that is not counted: without it, the step would pass its budget in silence.
+///
+/// Null says that the figure is not known. That is no mistake.
+pub(crate) fn not_counted(report: &SkillReport) -> Vec<String> {
+    let Some(metrics) = &report.metrics else {
+        let other = report.unknown.get("metrics").filter(|value| !value.is_null());
+        return other.map(|value| warning("metrics", value, "an object")).into_iter().collect();
+    };
+    let given = |name: &str| metrics.get(name).filter(|value| !value.is_null());
+    let counts = COUNTS.into_iter().filter_map(|name| {
+        let wrong = given(name).filter(|value| value.as_u53().is_none())?;
+        Some(warning(&format!("metrics.{name}"), wrong, "a whole number from 0 to 2^53-1"))
+    });
+    let cost = given("cost_usd").filter(|_| cost(metrics).is_none());
+    let expected = "US dollars from 0 to 18 billion, as a number or a decimal string";
+    counts.chain(cost.map(|wrong| warning("metrics.cost_usd", wrong, expected))).collect()
+}
+
+fn warning(member: &str, value: &Value, expected: &str) -> String {
+    let shown = shortened(value.compact(), MAX_SHOWN_BYTES);
+    format!("the report's `{member}` is not counted: expected {expected}, found `{shown}`")
+}
+
+/// All that a budget allows.
+pub(crate) fn whole(budget: &Budget) -> Ledger {
+    Ledger {
+        llm_calls: budget.llm_calls.unwrap_or(0),
+        cost: budget.cost.unwrap_or_default(),
+        ..Ledger::default()
+    }
+}
+
+/// Holds an attempt to its budget: one that used more has failed, whatever else it came to. What was metered of it counts as
+/// if its report told of it.
+pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
+    let Some(budget) = budget else { return verdict };
+    let metrics = verdict.report.as_ref().and_then(|report| report.metrics.as_ref());
+    let used = metrics.map(reported).unwrap_or_default().larger(metered);
+    let Some(overrun) = overrun(&used, &budget) else { return verdict };
+    let also = verdict.error.as_ref().map(|error| format!("; also {}: {}", error.code, error.message));
+    let message = format!("{overrun}{}", also.unwrap_or_default());
+    verdict.ok = false;
+    verdict.error = Some(SkillError { code: OVERRUN.to_owned(), message });
+    verdict
+}
+
+/// What was used beyond the budget, for people.
+fn overrun(used: &Ledger, budget: &Budget) -> Option<String> {
+    let calls = budget.llm_calls.filter(|max| used.llm_calls > *max);
+    let calls = calls.map(|max| format!("llm_calls {} of a budget of {max}", used.llm_calls));
+    let cost = budget.cost.filter(|max| used.cost > *max);
+    let cost = cost.map(|max| format!("cost_usd {} of a budget of {max}", used.cost));
+    let told: Vec<String> = calls.into_iter().chain(cost).collect();
+    (!told.is_empty()).then(|| format!("it used {}", told.join(", and ")))
+}

@@ -1,0 +1,527 @@
+//! The part of a run's state that decisions depend on, and how each event changes it.
+//!
+//! Owns the visits that are open, the loops' counters, the ledger, questions and timers. It is small and cheap to clone,
+//! so that a decision can try its events on a copy before anybody commits them. The audit view of the same events, the
+//! pipeline envelope, is kept by [`crate::state::projection`]; nothing here reads it.
+
+use crate::state::{
+    limits,
+    visit::{OpenVisit, VisitState},
+};
+mod asked;
+mod ends;
+mod flows;
+
+use crate::{
+    model::{
+        event::{
+            About, AttemptSettled, AttemptStarted, Course, Done, Event, HandoffWritten, InterruptAnswered,
+            InterruptRaised, ModelCallStarted, Outcome, Record, Routed, RunEnded, RunForked, RunStarted,
+        },
+        family::Share,
+        files::HandedOver,
+        flow::Flow,
+        ids::{AttemptId, FlowId, InterruptId, Principal, Seq, StepId, TimerId, VisitId},
+        ledger::Ledger,
+    },
+    state::{
+        accounts::Accounts,
+        flow_state::{FlowState, Kept, Standing},
+        goals::Goals,
+        graph, loops,
+        step_result::StepResult,
+    },
+};
+use envoi_contract::{digest::Digest, handoff::Status as HandoffStatus, json::Value, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Why an event cannot follow what happened so far: the journal is not this run's, or has been tampered with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {seq} (`{event}`) cannot follow: {reason}")]
+pub struct ApplyError {
+    /// Place of the event.
+    pub seq: Seq,
+    /// Its type.
+    pub event: &'static str,
+    /// What contradicts it.
+    pub reason: String,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Control {
+    pub(crate) started: Option<Arc<RunStarted>>,
+    pub(crate) started_at: Timestamp,
+    pub(crate) next_seq: Seq,
+    pub(crate) last_at: Timestamp,
+    /// Visits that have no hand-off yet.
+    #[serde(with = "pairs")]
+    pub(crate) open: BTreeMap<VisitId, OpenVisit>,
+    /// The run's own flow.
+    pub(crate) top: FlowState,
+    /// Flows that steps run, by their scope.
+    #[serde(rename = "inner")]
+    pub(crate) subflows: BTreeMap<String, FlowState>,
+    /// Flows that are done with, by their scope, while results of attempts in them may still come.
+    #[serde(default)]
+    pub(crate) left: BTreeMap<String, FlowId>,
+    pub(crate) ledger: Ledger,
+    pub(crate) accounts: Accounts,
+    /// What the run is for, once its first round has begun.
+    pub(crate) goals: Option<Goals>,
+    /// Questions that are open, oldest first (their ids sort by time).
+    pub(crate) interrupts: BTreeMap<InterruptId, Arc<InterruptRaised>>,
+    /// Approvals of open questions that need more than one.
+    #[serde(default)]
+    pub(crate) votes: BTreeMap<InterruptId, Vec<Arc<InterruptAnswered>>>,
+    /// The last answer that was given.
+    #[serde(default)]
+    pub(crate) last_answer: Option<InterruptId>,
+    /// The newest version of every artifact, by its path; `None` when it was deleted.
+    #[serde(default)]
+    pub(crate) files: Arc<BTreeMap<String, Option<Digest>>>,
+    /// Lists of artifacts that are not among `files`, in the order in which they were handed over.
+    #[serde(default)]
+    pub(crate) manifests: Arc<Vec<HandedOver>>,
+    /// What has been added to the bounds.
+    #[serde(default)]
+    pub(crate) raised: Ledger,
+    pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
+    /// Attempts given up as in doubt, whose result may still arrive.
+    pub(crate) abandoned: BTreeSet<AttemptId>,
+    /// Attempts that were given up, are being ended and have not been told to be over.
+    #[serde(with = "pairs")]
+    pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
+    /// The last hand-off that was not skipped.
+    pub(crate) last_handoff: Option<VisitId>,
+    pub(crate) cancelling: Option<Principal>,
+    /// How the run will end, once what is live is over: nothing further starts.
+    pub(crate) stopping: Option<RunEnded>,
+    pub(crate) ended: Option<RunEnded>,
+    /// How it was forked, if it was.
+    #[serde(default)]
+    pub(crate) forked: Option<Arc<RunForked>>,
+    /// What of `ledger` and `raised` is that of others of its family.
+    #[serde(default)]
+    pub(crate) inherited: Share,
+}
+
+impl Control {
+    /// The one way in which an event changes the state, live and in recovery.
+    pub(crate) fn apply(&mut self, flow: &Flow, record: &Record) -> Result<(), ApplyError> {
+        let illegal = |reason: String| ApplyError { seq: record.seq, event: record.event.name(), reason };
+        if record.seq != self.next_seq {
+            return Err(illegal(format!("event {} was expected", self.next_seq)));
+        }
+        if record.at < self.last_at {
+            return Err(illegal("its time is before that of the event before it".to_owned()));
+        }
+        if (self.next_seq == 0) != matches!(record.event, Event::RunStarted(_)) {
+            return Err(illegal("a run starts once, with its first event".to_owned()));
+        }
+        self.change(flow, record).map_err(illegal)?;
+        self.next_seq = record.seq.saturating_add(1);
+        self.last_at = record.at;
+        Ok(())
+    }
+
+    fn change(&mut self, flow: &Flow, record: &Record) -> Result<(), String> {
+        match &record.event {
+            Event::RunStarted(event) => self.run_started(flow, event, record.at),
+            Event::StepEntered(event) => {
+                self.open_visit(&event.scope, &event.step);
+                Ok(())
+            }
+            Event::StepsGivenUp(event) => {
+                let flow_state = self.flow_state_mut(&event.scope);
+                flow_state.passed_by.extend(event.steps.iter().cloned());
+                // What a person was to say of one of them is not awaited any more.
+                event.steps.iter().for_each(|step| flow_state.step(step).held = false);
+                Ok(())
+            }
+            Event::FannedOut(event) => self.fanned_out(event),
+            Event::GoalsSet(event) => {
+                self.goals = Some(Goals::of(event.goals.clone()));
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                Ok(())
+            }
+            Event::GoalsReached(event) => {
+                let goals = self.goals.as_mut().ok_or("the run has no goals")?;
+                goals.reached.extend(event.goals.iter().cloned());
+                Ok(())
+            }
+            Event::FlowEntered(event) => self.flow_entered(flow, event),
+            Event::FlowReturned(event) => {
+                self.drop_flow(&event.visit.inside());
+                if let Some(open) = self.open.get_mut(&event.visit) {
+                    open.state = VisitState::Returned(event.data.clone());
+                }
+                Ok(())
+            }
+            Event::RunStopping(event) => {
+                self.stopping = Some(event.clone());
+                self.timers.clear();
+                Ok(())
+            }
+            Event::AttemptStarted(event) => self.attempt_started(event),
+            Event::AttemptSettled(event) => self.attempt_settled(event),
+            Event::ModelCallStarted(event) => self.model_call_started(event),
+            Event::ModelCallEnded(event) => {
+                self.ledger.add(&self.accounts.call_ended(event)?);
+                Ok(())
+            }
+            Event::Routed(event) => self.routed(flow, event),
+            Event::HandoffWritten(event) => self.handoff_written(event),
+            Event::InterruptRaised(event) => self.interrupt_raised(event),
+            Event::InterruptAnswered(event) => self.interrupt_answered(event),
+            Event::VoteCast(event) => self.vote_cast(event),
+            Event::InterruptExpired(event) => self.interrupt_expired(flow, &event.interrupt),
+            Event::InterruptCancelled(event) => self.close_interrupt(&event.interrupt).map(|_| ()),
+            Event::TimerSet(event) => {
+                self.visit(&event.visit)?.state = VisitState::Backoff;
+                self.timers.insert(event.timer.clone(), (event.due, event.visit.clone()));
+                Ok(())
+            }
+            Event::TimerFired(event) => self.timer_fired(&event.timer),
+            Event::LimitsRaised(event) => {
+                self.raised.add(&event.more);
+                self.go_on_after(&event.more);
+                Ok(())
+            }
+            Event::CancelRequested(event) => {
+                self.cancelling = Some(event.by.clone());
+                self.timers.clear();
+                Ok(())
+            }
+            Event::RunReopened(event) => self.run_reopened(flow, event),
+            Event::RunForked(event) => {
+                self.run_forked(event);
+                Ok(())
+            }
+            Event::RunEnded(event) => self.run_ended(event),
+        }
+    }
+
+    fn visit(&mut self, id: &VisitId) -> Result<&mut OpenVisit, String> {
+        self.open.get_mut(id).ok_or_else(|| format!("visit `{id}` is not open"))
+    }
+
+    fn run_started(&mut self, flow: &Flow, event: &RunStarted, at: Timestamp) -> Result<(), String> {
+        if event.flow_digest != flow.digest {
+            return Err(format!("it pins flow {}, this is {}", event.flow_digest, flow.digest));
+        }
+        let first = flow.steps.first().ok_or("the flow has no steps")?;
+        self.started = Some(Arc::new(event.clone()));
+        self.started_at = at;
+        self.top.inputs = event.inputs.clone();
+        if !flow.graph {
+            self.open_visit("", &first.id);
+        }
+        Ok(())
+    }
+
+    /// A run that one of these bounds was about to end goes on.
+    fn go_on_after(&mut self, more: &Ledger) {
+        let raised = |end: &mut RunEnded| limits::raises_what_ended(more, &end.terminal_reason);
+        if self.stopping.take_if(raised).is_none() {
+            return;
+        }
+        for open in self.open.values_mut().filter(|open| open.state == VisitState::Backoff) {
+            open.state = VisitState::Ready;
+        }
+        let fans: Vec<VisitId> =
+            self.open.iter().filter(|(_, open)| open.for_each.is_some()).map(|(id, _)| id.clone()).collect();
+        fans.iter().for_each(|fan| self.admit_items(fan));
+    }
+
+    fn attempt_started(&mut self, event: &AttemptStarted) -> Result<(), String> {
+        let visit = self.visit(&event.attempt.visit)?;
+        if visit.state != VisitState::Ready || event.attempt.attempt != visit.attempts.saturating_add(1) {
+            return Err(format!("attempt `{}` is not the next one", event.attempt));
+        }
+        visit.state = VisitState::Running;
+        visit.attempts = event.attempt.attempt;
+        visit.agent_session.resend = false;
+        visit.plan = Some(Arc::new(event.clone()));
+        self.ledger.add(&self.accounts.attempt_started(event));
+        Ok(())
+    }
+
+    fn attempt_settled(&mut self, event: &AttemptSettled) -> Result<(), String> {
+        if event.late {
+            self.abandoned.remove(&event.attempt);
+            self.ending.remove(&event.attempt);
+            let scope = event.attempt.visit.flow_scope();
+            if !self.abandoned.iter().any(|attempt| attempt.visit.flow_scope() == scope) {
+                self.left.remove(scope);
+            }
+            self.ledger.add(&self.accounts.attempt_settled(event));
+            return Ok(());
+        }
+        let visit = self.visit(&event.attempt.visit)?;
+        if visit.state != VisitState::Running || event.attempt.attempt != visit.attempts {
+            return Err(format!("attempt `{}` is not live", event.attempt));
+        }
+        visit.settle(event);
+        if matches!(event.outcome, Outcome::InDoubt { .. }) {
+            self.abandoned.insert(event.attempt.clone());
+        }
+        self.ledger.add(&self.accounts.attempt_settled(event));
+        self.keep_files(event);
+        Ok(())
+    }
+
+    fn model_call_started(&mut self, event: &ModelCallStarted) -> Result<(), String> {
+        if let Some(attempt) = event.attempt.as_ref().filter(|attempt| !self.is_live(attempt)) {
+            return Err(format!("attempt `{attempt}` is not live"));
+        }
+        self.ledger.add(&self.accounts.call_started(event)?);
+        Ok(())
+    }
+
+    fn keep_files(&mut self, event: &AttemptSettled) {
+        if let Some(manifest) = &event.manifest {
+            let handed = HandedOver {
+                scope: event.attempt.visit.scope.clone(),
+                step: event.attempt.visit.step.clone(),
+                list: manifest.list.clone(),
+            };
+            Arc::make_mut(&mut self.manifests).push(handed);
+        }
+        if event.files.is_empty() {
+            return;
+        }
+        let files = Arc::make_mut(&mut self.files);
+        for file in &event.files {
+            files.insert(file.path.clone(), file.blob.as_ref().map(|blob| blob.digest));
+        }
+    }
+
+    fn routed(&mut self, flow: &Flow, event: &Routed) -> Result<(), String> {
+        let scope = event.visit.flow_scope().to_owned();
+        let step = &event.visit.step;
+        let of = self.flow(flow, &scope);
+        let feedback = self.last_attempt(&event.visit);
+        if self.subflows.get(&event.visit.inside()).is_some_and(|inner| inner.by_hint) {
+            self.drop_flow(&event.visit.inside());
+        }
+        let flow_state = self.flow_state_mut(&scope);
+        if event.course != Course::Gathered {
+            flow_state.step(step).held = event.course == Course::Hold;
+            flow_state.stopped_at = (event.course == Course::Hold).then(|| step.clone());
+        }
+        if let (false, Some(end)) = (of.graph, &event.end) {
+            flow_state.failing.get_or_insert_with(|| end.as_ref().clone());
+        }
+        match &event.course {
+            Course::Enter(next) => {
+                // Who leaves the way of a denial by its `next` is on an ordinary way again.
+                let on_its_way = flow_state.diverted.last().is_none_or(|diverted| diverted.step == *step);
+                if !on_its_way && flow_state.failing.is_none() {
+                    flow_state.diverted.clear();
+                }
+                loops::enter(of, &mut flow_state.loops, step, next);
+                self.open_anew(&scope, next);
+            }
+            Course::LoopBack(target) => {
+                loops::go_back(of, &mut flow_state.loops, step, target, feedback);
+                if let Some(state) = flow_state.loops.get_mut(step) {
+                    state.sent_back_by.clone_from(&event.answer);
+                }
+                // A step on the way of a denial may repeat itself; only going back to the question undoes the denial.
+                let stays = |at: &StepId| !graph::is_back(of, at, target);
+                flow_state.diverted.retain(|diverted| stays(&diverted.step));
+                let failed = flow_state.failing.as_ref().and_then(|end| end.stopped_by.as_ref());
+                if failed.is_some_and(|failed| !stays(failed)) {
+                    flow_state.failing = None;
+                }
+                if of.graph {
+                    let again = graph::descendants(of, target);
+                    flow_state.reset(&again);
+                    for step in again {
+                        self.forget(&scope, step);
+                        self.leave_hint(&scope, step);
+                    }
+                }
+                self.ledger.iterations = self.ledger.iterations.saturating_add(1);
+                // A step that was given up before its needs were over is entered when they are.
+                if !of.graph || graph::may_enter(of, self.flow_state(&scope), target) {
+                    self.open_anew(&scope, target);
+                }
+            }
+            Course::Round(first) => {
+                loops::start_round(of, &mut flow_state.loops, step, first);
+                flow_state.diverted.clear();
+                self.ledger.rounds = self.ledger.rounds.saturating_add(1);
+                self.goals.as_mut().ok_or("the run has no goals")?.next_round();
+                self.open_anew(&scope, first);
+            }
+            Course::Done(done) => {
+                let standing = match (done, &event.end) {
+                    (Done::Passed, _) => Standing::Passed,
+                    (Done::Skipped, _) => Standing::Skipped,
+                    (Done::Failed, Some(end)) => Standing::Failed(end.clone()),
+                    (Done::Failed, None) => return Err("a failure does not say how the flow ends".to_owned()),
+                };
+                flow_state.step(step).standing = Some(standing);
+            }
+            Course::Complete | Course::Hold | Course::Stop | Course::Gathered => {}
+        }
+        Ok(())
+    }
+
+    /// The attempt that a visit ended with, whether its hand-off stands already or not.
+    fn last_attempt(&self, visit: &VisitId) -> Option<AttemptId> {
+        match self.open.get(visit) {
+            Some(open) if open.attempts > 0 => Some(visit.attempt(open.attempts)),
+            Some(_) => None,
+            None => {
+                self.flow_state(visit.flow_scope()).steps.get(&visit.step)?.last.as_ref()?.attempt.clone()
+            }
+        }
+    }
+
+    fn handoff_written(&mut self, event: &HandoffWritten) -> Result<(), String> {
+        let id = &event.visit;
+        let open = self.open.remove(id).ok_or_else(|| format!("visit `{id}` is not open"))?;
+        let result = Arc::new(step_result(id, &open, event));
+        if let (VisitState::Running, Some(plan)) = (&open.state, &open.plan) {
+            self.abandoned.insert(plan.attempt.clone());
+            self.ending.insert(plan.attempt.clone(), Arc::clone(plan));
+        }
+        self.timers.retain(|_, (_, visit)| visit != id);
+        let status = event.handoff.status;
+        match self.subflows.get_mut(&id.inside()) {
+            Some(flow_state) if status == HandoffStatus::Failed => flow_state.over = true,
+            _ => self.drop_flow(&id.inside()),
+        }
+        // Items are side by side: none goes on from another.
+        if status != HandoffStatus::Skipped && id.item().is_none() {
+            self.last_handoff = Some(id.clone());
+            self.flow_state_mut(id.flow_scope()).hand_over(id);
+        }
+        if let Some(item) = id.item() {
+            let whole = id.whole();
+            if let Some(fan) = self.open.get_mut(&whole).and_then(|open| open.for_each.as_mut()) {
+                fan.settle(usize::try_from(item).unwrap_or(usize::MAX), result);
+            }
+            self.drop_flow(&id.inside());
+            // An item is skipped only with all the others, when the step is given up.
+            if status != HandoffStatus::Skipped {
+                self.admit_items(&whole);
+            }
+            return Ok(());
+        }
+        let kept = match (status, open.for_each) {
+            (HandoffStatus::Failed, None) if open.doubt.is_some() => open.doubt.map(Kept::Doubt),
+            (HandoffStatus::Failed, Some(fan)) => Some(Kept::Items(fan)),
+            (HandoffStatus::Failed, None) if self.subflows.contains_key(&id.inside()) => {
+                Some(Kept::Flow(id.inside()))
+            }
+            _ => None,
+        };
+        let flow_state = self.flow_state_mut(id.flow_scope());
+        if status == HandoffStatus::Failed {
+            flow_state.stopped_at = Some(id.step.clone());
+        }
+        let state = flow_state.step(&id.step);
+        (state.last, state.kept) = (Some(result), kept);
+        Ok(())
+    }
+
+    fn timer_fired(&mut self, timer: &TimerId) -> Result<(), String> {
+        let (_, visit) = self.timers.remove(timer).ok_or_else(|| format!("timer `{timer}` is not armed"))?;
+        self.visit(&visit)?.state = VisitState::Ready;
+        Ok(())
+    }
+
+    /// The visit, in the flow of `scope`, that is this one or holds it, at whatever depth.
+    pub(crate) fn holder(&self, visit: &VisitId, scope: &str) -> Option<VisitId> {
+        let mut visit = visit.whole();
+        while visit.scope != scope {
+            visit = self.subflows.get(&visit.scope)?.caller.as_ref()?.whole();
+        }
+        Some(visit)
+    }
+
+    /// Whether nothing further starts, because the run is being cancelled or is stopped.
+    pub(crate) fn winds_down(&self) -> bool {
+        self.cancelling.is_some() || self.stopping.is_some()
+    }
+
+    /// Visits that wait for a free slot, or to be looked at. Some of them may have to wait for what live attempts have set
+    /// aside; [`crate::state::bounds::ready`] leaves these out.
+    pub(crate) fn movable(&self) -> impl Iterator<Item = &VisitId> {
+        // What was given up may still write into the workspace.
+        let held_up = self.winds_down() || self.waits_for_a_bound() || !self.ending.is_empty();
+        let ready = self.open.iter().filter(move |(_, visit)| !held_up && visit.state == VisitState::Ready);
+        ready.map(|(id, _)| id)
+    }
+
+    /// Whether nothing starts before a person has said what becomes of a bound that is reached.
+    fn waits_for_a_bound(&self) -> bool {
+        self.interrupts.values().any(|raised| raised.about == About::Limit)
+    }
+
+    /// Whether this attempt is to be running.
+    pub(crate) fn is_live(&self, attempt: &AttemptId) -> bool {
+        let open = self.open.get(&attempt.visit);
+        open.is_some_and(|open| open.state == VisitState::Running && open.attempts == attempt.attempt)
+    }
+
+    /// Attempts that are to be running.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&VisitId, &OpenVisit)> {
+        self.open.iter().filter(|(_, visit)| visit.state == VisitState::Running)
+    }
+}
+
+fn step_result(id: &VisitId, open: &OpenVisit, event: &HandoffWritten) -> StepResult {
+    let handoff = &event.handoff;
+    let attempt = (open.attempts > 0).then(|| id.attempt(open.attempts));
+    let settled = match &open.state {
+        VisitState::Settled(settled) => Some(settled),
+        _ => None,
+    };
+    StepResult {
+        status: handoff.status,
+        summary: handoff.summary.clone(),
+        data: match &open.state {
+            VisitState::Settled(settled) => settled.data.clone(),
+            VisitState::Returned(data) => data.clone(),
+            VisitState::ForEach => open.for_each.as_ref().map(|fan| fan.data()).unwrap_or_default(),
+            VisitState::Answered(answered) => answered.data.clone(),
+            _ => Value::Null,
+        },
+        artifacts: handoff.to_value().get("artifacts").cloned().unwrap_or_default(),
+        report: settled.filter(|settled| settled.report.is_some()).map(|settled| settled.attempt.clone()),
+        report_blob: settled.and_then(|settled| settled.report.clone()),
+        attempt,
+    }
+}
+
+/// Maps with structured keys as a list of pairs: JSON has only text for member names.
+mod pairs {
+    use super::BTreeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

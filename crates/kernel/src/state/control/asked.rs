@@ -1,0 +1,89 @@
+//! How questions and answers change the state of a run.
+
+use super::Control;
+use crate::state::visit::VisitState;
+use crate::{
+    model::{
+        event::{About, Choice, InterruptAnswered, InterruptRaised},
+        flow::{Flow, Overdue},
+        ids::InterruptId,
+    },
+    state::flow_state::Diverted,
+};
+use std::sync::Arc;
+
+impl Control {
+    pub(super) fn interrupt_raised(&mut self, event: &InterruptRaised) -> Result<(), String> {
+        let waits = match event.about {
+            About::InDoubt => Some(VisitState::InDoubt),
+            About::Ask | About::Agent => Some(VisitState::Asked),
+            // Of a loop-back, whose visit is closed, or of a visit that was about to start.
+            About::Limit => self.open.contains_key(&event.visit).then_some(VisitState::Asked),
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => None,
+        };
+        if let Some(state) = waits {
+            self.visit(&event.visit)?.state = state;
+        }
+        self.interrupts.insert(event.interrupt.clone(), Arc::new(event.clone()));
+        Ok(())
+    }
+
+    pub(super) fn close_interrupt(&mut self, id: &InterruptId) -> Result<Arc<InterruptRaised>, String> {
+        self.votes.remove(id);
+        self.interrupts.remove(id).ok_or_else(|| format!("interrupt `{id}` is not open"))
+    }
+
+    pub(super) fn interrupt_answered(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+        let raised = self.close_interrupt(&event.interrupt)?;
+        self.last_answer = Some(event.interrupt.clone());
+        match raised.about {
+            About::InDoubt => {
+                let visit = self.visit(&raised.visit)?;
+                (visit.state, visit.doubt) = (VisitState::Ready, None);
+                visit.agent_session.resend = event.choice == Choice::Rerun;
+            }
+            About::Agent => {
+                let visit = self.visit(&raised.visit)?;
+                visit.state = VisitState::Ready;
+                visit.agent_session.answered(event);
+            }
+            About::Ask => {
+                self.visit(&raised.visit)?.state = VisitState::Answered(Arc::new(event.clone()));
+                if event.choice == Choice::Deny {
+                    let by = Some(event.by.actor.clone());
+                    let diverted = Diverted { step: raised.visit.step.clone(), by, denied: true };
+                    self.flow_state_mut(raised.visit.flow_scope()).diverted.push(diverted);
+                }
+            }
+            About::Limit => {
+                if let Some(more) = &event.raise {
+                    self.raised.add(more);
+                }
+                if let Some(visit) = self.open.get_mut(&raised.visit) {
+                    visit.state = VisitState::Ready;
+                }
+            }
+            About::Exhausted | About::Blocked | About::Review | About::Stuck => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn vote_cast(&mut self, event: &InterruptAnswered) -> Result<(), String> {
+        if !self.interrupts.contains_key(&event.interrupt) {
+            return Err(format!("interrupt `{}` is not open", event.interrupt));
+        }
+        self.votes.entry(event.interrupt.clone()).or_default().push(Arc::new(event.clone()));
+        Ok(())
+    }
+
+    pub(super) fn interrupt_expired(&mut self, flow: &Flow, id: &InterruptId) -> Result<(), String> {
+        let raised = self.close_interrupt(id)?;
+        let step = &raised.visit.step;
+        let scope = raised.visit.flow_scope();
+        let plan = self.flow(flow, scope).step(step).and_then(|step| step.asks());
+        let denied = plan.is_some_and(|plan| plan.on_expire == Overdue::Deny);
+        self.visit(&raised.visit)?.state = VisitState::Expired;
+        self.flow_state_mut(scope).diverted.push(Diverted { step: step.clone(), by: None, denied });
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! How a run ends, and how it goes on after its end.
+
+use super::Control;
+use crate::state::visit::VisitState;
+use crate::{
+    model::{
+        event::{RunEnded, RunForked, RunReopened},
+        flow::Flow,
+    },
+    state::{accounts::Accounts, agent_session::AgentSession, graph},
+};
+use std::sync::Arc;
+
+impl Control {
+    pub(super) fn run_reopened(&mut self, flow: &Flow, event: &RunReopened) -> Result<(), String> {
+        self.ended.take().ok_or("the run is not over")?;
+        (self.cancelling, self.stopping) = (None, None);
+        self.ledger.add(&event.elsewhere.used);
+        self.raised.add(&event.elsewhere.raised);
+        self.inherited.add(&event.elsewhere);
+        self.top.failing = None;
+        // A step on the way of a denial that failed and is done again ends the run as denied all the same.
+        self.top.diverted.retain(|diverted| diverted.step != event.step);
+        if flow.graph {
+            graph::take_up_failed(flow, &mut self.top);
+        } else {
+            self.open_visit("", &event.step);
+        }
+        Ok(())
+    }
+
+    /// What was under way in the run that lived this is not under way in this one: it is done anew. Numbers of attempts and
+    /// tries go on; items and flows keep what they have come to.
+    pub(super) fn run_forked(&mut self, event: &RunForked) {
+        for visit in self.open.values_mut() {
+            if !matches!(visit.state, VisitState::ForEach | VisitState::Inside) {
+                (visit.state, visit.plan, visit.doubt) = (VisitState::Ready, None, None);
+                visit.agent_session = AgentSession::default();
+            }
+        }
+        self.accounts = Accounts::default();
+        self.timers.clear();
+        self.abandoned.clear();
+        self.ending.clear();
+        (self.cancelling, self.stopping, self.ended) = (None, None, None);
+        self.ledger = event.family.used.clone();
+        self.raised = event.family.raised.clone();
+        self.inherited = event.family.clone();
+        self.forked = Some(Arc::new(event.clone()));
+    }
+
+    pub(super) fn run_ended(&mut self, event: &RunEnded) -> Result<(), String> {
+        if self.open.values().any(|visit| visit.state == VisitState::Running) || !self.ending.is_empty() {
+            return Err("an attempt is still live".to_owned());
+        }
+        self.take_back_unstarted_visits();
+        let hinted = self
+            .subflows
+            .iter()
+            .filter(|(_, flow_state)| flow_state.by_hint)
+            .map(|(inside, _)| inside.clone());
+        for inside in hinted.collect::<Vec<_>>() {
+            self.drop_flow(&inside);
+        }
+        self.timers.clear();
+        self.interrupts.clear();
+        self.votes.clear();
+        self.ended = Some(event.clone());
+        Ok(())
+    }
+
+    /// A visit that never had an attempt gives its number back, so that numbers of visits have no gaps.
+    pub(super) fn take_back_unstarted_visits(&mut self) {
+        for (id, visit) in core::mem::take(&mut self.open) {
+            // The flow of an item is done with when its item is.
+            if !id.flow_scope().is_empty() && !self.subflows.contains_key(id.flow_scope()) {
+                continue;
+            }
+            let flow_state = self.flow_state_mut(id.flow_scope());
+            flow_state.stopped_at = Some(id.step.clone());
+            if visit.attempts > 0 || id.item().is_some() {
+                continue;
+            }
+            let state = flow_state.step(&id.step);
+
+            state.visits = state.visits.saturating_sub(1);
+        }
+    }
+}

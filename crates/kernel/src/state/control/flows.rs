@@ -1,0 +1,177 @@
+//! The flows of a run and the items of its steps: how they open, go on, and are dropped.
+
+use super::Control;
+use crate::state::visit::{OpenVisit, VisitState};
+use crate::{
+    model::{
+        event::{FannedOut, FlowEntered},
+        flow::Flow,
+        ids::{FlowId, StepId, VisitId},
+    },
+    state::{
+        flow_state::{FlowState, Kept},
+        for_each::ForEachItems,
+        graph,
+    },
+};
+
+impl Control {
+    /// The flow that holds `visit`, as far as it has come.
+    pub(crate) fn flow_state(&self, scope: &str) -> &FlowState {
+        self.subflows.get(scope).unwrap_or(&self.top)
+    }
+
+    pub(super) fn flow_state_mut(&mut self, scope: &str) -> &mut FlowState {
+        self.subflows.get_mut(scope).unwrap_or(&mut self.top)
+    }
+
+    /// The flow of a scope; `flow` is the run's own.
+    pub(crate) fn flow<'f>(&self, flow: &'f Flow, scope: &str) -> &'f Flow {
+        self.flow_id(scope).and_then(|id| flow.flows.get(id)).map_or(flow, AsRef::as_ref)
+    }
+
+    /// Which flow a scope is of; `None`: the run's own.
+    pub(crate) fn flow_id(&self, scope: &str) -> Option<&FlowId> {
+        match self.subflows.get(scope) {
+            Some(flow_state) => flow_state.flow.as_ref(),
+            None => self.left.get(scope),
+        }
+    }
+
+    /// Every flow under way, the run's own first.
+    pub(crate) fn flow_states(&self) -> impl Iterator<Item = (&str, &FlowState)> {
+        [("", &self.top)]
+            .into_iter()
+            .chain(self.subflows.iter().map(|(scope, flow_state)| (scope.as_str(), flow_state)))
+    }
+
+    pub(super) fn open_visit(&mut self, scope: &str, step: &StepId) {
+        self.leave_hint(scope, step);
+        let state = self.flow_state_mut(scope).step(step);
+        state.visits = state.visits.saturating_add(1);
+        let id = VisitId { scope: scope.to_owned(), step: step.clone(), visit: state.visits };
+        let doubt = match state.kept.take_if(|kept| matches!(kept, Kept::Doubt(_))) {
+            Some(Kept::Doubt(doubt)) => Some(doubt),
+            _ => None,
+        };
+        let error = doubt.as_ref().map(|doubt| crate::state::doubt::error(&doubt.attempt));
+        self.open.insert(id, OpenVisit { doubt, error, ..OpenVisit::new() });
+    }
+
+    /// Opens a visit that takes up nothing of the one before it.
+    pub(super) fn open_anew(&mut self, scope: &str, step: &StepId) {
+        self.forget(scope, step);
+        self.open_visit(scope, step);
+    }
+
+    /// What a failed visit had come to is of no use any more.
+    pub(super) fn forget(&mut self, scope: &str, step: &StepId) {
+        if let Some(Kept::Flow(inside)) = self.flow_state_mut(scope).step(step).kept.take() {
+            self.drop_flow(&inside);
+        }
+    }
+
+    /// The flow of this scope, and those within it, are done with.
+    pub(super) fn drop_flow(&mut self, inside: &str) {
+        let within = format!("{inside}.");
+        let is_meant = |scope: &String| scope == inside || scope.starts_with(&within);
+        let meant: Vec<String> = self.subflows.keys().filter(|scope| is_meant(scope)).cloned().collect();
+        for scope in meant {
+            self.take_flow(&scope);
+        }
+    }
+
+    /// Takes the flow of this scope out. Whose results may still come stays known.
+    pub(super) fn take_flow(&mut self, scope: &str) -> Option<FlowState> {
+        let flow_state = self.subflows.remove(scope)?;
+        let awaited = self.abandoned.iter().any(|attempt| attempt.visit.flow_scope() == scope);
+        if let Some(flow) = flow_state.flow.as_ref().filter(|_| awaited) {
+            self.left.insert(scope.to_owned(), flow.clone());
+        }
+        Some(flow_state)
+    }
+
+    /// The flow that a hint of this step led into is done with.
+    pub(super) fn leave_hint(&mut self, scope: &str, step: &StepId) {
+        let of_it = |caller: &VisitId| caller.scope == scope && caller.step == *step;
+        let hinted =
+            |flow_state: &FlowState| flow_state.by_hint && flow_state.caller.as_ref().is_some_and(of_it);
+        let inside =
+            self.subflows.iter().find(|(_, flow_state)| hinted(flow_state)).map(|(inside, _)| inside.clone());
+        if let Some(inside) = inside {
+            self.drop_flow(&inside);
+        }
+    }
+
+    pub(super) fn fanned_out(&mut self, event: &FannedOut) -> Result<(), String> {
+        let kept = self.flow_state_mut(&event.visit.scope).step(&event.visit.step).kept.take();
+        let before = match &kept {
+            Some(Kept::Items(fan)) => Some(fan.as_ref()),
+            _ => None,
+        };
+        let fan = ForEachItems::of(event.items.clone(), event.width, before);
+        let visit = self.visit(&event.visit)?;
+        (visit.state, visit.for_each) = (VisitState::ForEach, Some(Box::new(fan)));
+        self.admit_items(&event.visit);
+        Ok(())
+    }
+
+    /// Opens as many items as there is room for.
+    pub(super) fn admit_items(&mut self, whole: &VisitId) {
+        if self.winds_down() {
+            return;
+        }
+        while let Some(item) =
+            self.open.get_mut(whole).and_then(|open| open.for_each.as_mut()).and_then(|fan| fan.admit())
+        {
+            self.open.insert(whole.nth(u64::try_from(item).unwrap_or(u64::MAX)), OpenVisit::new());
+        }
+    }
+
+    pub(super) fn flow_entered(&mut self, flow: &Flow, event: &FlowEntered) -> Result<(), String> {
+        let inner =
+            flow.flows.get(&event.flow).ok_or_else(|| format!("there is no flow `{}`", event.flow))?;
+        let scope = event.visit.inside();
+        if let Some(open) = self.open.get_mut(&event.visit) {
+            open.state = VisitState::Inside;
+        }
+        let state = self.flow_state_mut(event.visit.flow_scope()).step(&event.visit.step);
+        let kept = state.kept.take();
+        state.held |= event.by_hint;
+        if let (true, Some(Kept::Flow(old))) = (event.resumes, kept) {
+            return self.take_up(inner, &event.visit, old.as_str());
+        }
+        let flow_state = FlowState {
+            flow: Some(event.flow.clone()),
+            caller: Some(event.visit.clone()),
+            by_hint: event.by_hint,
+            inputs: event.inputs.clone(),
+            ..FlowState::default()
+        };
+        self.subflows.insert(scope.clone(), flow_state);
+        let first = event.at.as_ref().or_else(|| inner.steps.first().map(|step| &step.id));
+        if let Some(first) = first.filter(|_| !inner.graph) {
+            self.open_visit(&scope, first);
+        }
+        Ok(())
+    }
+
+    /// The flow goes on where it stopped, as a part of a new visit.
+    pub(super) fn take_up(&mut self, inner: &Flow, visit: &VisitId, old: &str) -> Result<(), String> {
+        let scope = visit.inside();
+        let mut flow_state = self.take_flow(old).ok_or_else(|| format!("scope `{old}` is not there"))?;
+        (flow_state.caller, flow_state.over) = (Some(visit.clone()), false);
+        let stopped =
+            flow_state.failing.take().and_then(|end| end.stopped_by).or_else(|| flow_state.stopped_at.take());
+        flow_state.diverted.retain(|diverted| Some(&diverted.step) != stopped.as_ref());
+        if inner.graph {
+            graph::take_up_failed(inner, &mut flow_state);
+        }
+        self.subflows.insert(scope.clone(), flow_state);
+        let step = stopped.or_else(|| inner.steps.first().map(|step| step.id.clone()));
+        if let Some(step) = step.filter(|_| !inner.graph) {
+            self.open_visit(&scope, &step);
+        }
+        Ok(())
+    }
+}

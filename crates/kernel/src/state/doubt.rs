@@ -1,0 +1,51 @@
+//! An attempt of which it is not known how it ended, and what a verification says of it.
+
+use crate::model::{
+    event::{AttemptSettled, Outcome},
+    ids::AttemptId,
+};
+use envoi_contract::{json::Value, skill_report::SkillError};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An attempt of which nobody knows how it ended, until that is settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Doubt {
+    pub(crate) attempt: AttemptId,
+    /// What is known of it.
+    pub(crate) evidence: Value,
+}
+
+/// What a verification says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    Happened,
+    DidNot,
+    Nothing,
+}
+
+impl Said {
+    /// What a verification says that ended like this.
+    pub(crate) fn by(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Exited { code: 0 } => Self::Happened,
+            Outcome::Exited { code: 1 } => Self::DidNot,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// An attempt is in doubt, and is no verification.
+pub(crate) fn doubt(event: &AttemptSettled) -> Option<Arc<Doubt>> {
+    let Outcome::InDoubt { evidence } = &event.outcome else { return None };
+    Some(Arc::new(Doubt { attempt: event.attempt.clone(), evidence: evidence.clone() }))
+}
+
+/// The error of a visit whose attempt stayed in doubt.
+pub(crate) fn error(attempt: &AttemptId) -> SkillError {
+    SkillError {
+        code: "IN_DOUBT".to_owned(),
+        message: format!("attempt `{attempt}` was started and its end is not known"),
+    }
+}

@@ -1,0 +1,184 @@
+//! A pipeline envelope (contract 3) that stays a document, however long its run lives.
+//!
+//! A document has at most 16 MiB. So the envelope keeps the newest 10,000 records of its history, 8 MiB of outputs, and the
+//! newest of what else grows with each failure or round. The journal has everything.
+
+use crate::model::files::Blob;
+use envoi_contract::{
+    envelope::Envelope,
+    json::{Object, Value},
+};
+
+/// The most records of `processing_history`, as contract 3 says.
+const MOST_RECORDS: usize = 10_000;
+
+/// The most bytes of `outputs` together, as contract 3 says. Past it the largest data become references.
+const MAX_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The longest error in a record of the history: there are many of them.
+pub(crate) const MAX_RECORD_ERROR_BYTES: usize = 100;
+
+/// The longest error elsewhere in the envelope.
+pub(crate) const MAX_ERROR_BYTES: usize = 500;
+
+/// The most of `errors`, `loop_feedback`, `prior_plans` and `completed_stages`.
+const MOST_ERRORS: usize = 500;
+const MOST_FEEDBACK: usize = 100;
+const MOST_PLANS: usize = 20;
+const MOST_STAGES: usize = 500;
+
+/// Keeps the newest of what grows with the attempts, failures and rounds of a run.
+pub(crate) fn history(envelope: &mut Envelope) {
+    let gone = keep_newest(&mut envelope.processing_history, MOST_RECORDS);
+    if gone > 0 {
+        count(envelope, gone);
+    }
+    keep_newest(&mut envelope.errors, MOST_ERRORS);
+    keep_newest(&mut envelope.loop_feedback, MOST_FEEDBACK);
+    keep_newest(&mut envelope.prior_plans, MOST_PLANS);
+    keep_newest(&mut envelope.completed_stages, MOST_STAGES);
+}
+
+/// How many of the oldest are gone.
+fn keep_newest<T>(all: &mut Vec<T>, most: usize) -> usize {
+    let gone = all.len().saturating_sub(most);
+    if gone > 0 {
+        all.drain(..gone);
+    }
+    gone
+}
+
+/// `metadata.envoi.history` says how many attempts there were, and how many of them are left out.
+fn count(envelope: &mut Envelope, gone: usize) {
+    let known = envelope.metadata.get("envoi").and_then(Value::as_object).cloned().unwrap_or_default();
+    let before = known.get("history").and_then(|history| history.get("omitted")).and_then(Value::as_u53);
+    let omitted = before.unwrap_or(0).saturating_add(u64::try_from(gone).unwrap_or(u64::MAX));
+    let kept = u64::try_from(envelope.processing_history.len()).unwrap_or(u64::MAX);
+    let history = Object::from([
+        ("total", Value::from(kept.saturating_add(omitted))),
+        ("omitted", Value::from(omitted)),
+    ]);
+    let mut own = known;
+    own.insert("history".to_owned(), Value::Object(history));
+    envelope.metadata.insert("envoi".to_owned(), Value::Object(own));
+}
+
+/// Makes references of the largest `data`, then of the largest `artifacts`, until the outputs fit. `report` is the report of a
+/// step, by its name in the envelope.
+pub(crate) fn outputs(envelope: &mut Envelope, report: impl Fn(&str) -> Option<Blob>) {
+    for member in ["data", "artifacts"] {
+        while total(envelope) > MAX_OUTPUT_BYTES {
+            let Some((stage, size)) = largest(envelope, member) else { break };
+            let reference = match report(&stage).filter(|_| member == "data") {
+                Some(blob) => Object::from([
+                    ("$artifact", Value::from(blob.digest.to_string())),
+                    ("size", Value::from(blob.size)),
+                ]),
+                None => Object::from([
+                    (
+                        "$omitted",
+                        Value::from("the outputs have over 8 MiB; the step's report or hand-off has it"),
+                    ),
+                    ("size", Value::from(u64::try_from(size).unwrap_or(u64::MAX))),
+                ]),
+            };
+            let Some(Value::Object(output)) = envelope.outputs.get_mut(&stage) else { break };
+            output.insert(member.to_owned(), Value::Object(reference));
+        }
+    }
+}
+
+/// About the bytes of the outputs.
+fn total(envelope: &Envelope) -> usize {
+    envelope.outputs.values().map(weight).fold(0, usize::saturating_add)
+}
+
+/// The stage with the largest member of this name that is no reference yet.
+fn largest(envelope: &Envelope, member: &str) -> Option<(String, usize)> {
+    let of_stage = |(stage, output): (&str, &Value)| {
+        let value = output.get(member)?;
+        let is_reference = value.get("$artifact").is_some() || value.get("$omitted").is_some();
+        (!is_reference).then(|| (stage.to_owned(), weight(value)))
+    };
+    let all = envelope.outputs.iter().filter_map(of_stage);
+    all.max_by_key(|(_, weight)| *weight).filter(|(_, weight)| *weight > REFERENCE_BYTES)
+}
+
+/// What a reference takes: less than that is not worth one.
+const REFERENCE_BYTES: usize = 200;
+
+/// At least the bytes of a value as compact JSON, without writing it: every control character takes six.
+fn weight(value: &Value) -> usize {
+    let text = |text: &str| {
+        let escaped = text.bytes().filter(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7f)).count();
+        text.len().saturating_add(escaped.saturating_mul(5)).saturating_add(2)
+    };
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(number) => number.as_str().len().saturating_add(1),
+        Value::String(string) => text(string).saturating_add(1),
+        Value::Array(elements) => elements.iter().map(weight).fold(2, usize::saturating_add),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| text(name).saturating_add(1).saturating_add(weight(member)))
+            .fold(2, usize::saturating_add),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use envoi_contract::{digest::Digest, envelope::ProcessingRecord};
+
+    #[test]
+    fn the_newest_records_are_kept_and_the_others_counted() {
+        let mut envelope = Envelope::default();
+        for nth in 0..MOST_RECORDS + 3 {
+            let record = ProcessingRecord { duration_ms: nth as u64, ..ProcessingRecord::default() };
+            envelope.processing_history.push(record);
+            history(&mut envelope);
+        }
+        assert_eq!(envelope.processing_history.len(), MOST_RECORDS);
+        assert_eq!(envelope.processing_history[0].duration_ms, 3);
+        let said = envelope.metadata.get("envoi").unwrap().compact();
+        assert_eq!(said, r#"{"history":{"total":10003,"omitted":3}}"#);
+    }
+
+    #[test]
+    fn the_largest_data_become_references_until_the_outputs_fit() {
+        let mut envelope = Envelope::default();
+        let output = |bytes: usize| {
+            let data = Value::from("\u{1}".repeat(bytes));
+            Value::Object(Object::from([("summary", Value::from("s")), ("data", data)]))
+        };
+        for (stage, bytes) in [("a", 500_000), ("b", 600_000), ("c", 700_000)] {
+            envelope.outputs.insert(stage, output(bytes));
+        }
+        let blob = Blob { digest: Digest::of(b"report"), size: 7 };
+        outputs(&mut envelope, |stage| (stage == "c").then(|| blob.clone()));
+        let data = |envelope: &Envelope, stage: &str| {
+            envelope.outputs.get(stage).unwrap().get("data").unwrap().clone()
+        };
+        assert_eq!(
+            data(&envelope, "c").get("$artifact").and_then(Value::as_str),
+            Some(blob.digest.to_string().as_str())
+        );
+        assert!(
+            data(&envelope, "a").as_str().is_some() && data(&envelope, "b").as_str().is_some(),
+            "these two fit"
+        );
+        assert!(Envelope::decode(envelope.compact().as_bytes()).is_ok());
+        envelope.outputs.insert("d", output(1_000_000));
+        outputs(&mut envelope, |_| None);
+        assert!(data(&envelope, "b").as_str().is_some());
+        assert!(envelope.outputs.get("d").unwrap().get("data").unwrap().get("$omitted").is_some());
+    }
+
+    #[test]
+    fn what_is_weighed_is_no_lighter_than_what_is_written() {
+        for text in [r#"{"a":[1,true,null,"x\"\\\u0001é"],"\n":{}}"#, "[]", r#""""#, "1.50"] {
+            let value = Value::parse_str(text).unwrap();
+            assert!(weight(&value) >= value.compact().len(), "{text}");
+        }
+    }
+}

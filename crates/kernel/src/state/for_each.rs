@@ -1,0 +1,139 @@
+//! The items of a step that is done once for each value of a list.
+//!
+//! Owns their values, which of them are under way, and what they have come to. An item is a visit within the visit; the whole is
+//! over when all its items are.
+
+use crate::{model::size::MAX_DATA_BYTES, state::step_result::StepResult};
+use envoi_contract::{
+    handoff::Status,
+    json::{Object, Value},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The most items of one step.
+pub(crate) const MAX_ITEMS: usize = 1000;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForEachItems {
+    /// As the expression gave them; never computed again.
+    pub(crate) items: Arc<Vec<Value>>,
+    /// The most under way at once.
+    pub(crate) width: usize,
+    /// Items under way.
+    pub(crate) open: usize,
+    /// The next one that may have to be done.
+    pub(crate) next: usize,
+    /// By item.
+    pub(crate) results: BTreeMap<usize, Arc<StepResult>>,
+}
+
+impl ForEachItems {
+    /// All of `items` are to be done, but those that succeeded as the same item of `before`.
+    pub(crate) fn of(items: Vec<Value>, width: usize, before: Option<&ForEachItems>) -> Self {
+        let same = |(item, result): (&usize, &Arc<StepResult>)| {
+            let done = result.status == Status::Succeeded;
+            let equal = before.and_then(|before| before.items.get(*item)) == items.get(*item);
+            (done && equal && items.len() > *item).then(|| (*item, Arc::clone(result)))
+        };
+        let results = before.into_iter().flat_map(|before| &before.results).filter_map(same).collect();
+        Self { items: Arc::new(items), width: width.max(1), open: 0, next: 0, results }
+    }
+
+    /// The next item to be entered, if there is room for one.
+    pub(crate) fn admit(&mut self) -> Option<usize> {
+        if self.open >= self.width {
+            return None;
+        }
+        while self.next < self.items.len() {
+            let item = self.next;
+            self.next = item.saturating_add(1);
+            if !self.results.contains_key(&item) {
+                self.open = self.open.saturating_add(1);
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// One item is over.
+    pub(crate) fn settle(&mut self, item: usize, result: Arc<StepResult>) {
+        self.open = self.open.saturating_sub(1);
+        self.results.insert(item, result);
+    }
+
+    /// Whether all items are over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.open == 0 && self.results.len() >= self.items.len()
+    }
+
+    /// The data of the items, in their order; `null` for those that left none. Over 64 KiB it is left out, and how much it
+    /// is stands in its place: each item's own has it.
+    pub(crate) fn data(&self) -> Value {
+        let data = |item| self.results.get(&item).map(|result| result.data.clone()).unwrap_or_default();
+        let all = Value::Array((0..self.items.len()).map(data).collect());
+        let size = all.compact().len();
+        if size <= MAX_DATA_BYTES {
+            return all;
+        }
+        let size = u64::try_from(size).unwrap_or(u64::MAX);
+        let reason = "together the data of the items is over 64 KiB; each item's report has its own";
+        Value::Object(Object::from([("$omitted", Value::from(reason)), ("size", Value::from(size))]))
+    }
+
+    /// Every artifact of the items, by name; a later item's stands for an earlier one's of the same name.
+    pub(crate) fn artifacts(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.results.values().filter_map(|result| match &result.artifacts {
+            Value::Object(members) => Some(members),
+            _ => None,
+        });
+        all.flat_map(|members| members.iter())
+            .filter_map(|(name, path)| Some((name.to_string(), path.as_str()?.to_owned())))
+    }
+
+    /// A line for each item, in their order.
+    pub(crate) fn summary(&self) -> String {
+        let line = |(item, result): (&usize, &Arc<StepResult>)| {
+            let word = if result.status == Status::Succeeded { "" } else { " failed" };
+            format!("item {item}{word}: {}", result.summary)
+        };
+        self.results.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Items that have failed.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = usize> {
+        self.results.iter().filter(|(_, result)| result.status == Status::Failed).map(|(item, _)| *item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_done_again_unless_it_succeeded_with_the_same_value() {
+        let result = |status| {
+            Arc::new(StepResult {
+                status,
+                summary: String::new(),
+                data: Value::Null,
+                artifacts: Value::Null,
+                report: None,
+                report_blob: None,
+                attempt: None,
+            })
+        };
+        let list = |values: &[u64]| values.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let mut before = ForEachItems::of(list(&[1, 2, 3, 4]), 9, None);
+        while before.admit().is_some() {}
+        for (item, status) in
+            [(0, Status::Succeeded), (1, Status::Failed), (2, Status::Succeeded), (3, Status::Succeeded)]
+        {
+            before.settle(item, result(status));
+        }
+        let mut again = ForEachItems::of(list(&[1, 2, 7]), 9, Some(&before));
+        assert_eq!([again.admit(), again.admit(), again.admit()], [Some(1), Some(2), None]);
+    }
+}

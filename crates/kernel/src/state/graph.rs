@@ -1,0 +1,173 @@
+//! What follows what in a graph: a flow whose steps say what they need.
+//!
+//! Owns when a step is due, what a failure means for others, and who loses when not all of a step's needs are awaited. Says
+//! nothing about flows in listed order. A checked graph has no cycles.
+
+use crate::{
+    model::{
+        event::RunEnded,
+        flow::{Flow, Join, Step},
+        ids::StepId,
+    },
+    state::flow_state::{FlowState, Standing},
+};
+use std::collections::BTreeSet;
+
+/// The steps that need this one directly, in listed order.
+pub(crate) fn dependents<'f>(flow: &'f Flow, step: &StepId) -> impl Iterator<Item = &'f Step> {
+    flow.steps.iter().filter(move |other| other.needs.contains(step))
+}
+
+/// The step and all that hangs on it.
+pub(crate) fn descendants<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
+    closure(flow.step(step), |step| dependents(flow, &step.id).collect())
+}
+
+/// The step and all that it hangs on.
+pub(crate) fn ancestors<'f>(flow: &'f Flow, step: &StepId) -> BTreeSet<&'f StepId> {
+    closure(flow.step(step), |step| step.needs.iter().filter_map(|need| flow.step(need)).collect())
+}
+
+/// Whether going from one step to another is going back.
+pub(crate) fn is_back(flow: &Flow, from: &StepId, to: &StepId) -> bool {
+    if flow.graph { ancestors(flow, from).contains(to) } else { flow.position(to) <= flow.position(from) }
+}
+
+fn closure<'f>(start: Option<&'f Step>, next: impl Fn(&'f Step) -> Vec<&'f Step>) -> BTreeSet<&'f StepId> {
+    let mut found = BTreeSet::new();
+    let mut left: Vec<&Step> = start.into_iter().collect();
+    while let Some(step) = left.pop() {
+        if found.insert(&step.id) {
+            left.extend(next(step));
+        }
+    }
+    found
+}
+
+/// How the needs of a step stand for its `join`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joined {
+    /// Not yet.
+    Waits,
+    /// The step may be entered.
+    Met,
+    /// It never can be.
+    Missed,
+}
+
+/// See [`Joined`].
+pub(crate) fn joined(flow_state: &FlowState, step: &Step) -> Joined {
+    let count = |test: fn(&Standing) -> bool| {
+        let standings = step.needs.iter().filter_map(|need| flow_state.standing(need));
+        standings.filter(|standing| test(standing)).count()
+    };
+    let over = count(|_| true) == step.needs.len();
+    let passed = count(|standing| matches!(standing, Standing::Passed));
+    let content = passed.saturating_add(count(|standing| matches!(standing, Standing::Skipped)));
+    let wanted = match step.join {
+        Join::All | Join::Settled => return if over { Joined::Met } else { Joined::Waits },
+        Join::Any => 1,
+        Join::Quorum(wanted) => usize::try_from(wanted).unwrap_or(usize::MAX),
+    };
+    match over {
+        _ if passed >= wanted => Joined::Met,
+        false => Joined::Waits,
+        true if content >= wanted => Joined::Met,
+        true => Joined::Missed,
+    }
+}
+
+/// Whether what the step needs is there.
+pub(crate) fn may_enter(flow: &Flow, flow_state: &FlowState, step: &StepId) -> bool {
+    flow.step(step).is_some_and(|step| joined(flow_state, step) == Joined::Met)
+}
+
+/// Steps to be entered, in listed order: not over, not under way, and their needs have been decided.
+/// `is_open` says whether a step has an open visit.
+pub(crate) fn due<'f>(
+    flow: &'f Flow,
+    flow_state: &FlowState,
+    is_open: impl Fn(&StepId) -> bool,
+) -> Option<&'f Step> {
+    let idle = |step: &&Step| {
+        let state = flow_state.steps.get(&step.id);
+        state.is_none_or(|state| state.standing.is_none() && !state.held) && !is_open(&step.id)
+    };
+    flow.steps.iter().filter(idle).find(|step| joined(flow_state, step) != Joined::Waits)
+}
+
+/// Whether some ancestor of the step has failed and nothing has that in hand.
+pub(crate) fn has_failed_before(flow: &Flow, flow_state: &FlowState, step: &StepId) -> bool {
+    let has_failed =
+        |state: &crate::state::flow_state::StepState| matches!(state.standing, Some(Standing::Failed(_)));
+    // Most runs go well, and this is asked for every step that waits.
+    if !flow_state.steps.values().any(has_failed) {
+        return false;
+    }
+    let before = ancestors(flow, step);
+    before.into_iter().any(|ancestor| ancestor != step && failure(flow, flow_state, ancestor).is_some())
+}
+
+/// How the flow ends because of this step, if it has failed and nothing has that in hand.
+fn failure<'a>(flow: &Flow, flow_state: &'a FlowState, step: &StepId) -> Option<&'a RunEnded> {
+    let Some(Standing::Failed(end)) = flow_state.standing(step) else { return None };
+    let mut needed = dependents(flow, step).peekable();
+    // One that was itself not done has nothing in hand.
+    let takes_it = |step: &Step| {
+        step.join != Join::All && !matches!(flow_state.standing(&step.id), Some(Standing::Skipped))
+    };
+    let in_hand = needed.peek().is_some() && needed.all(takes_it);
+    (!in_hand).then_some(end)
+}
+
+/// How the flow ends, when all of its steps are over: as its first failure in listed order says.
+pub(crate) fn end(flow: &Flow, flow_state: &FlowState) -> Option<RunEnded> {
+    flow.steps.iter().find_map(|step| failure(flow, flow_state, &step.id)).cloned()
+}
+
+/// The steps that nothing waits for once `step` is entered without them, in listed order. What has been entered waits no
+/// more, whether it had all that it needs or not; `is_open` says whether a step has an open visit.
+pub(crate) fn losers<'f>(
+    flow: &'f Flow,
+    flow_state: &FlowState,
+    step: &'f Step,
+    is_open: impl Fn(&StepId) -> bool,
+) -> Vec<&'f StepId> {
+    let before = ancestors(flow, &step.id);
+    let over = |other: &&Step| flow_state.standing(&other.id).is_some() || other.id == step.id;
+    let candidates: Vec<&Step> =
+        flow.steps.iter().filter(|other| before.contains(&other.id) && !over(other)).collect();
+    let waits = |by: &Step| {
+        let state = flow_state.steps.get(&by.id);
+        let entered = state.is_some_and(|state| state.standing.is_some() || state.held) || is_open(&by.id);
+        !entered && !flow_state.passed_by.contains(&by.id)
+    };
+    let mut lost: BTreeSet<&StepId> = BTreeSet::new();
+    loop {
+        let unwanted = |other: &&&Step| {
+            let mut needed = dependents(flow, &other.id);
+            !lost.contains(&other.id) && needed.all(|by| lost.contains(&by.id) || !waits(by))
+        };
+        let Some(next) = candidates.iter().find(unwanted) else { break };
+        lost.insert(&next.id);
+    }
+    candidates.into_iter().map(|step| &step.id).filter(|id| lost.contains(id)).collect()
+}
+
+/// The failed steps, and what hangs on them, are to be done again; but not what went on without them, and succeeded.
+pub(crate) fn take_up_failed(flow: &Flow, flow_state: &mut FlowState) {
+    let failed =
+        flow.steps.iter().filter(|step| matches!(flow_state.standing(&step.id), Some(Standing::Failed(_))));
+    let stands = |step: &&Step| {
+        step.join != Join::All && matches!(flow_state.standing(&step.id), Some(Standing::Passed))
+    };
+    let mut again: BTreeSet<&StepId> = BTreeSet::new();
+    for step in failed {
+        again.extend(closure(Some(step), |step| {
+            dependents(flow, &step.id).filter(|step| !stands(step)).collect()
+        }));
+    }
+    flow_state.reset(&again);
+    // A person who was to say where a step leads is not asked any more.
+    flow_state.steps.values_mut().for_each(|state| state.held = false);
+}

@@ -1,0 +1,30 @@
+//! A bound that leaves nothing over, where the flow says that a person may raise it (`limits.on_reached: ask`).
+
+use crate::{model::ids::StepId, state::bounds::Reached};
+use envoi_contract::json::{Object, Value};
+
+/// What the person is asked.
+pub(crate) fn question(reached: &Reached) -> String {
+    format!("A bound of the run is reached: {}. Raise it, or stop?", reached.reason)
+}
+
+/// Which bound it is; an answer has to raise this one. `back_to` is the step that a loop-back was to go to.
+pub(crate) fn evidence(reached: &Reached, back_to: Option<&StepId>) -> Value {
+    let members = [
+        ("bound", Some(reached.name)),
+        ("reached", Some(reached.reason.as_str())),
+        ("back_to", back_to.map(StepId::as_str)),
+    ];
+    let told = members.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Value::from(text?))));
+    Value::Object(told.collect::<Object>())
+}
+
+/// The step that the loop-back goes to once the bound is higher; `None` in questions about a start.
+pub(crate) fn back_to(evidence: &Value) -> Option<StepId> {
+    evidence.get("back_to").and_then(Value::as_str).and_then(|step| StepId::new(step).ok())
+}
+
+/// The bound that `evidence` names.
+pub(crate) fn bound(evidence: &Value) -> &str {
+    evidence.get("bound").and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,148 @@
+//! A visit on its way to its hand-off.
+
+use crate::{
+    model::{
+        event::{AgentSaid, AttemptSettled, AttemptStarted, InterruptAnswered, Outcome},
+        flow::{CommandPlan, InDoubtPolicy, Step},
+        ids::AttemptId,
+        ledger::Budget,
+    },
+    state::{
+        agent_session::AgentSession,
+        doubt::{self, Doubt, Said},
+        for_each::ForEachItems,
+    },
+};
+use envoi_contract::{json::Value, skill_report::SkillError};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A visit on its way to its hand-off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OpenVisit {
+    pub(crate) state: VisitState,
+    /// Number of the last attempt; 0 before the first.
+    pub(crate) attempts: u32,
+    /// Attempts that failed and count as tries.
+    pub(crate) failures: u32,
+    /// Attempts that were in doubt.
+    #[serde(default)]
+    pub(crate) doubts: u32,
+    /// The last of them, with what its verification needs to know; `None` once a person has decided about it.
+    #[serde(default)]
+    pub(crate) doubt: Option<Arc<Doubt>>,
+    /// Why its last attempt failed, or stayed in doubt.
+    pub(crate) error: Option<SkillError>,
+    /// What the last attempt was started with.
+    pub(crate) plan: Option<Arc<AttemptStarted>>,
+    /// Its items, if its step is done for each of several.
+    #[serde(default, rename = "fan")]
+    pub(crate) for_each: Option<Box<ForEachItems>>,
+    /// How far its step has come with another agent.
+    #[serde(default, rename = "talk")]
+    pub(crate) agent_session: AgentSession,
+}
+
+/// Where a visit stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum VisitState {
+    /// Waits for a free slot, or to be looked at.
+    Ready,
+    /// Its items are under way.
+    #[serde(rename = "Fan")]
+    ForEach,
+    /// The flow that it runs is under way.
+    Inside,
+    /// The flow that it ran is complete, with this data; what follows stands in the same commit.
+    Returned(Value),
+    /// Its last attempt is live.
+    Running,
+    /// Waits for its next try.
+    Backoff,
+    /// Waits for a person, who says what became of its last attempt.
+    InDoubt,
+    /// Waits for a person: its step asks, or the agent that it talks to, or a bound has to be raised.
+    Asked,
+    /// A person has answered what its step asks; what follows stands in the same commit.
+    Answered(Arc<InterruptAnswered>),
+    /// Nobody has answered in time; what follows stands in the same commit.
+    Expired,
+    /// Its last attempt is settled and known; what follows stands in the same commit. After doubt, and when an agent asks, a
+    /// visit is `Ready` again unless a question or its hand-off follows.
+    Settled(Arc<AttemptSettled>),
+}
+
+impl OpenVisit {
+    /// Its live attempt is over, or in doubt.
+    pub(crate) fn settle(&mut self, event: &AttemptSettled) {
+        let doubt = doubt::doubt(event);
+        let said = said(self, &event.outcome);
+        if said != Some(Said::Nothing) {
+            self.error.clone_from(&event.error);
+        }
+        self.state = match (said, &doubt) {
+            (Some(Said::DidNot | Said::Nothing), _) | (None, Some(_)) => VisitState::Ready,
+            _ if matches!(event.agent, Some(AgentSaid::Asks { .. })) => VisitState::Ready,
+            _ => VisitState::Settled(Arc::new(event.clone())),
+        };
+        match doubt {
+            // One that verifies leaves in doubt what it was to verify.
+            Some(doubt) if said.is_none() => {
+                self.doubts = self.doubts.saturating_add(1);
+                self.doubt = Some(doubt);
+            }
+            None if is_unclear(event) => {}
+            None if !event.ok && matches!(said, None | Some(Said::Happened)) => {
+                self.failures = self.failures.saturating_add(1);
+            }
+            _ => {}
+        }
+        self.agent_session.settle(event);
+    }
+}
+
+impl OpenVisit {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: VisitState::Ready,
+            attempts: 0,
+            failures: 0,
+            doubts: 0,
+            doubt: None,
+            error: None,
+            plan: None,
+            for_each: None,
+            agent_session: AgentSession::default(),
+        }
+    }
+}
+
+/// The command by which the next attempt of a visit is to verify the last one, and which one that is.
+pub(crate) fn next<'a>(open: &OpenVisit, step: &'a Step) -> Option<(AttemptId, &'a CommandPlan)> {
+    let InDoubtPolicy::Verify(plan) = &step.on_in_doubt else { return None };
+    // A verification that has been made does not make another one.
+    let doubt = open.doubt.as_ref().filter(|doubt| doubt.attempt.attempt == open.attempts)?;
+    Some((doubt.attempt.clone(), plan))
+}
+
+/// What the next attempt of `visit` sets aside.
+pub(crate) fn budget_of_next(open: Option<&OpenVisit>, step: &Step) -> Budget {
+    let verifies = open.is_some_and(|open| next(open, step).is_some());
+    if verifies { Budget::default() } else { step.budget }
+}
+
+/// The attempt that the live attempt of a visit verifies.
+pub(crate) fn verified(open: &OpenVisit) -> Option<&AttemptId> {
+    open.plan.as_ref()?.verifies.as_ref()
+}
+
+/// What the live attempt of a visit says by this end; `None` if it is no verification.
+pub(crate) fn said(open: &OpenVisit, outcome: &Outcome) -> Option<Said> {
+    verified(open).map(|_| Said::by(outcome))
+}
+
+/// Whether an attempt has left it open if the agent took its message. That is no try.
+pub(crate) fn is_unclear(event: &AttemptSettled) -> bool {
+    event.agent == Some(AgentSaid::Unclear)
+}
