@@ -63,7 +63,7 @@ impl Courier {
         let board = Arc::clone(&means.board);
         let reader = means.store.reader().map_err(io::Error::other)?;
         // No wait is longer: whatever is due later than that was marked before the clock was set back.
-        let latest = after(means.clock.now(), patience::LONGEST);
+        let latest = after(means.clock.now(), retry::LONGEST);
         for row in reader.active_pushes().map_err(io::Error::other)? {
             // What was kept for a run that has not begun waits for the message that begins it.
             let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;

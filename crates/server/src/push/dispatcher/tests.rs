@@ -282,7 +282,7 @@ fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any
     let wall = Arc::new(AtomicI64::new(now.as_millis()));
     let (courier, board) = stage.courier_by(reach(), clock_of(&wall));
     // The longest wait, less than an hour later.
-    wall.store(after(now, patience::LONGEST).as_millis(), Ordering::Relaxed);
+    wall.store(after(now, retry::LONGEST).as_millis(), Ordering::Relaxed);
     board.ring();
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stop(courier);
