@@ -37,6 +37,14 @@ class Reports(unittest.TestCase):
             envoi.write_skill_report(self.path, *arguments, **named)
         return printed.getvalue()
 
+    def test_what_an_assigned_report_lacks_is_filled_and_named(self) -> None:
+        fill = {"fill_skill_name": "step", "fill_generated_at": "2026-01-02T03:04:05Z"}
+        verdict = envoi.judge(exit=0, report_text='{"ok": true, "generatedAt": 7}', assigned=True, **fill)
+        self.assertEqual(verdict.filled, ("generatedAt", "skillName", "data"))
+        self.assertEqual(verdict.report, envoi.SkillReport(True, "2026-01-02T03:04:05Z", "step", None))
+        whole = '{"ok": true, "generatedAt": "t", "skillName": "s", "data": 1}'
+        self.assertEqual(envoi.judge(exit=0, report_text=whole, assigned=True, **fill).filled, ())
+
     def test_a_report_is_two_space_json_and_says_one_line(self) -> None:
         said = self.write("mail-triage", {"n": envoi.json.loads("1.00")}, metrics={"emailCount": 4}, generated_at="2026-02-20T05:30:00.000Z")
         self.assertEqual(said, f"mail-triage: ok, report written to {self.path}\n")

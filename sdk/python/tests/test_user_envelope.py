@@ -37,6 +37,14 @@ class Answers(unittest.TestCase):
             self.assertTrue(caught.exception.reason.startswith("merged attachments exceed the 20-ref total (envelope "))
             self.assertEqual(caught.exception.code, "INVALID_USER_ENVELOPE")
 
+    def test_the_opt_in_is_exactly_true_or_false(self) -> None:
+        raw = '{"text": "t"}'
+        for enabled in ("true", "false", "", 1, 0, None, {}):
+            with self.subTest(enabled=enabled), self.assertRaises(TypeError):
+                envoi.parse_user_envelope(raw, enabled)  # type: ignore[arg-type]
+        self.assertEqual(envoi.parse_user_envelope(raw, True).text, "t")
+        self.assertEqual(envoi.parse_user_envelope(raw, False).text, raw)
+
     def test_a_refusal_says_where(self) -> None:
         with self.assertRaises(envoi.UserEnvelopeParseError) as caught:
             envoi.parse_user_envelope('{"text": "t",\n "attachments": [{"artifactId": 1}]}', True)

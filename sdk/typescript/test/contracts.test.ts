@@ -414,6 +414,16 @@ test("a signal is a failure whatever the exit code says", () => {
   assert.deepEqual(judge({ exit: 0, signal: 9 }).error, { code: "TOOL_EXIT_NON_ZERO", message: "signal 9" });
 });
 
+test("what an assigned report lacks is filled and named", () => {
+  const fill = { skillName: "step", generatedAt: "2026-01-02T03:04:05Z" };
+  const judged = judge({ exit: 0, report: '{"ok": true, "generatedAt": 7}', assigned: true, fill });
+  assert.deepEqual(judged.filled, ["generatedAt", "skillName", "data"]);
+  const { generatedAt, skillName, data } = judged.report ?? {};
+  assert.deepEqual([generatedAt, skillName, data], [fill.generatedAt, "step", null]);
+  const whole = '{"ok": true, "generatedAt": "t", "skillName": "s", "data": 1}';
+  assert.deepEqual(judge({ exit: 0, report: whole, assigned: true, fill }).filled, []);
+});
+
 test("the verdict keeps the report of a failure", () => {
   const text = '{"ok":true,"generatedAt":"t","skillName":"s","data":1}';
   const { ok, error, report } = judge({ exit: null, signal: 9, report: text });
@@ -442,6 +452,14 @@ test("an opted-in text that is not the envelope is refused with its reason", () 
     ['{"text":"","a/b":1}', `${noMatch}expected no further member, found \`a/b\` at \`/a~1b\` (line 1, column 18)`],
   ];
   for (const [raw, expected] of rows) assert.equal(reason(() => parseUserEnvelope(raw, true)), expected);
+});
+
+test("the opt-in is exactly true or false", () => {
+  const raw = '{"text":"t"}';
+  for (const enabled of ["true", "false", "", 1, 0, null, undefined, {}]) {
+    assert.throws(() => parseUserEnvelope(raw, enabled as unknown as boolean), (error) => error instanceof TypeError, String(enabled));
+  }
+  assert.deepEqual([parseUserEnvelope(raw, true).text, parseUserEnvelope(raw, false).text], ["t", raw]);
 });
 
 test("twenty attachments are the limit wherever they come from", () => {
