@@ -1,8 +1,8 @@
 //! One leg of the chain that carries documents through every language (`spec/fuzz`): decodes and encodes what stdin brings.
 //!
 //! Reads frames, `KIND FORM LENGTH` on a line, then so many bytes and a newline, to the end of stdin; answers each with
-//! `ok LENGTH` or `refused LENGTH`, and the encoded document or the whole message. No command of the binary, because nobody
-//! but that chain has a use for it.
+//! `ok LENGTH` or `refused LENGTH`, and the encoded document or the whole message. It is no command of the binary, because only
+//! that chain uses it.
 #![expect(
     clippy::disallowed_methods,
     reason = "it uses the crate from outside: the crate itself reads no stdin"
@@ -45,24 +45,23 @@ fn main() -> io::Result<()> {
 /// Decodes a document and makes it ready to be written; the message if it is refused.
 fn pass(kind: &str, document: &[u8]) -> Result<Value, String> {
     match kind {
-        "envelope" => told(Envelope::decode(document)).map(|envelope| envelope.to_state_dict()),
-        "envelope-dict" => told(Envelope::decode(document)).map(|envelope| envelope.to_dict()),
-        "handoff" => told(Handoff::decode(document)).map(|handoff| handoff.to_value()),
-        "signal" => told(signal(document)).map(|signal| signal.orchestrator(None)),
-        "signal-resolver" => told(signal(document)).map(|signal| signal.resolver()),
-        "report" => told(SkillReport::decode(document)).map(|report| report.to_value()),
+        "envelope" => in_words(Envelope::decode(document)).map(|envelope| envelope.to_state_dict()),
+        "envelope-dict" => in_words(Envelope::decode(document)).map(|envelope| envelope.to_dict()),
+        "handoff" => in_words(Handoff::decode(document)).map(|handoff| handoff.to_value()),
+        "signal" => in_words(signal(document)).map(|signal| signal.orchestrator(None)),
+        "signal-resolver" => in_words(signal(document)).map(|signal| signal.resolver()),
+        "report" => in_words(SkillReport::decode(document)).map(|report| report.to_value()),
         "answer" => answer(document),
-        "import" => told(import(document)),
-        "route" => told(route(document)),
-        "write" => {
-            told(handoff::decode_draft(document).and_then(handoff::write)).map(|handoff| handoff.to_value())
-        }
-        "json" => told(Value::parse(document)),
+        "import" => in_words(import(document)),
+        "route" => in_words(route(document)),
+        "write" => in_words(handoff::decode_draft(document).and_then(handoff::write))
+            .map(|handoff| handoff.to_value()),
+        "json" => in_words(Value::parse(document)),
         _ => Err(format!("no kind of document: {kind}")),
     }
 }
 
-fn told<T>(result: Result<T, impl ToString>) -> Result<T, String> {
+fn in_words<T>(result: Result<T, impl ToString>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
@@ -70,10 +69,10 @@ fn told<T>(result: Result<T, impl ToString>) -> Result<T, String> {
 fn import(document: &[u8]) -> Result<Value, Diagnostic> {
     let value = Value::parse(document).map_err(|error| Diagnostic::of_json("ENVELOPE_INVALID", error))?;
     let (_, interpretations) = Envelope::import(&value).map_err(|refusal| refusal.located(document))?;
-    let told = |Interpretation { pointer, read, taken_as }: Interpretation| {
+    let in_words = |Interpretation { pointer, read, taken_as }: Interpretation| {
         Value::from(vec![pointer, read, taken_as])
     };
-    Ok(Value::from(interpretations.into_iter().map(told).collect::<Vec<_>>()))
+    Ok(Value::from(interpretations.into_iter().map(in_words).collect::<Vec<_>>()))
 }
 
 /// A signal and its audit.
@@ -90,6 +89,6 @@ fn signal(document: &[u8]) -> Result<Signal, Diagnostic> {
 }
 
 fn answer(document: &[u8]) -> Result<Value, String> {
-    let text = told(std::str::from_utf8(document))?;
-    told(user_envelope::parse(text, true, &[])).map(|answer| answer.to_value())
+    let text = in_words(std::str::from_utf8(document))?;
+    in_words(user_envelope::parse(text, true, &[])).map(|answer| answer.to_value())
 }

@@ -1,14 +1,15 @@
 //! JSON Schemas (draft 2020-12) of the messages, made from one table of members for each.
 //!
-//! A table stands for what the codec reads; tests hold the two together, in the order of the members and over generated
-//! documents. What a schema cannot say stands in its description. It does not validate: there are good validators.
+//! A table describes what the codec reads. Tests compare the two, in the order of the members and over generated documents. What
+//! a schema cannot express stands in its description. It does not validate: there are good validators.
 //!
 //! ```
 //! use envoi_contract::schema::Schema;
 //!
-//! let handoff = Schema::named("handoff").map(Schema::to_value).unwrap_or_default();
+//! let handoff = Schema::named("handoff").map(Schema::to_value).ok_or("no such schema")?;
 //! let summary = handoff.get("properties").and_then(|members| members.get("summary"));
 //! assert_eq!(summary.and_then(|summary| summary.get("maxLength")?.as_u53()), Some(2000));
+//! # Ok::<(), &str>(())
 //! ```
 
 mod envelope;

@@ -87,7 +87,7 @@ class WithServer(unittest.TestCase):
 
 
 class Dropping:
-    """A proxy that hands the first answer to nobody, and all others on; and once more, when `dropped` is cleared."""
+    """A proxy that drops the first answer and forwards all others. It drops one more when `dropped` is cleared."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.partition(":")
@@ -185,7 +185,7 @@ class Scripted:
 
 
 class Hands(Clock):
-    """Time that passes only where somebody sleeps; what happens then can be told."""
+    """A clock that advances only in `sleep`, with a hook for each sleep."""
 
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.slept: List[float] = []

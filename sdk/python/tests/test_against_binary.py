@@ -72,7 +72,7 @@ def roundtrip_case(document: str) -> dict:
 
 
 def broken_case(chance: random.Random) -> dict:
-    """A document that somebody has damaged; often enough it still is one."""
+    """A damaged document; often it still is a valid one."""
     document = envoi.json.dumps(generate.envelope(chance), compact=chance.random() < 0.5)
     for _ in range(chance.randrange(1, 4)):
         at = chance.randrange(len(document))

@@ -64,7 +64,7 @@ CALLS: Dict[str, Any] = {
     ),
     "uploadArtifact": lambda ask: ask(b"words", mime="text/plain"),
 }
-"""Each operation, asked for with all that its method takes."""
+"""Each operation, called with all arguments of its method."""
 
 BRIDGE = "asked for by the clients of OpenAI's protocol, with a token of its own (docs/bridge.md)"
 
@@ -73,7 +73,7 @@ LEFT_OUT: Dict[str, str] = {"callModel": BRIDGE, "completeChat": BRIDGE, "listMo
 
 
 class Asked(Exception):
-    """What a method asks for; nobody answers."""
+    """The request that a method makes; there is no answer."""
 
 
 class Recorder:
@@ -231,7 +231,7 @@ class AskingAgain(WithAnswers):
         path.write_text("aéb", encoding="utf-8")
         text = "a file that is open as text: open it with mode `rb`"
         with path.open(encoding="utf-8") as opened, tempfile.NamedTemporaryFile("w") as wrapped, path.open("ab") as written:
-            for wrong, told in (
+            for wrong, kind in (
                 ("x.txt", "a `str`: `Path(…)` for the file of that name, `.encode()` for the text itself"),
                 (opened, text),
                 (wrapped, text),
@@ -240,7 +240,7 @@ class AskingAgain(WithAnswers):
                 (bytearray(b"x"), "a `bytearray`"),
                 (None, "a `NoneType`"),
             ):
-                # Nobody listens there: whatever is sent is Unreachable.
+                # No server listens there: each request raises Unreachable.
                 client = Client("http://127.0.0.1:1", "t", patience=0)
                 for call in (
                     lambda: client.upload_artifact(wrong),
@@ -250,7 +250,7 @@ class AskingAgain(WithAnswers):
                 ):
                     with self.assertRaises(TypeError) as refused:
                         call()
-                    self.assertEqual(str(refused.exception), f"a file is bytes, a path or an open binary file, not {told}")
+                    self.assertEqual(str(refused.exception), f"a file is bytes, a path or an open binary file, not {kind}")
 
     def test_a_flow_that_is_open_as_text_is_refused_too(self) -> None:
         with self.assertRaises(TypeError):
@@ -335,7 +335,7 @@ class AStream(WithAnswers):
     OVER = (204, {}, b"")
 
     @staticmethod
-    def told(*seqs: int) -> bytes:
+    def sent(*seqs: int) -> bytes:
         return b"".join(b'id: %d\nevent: x\ndata: {"seq":%d,"at":1,"event":{"type":"x"}}\n\n' % (seq, seq) for seq in seqs)
 
     def test_it_is_read_whatever_its_pieces_are(self) -> None:
@@ -344,11 +344,11 @@ class AStream(WithAnswers):
         for size in range(1, len(text) + 1):
             lines = Lines()
             pieces = [text[at : at + size] for at in range(0, len(text), size)]
-            self.assertEqual([told for piece in pieces for told in lines.feed(piece)], expected, size)
+            self.assertEqual([event for piece in pieces for event in lines.feed(piece)], expected, size)
 
     def test_it_goes_on_after_the_last_whole_event(self) -> None:
-        cut = self.told(2)[:-1]
-        server = self.server((200, self.OPEN, self.told(0, 1) + cut), self.BUSY, (200, self.OPEN, self.told(1, 2, 3)), self.OVER)
+        cut = self.sent(2)[:-1]
+        server = self.server((200, self.OPEN, self.sent(0, 1) + cut), self.BUSY, (200, self.OPEN, self.sent(1, 2, 3)), self.OVER)
         client = self.client(server)
         self.assertEqual([event["seq"] for event in client.follow_run("run_1")], [0, 1, 2, 3])
         self.assertEqual([headers.get("last-event-id") for headers in server.headers], [None, "1", "1", "3"])
@@ -358,8 +358,8 @@ class AStream(WithAnswers):
         listed = (200, {}, b'{"last_event_id":"run_1:5","next":null,"questions":[]}')
         event = b'id: run_1:6\ndata: {"run":"run_1","record":{"seq":6,"at":1,"event":{"type":"x"}}}\n\n'
         server = self.server(listed, (200, self.OPEN, b":\n\n"), (200, self.OPEN, event))
-        told = next(self.client(server).follow_questions())
-        self.assertEqual((told.id, told.run, told.event["seq"]), ("run_1:6", "run_1", 6))
+        first = next(self.client(server).follow_questions())
+        self.assertEqual((first.id, first.run, first.event["seq"]), ("run_1:6", "run_1", 6))
         self.assertEqual([headers.get("last-event-id") for headers in server.headers], [None, "run_1:5", "run_1:5"])
 
     def test_one_that_ends_at_once_is_not_opened_in_haste(self) -> None:

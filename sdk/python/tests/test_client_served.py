@@ -49,12 +49,12 @@ class ARun(WithServer):
         self.assertEqual(self.client.wait_until(run, "succeeded")["terminal_reason"], "completed")
         self.assertEqual(sorted(self.did()), ["draft", "edited", "more"])
 
-        told = list(self.client.follow_run(run))
-        self.assertEqual(told, list(self.client.list_events(run)))
-        self.assertEqual([event["seq"] for event in told], list(range(len(told))))
-        self.assertEqual(list(self.client.follow_run(run, after=2)), told[3:])
-        self.assertEqual(list(self.client.follow_run(run, after=told[-1]["seq"])), [])
-        answer = next(event["event"] for event in told if event["event"]["type"] == "interrupt_answered")
+        events = list(self.client.follow_run(run))
+        self.assertEqual(events, list(self.client.list_events(run)))
+        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
+        self.assertEqual(list(self.client.follow_run(run, after=2)), events[3:])
+        self.assertEqual(list(self.client.follow_run(run, after=events[-1]["seq"])), [])
+        answer = next(event["event"] for event in events if event["event"]["type"] == "interrupt_answered")
         files = [json.loads(each) for each in answer["attachments"]]
         self.assertEqual([each.get("filename") for each in files], ["edits.txt", None])
         self.assertTrue(self.client.explain_run(run))
@@ -101,8 +101,8 @@ class ARun(WithServer):
         fork = self.client.fork_run(run, "b", "once more", idempotency_key="once")
         self.assertEqual(self.client.fork_run(run, "b", "once more", idempotency_key="once")["run"], fork["run"])
         self.assertIsInstance(fork["notes"], list)
-        told = list(self.client.follow_run(fork["run"]))
-        self.assertIn("run_forked", [event["event"]["type"] for event in told])
+        events = list(self.client.follow_run(fork["run"]))
+        self.assertIn("run_forked", [event["event"]["type"] for event in events])
 
     def test_a_wait_has_an_end(self) -> None:
         self.client.register_flow(WAITING)
@@ -135,23 +135,23 @@ class AServerThatIsKilled(WithServer):
         restarts = []
 
         def meanwhile() -> None:
-            # Nobody is there until the client has found that out.
+            # The server starts after the client's first failure.
             if not restarts:
                 self.restart()
                 (self.folder / "go").touch()
                 restarts.append(self.served.url)
 
         self.client._caller.clock = Hands(meanwhile)
-        told = []
+        events = []
         with closing(self.client.follow_run(run)) as events:  # type: ignore[type-var]
             for event in events:
-                told.append(event)
+                events.append(event)
                 if event["event"].get("attempt") == "last.1.1" and event["event"]["type"] == "attempt_started":
                     self.served.kill()
         self.assertEqual(len(restarts), 1)
-        self.assertEqual(told[-1]["event"]["type"], "run_ended")
-        self.assertEqual(told, list(self.client.list_events(run)))
-        self.assertEqual([event["seq"] for event in told], list(range(len(told))))
+        self.assertEqual(events[-1]["event"]["type"], "run_ended")
+        self.assertEqual(events, list(self.client.list_events(run)))
+        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
 
     def test_questions_are_told_once_too_also_without_one_before_the_kill(self) -> None:
         self.client.register_flow(APPROVAL)

@@ -63,8 +63,8 @@ def follow(client: Client, run: Run) -> List[Event]:
                 files=[b"words", Path("a.txt"), BytesIO(b"words"), File(b"words", "a.txt")],
                 seen=question["subject"],
             )
-        told: QuestionEvent = next(client.follow_questions())
-        return [told.event, *client.follow_run(run["run"])]
+        first: QuestionEvent = next(client.follow_questions())
+        return [first.event, *client.follow_run(run["run"])]
     except (ApiError, DigestMismatch, Unreachable):
         return []
 

@@ -11,7 +11,7 @@ import type { SkillError, SkillReport } from "./skill-report.js";
 import { keepReport, reportOf } from "./skill-report-file.js";
 import { answerOfWords, readAnswer, type Answer } from "./step-answer.js";
 
-/** What the critic of a loop said: its text, and the end of its stderr. */
+/** The feedback of a loop's critic: its text, and the end of its stderr. */
 export interface Feedback {
   text: string;
   stderr: string;
@@ -22,7 +22,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Metrics = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
-/** One attempt of a step, seen from its command. What it reads from files it reads when asked. */
+/** One attempt of a step, seen from its command. A file is read on first access. */
 export class Attempt {
   private readonly environment: Environment;
   private readonly lines: string[] = [];
@@ -66,7 +66,7 @@ export class Attempt {
     return content && HandoffEnvelope.decode(content);
   }
 
-  /** In a loop that has gone back: what the critic said. */
+  /** The critic's feedback, in a loop that has gone back. */
   get feedback(): Feedback | null {
     const content = this.content("ENVOI_FEEDBACK");
     return content && readFeedback(new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(content));
@@ -100,14 +100,14 @@ export class Attempt {
   /**
    * Leaves text and report where the engine looks for them; without Envoi the text goes to stdout, the report nowhere.
    *
-   * @throws JsonError or ContractError if not all of the report could be said: it says so then, and has all that could be
+   * @throws JsonError or ContractError if JSON cannot express a part of the report. The report states that, and has the other parts
    */
   leave(): SkillReport | null {
     let report: SkillReport | null;
     try {
       this.leaveText();
     } finally {
-      // What was used is told even where the text could not be left.
+      // The report states what was used even if the text cannot be written.
       report = this.leaveReport();
     }
     return report;
@@ -123,14 +123,14 @@ export class Attempt {
   private leaveReport(): SkillReport | null {
     const path = this.environment["ENVOI_REPORT"];
     if (!path) return null;
-    const { report, refusal } = this.whatCanBeSaid();
+    const { report, refusal } = this.writableReport();
     keepReport(path, report);
     if (refusal !== undefined) throw refusal.cause;
     return report;
   }
 
-  /** The report with all of it that can be said, and why that is not all, if it is not. */
-  private whatCanBeSaid(): { report: SkillReport; refusal: { cause: unknown } | undefined } {
+  /** The report without the parts that JSON cannot express, and why, if there are any. */
+  private writableReport(): { report: SkillReport; refusal: { cause: unknown } | undefined } {
     let refusal: { cause: unknown } | undefined;
     for (const [data, metrics] of this.payloads()) {
       try {
@@ -149,8 +149,8 @@ export class Attempt {
     const given: Metrics | null = this.metrics;
     const entries: [unknown, unknown][] = given instanceof Map ? Array.from(given) : Object.entries(given ?? {});
     yield [data, entries.length > 0 ? given : undefined];
-    const said = entries.filter(isMetric);
-    const metrics = said.length > 0 ? new Map(said) : undefined;
+    const writable = entries.filter(isMetric);
+    const metrics = writable.length > 0 ? new Map(writable) : undefined;
     yield [data, metrics];
     yield [null, metrics];
     yield [null, undefined];
@@ -164,7 +164,7 @@ export class Attempt {
 
 /**
  * Runs the body of a command as an attempt of a step. What it returns becomes the report's data. On the way out the report is
- * written: `ok: false` if the body threw or said that it failed. An exception goes on its way, so that the exit code is 1.
+ * written: `ok: false` if the body throws or reports a failure. An exception goes on its way, so that the exit code is 1.
  *
  * @param skillName stands in the report; without one it is the step's id
  */

@@ -28,7 +28,7 @@ export type { BlobLike, BodyReader, Clock, Fetch, FetchResponse, Signal } from "
 export type { QuestionEvent } from "./client/rows.js";
 export type { Answer, Event, Flow, Fork, Forked, HandoffRow, Health, Log, PinnedFlow, Question, Raise, Resume, Run, Start, Token } from "./client/shapes.js";
 
-/** Rows that are asked for at a time. */
+/** Rows of one request. */
 const PAGE = 100;
 
 const FOLLOW_PATIENCE_MS = 300_000;
@@ -41,9 +41,9 @@ async function whole<T>(list: AsyncIterable<T>): Promise<T[]> {
 
 /** How a client behaves. */
 export interface ClientOptions {
-  /** How long a server may say nothing; 30 s unless said. What is being brought takes as long as it takes. */
+  /** How long a server may send nothing; default 30 s. A transfer that goes on has no limit. */
   timeoutMs?: number;
-  /** How long to go on asking again where nobody answers, or the server asks for patience; 10 s unless said. */
+  /** How long a request is repeated if there is no answer, or the server defers it; default 10 s. */
   patienceMs?: number;
   /** In place of the platform's. */
   fetch?: Fetch;
@@ -56,14 +56,14 @@ export interface Call {
   signal?: Signal | undefined;
 }
 
-/** A call that is done once, under a key: one of its own unless said. */
+/** A call that is done once, under a key; default: a fresh one. */
 export interface KeyedCall extends Call {
   idempotencyKey?: string | undefined;
 }
 
 /** A call that follows a stream. */
 export interface FollowCall extends Call {
-  /** For how long nobody may answer before it throws `Unreachable`; 5 minutes unless said. */
+  /** How long the server may be unreachable before it throws `Unreachable`; default 5 minutes. */
   patienceMs?: number | undefined;
 }
 
@@ -93,8 +93,8 @@ export class Client {
 
   constructor(url: string, token: string, options: ClientOptions = {}) {
     const { timeoutMs = 30_000, patienceMs = 10_000, clock = CLOCK } = options;
-    const asked = options.fetch ?? ((target, init) => fetch(target, init));
-    this.caller = new Caller(new Server(url, token, asked, timeoutMs), patienceMs, clock);
+    const send = options.fetch ?? ((target, init) => fetch(target, init));
+    this.caller = new Caller(new Server(url, token, send, timeoutMs), patienceMs, clock);
   }
 
   // Flows
@@ -123,7 +123,7 @@ export class Client {
   // Runs
 
   /**
-   * Starts a run of a registered flow. It is started once, however often it has to be asked for; with a key of your own also
+   * Starts a run of a registered flow. It is started once, however often the request is repeated; with a key of your own also
    * over several processes: the run of the first call is returned.
    */
   async startRun(start: Start, call: KeyedCall = {}): Promise<Run> {
@@ -216,7 +216,7 @@ export class Client {
 
   /**
    * Lets a run go on that has stopped, or decides what is in doubt. Only a decision is kept under its key; without a `choice`
-   * it is asked for once: after `Unreachable`, look at the run.
+   * the request is sent once: after `Unreachable`, look at the run.
    */
   async resumeRun(run: string, resume: Resume = {}, call: KeyedCall = {}): Promise<Run> {
     return row(await this.post(call, ["runs", run, "resume"], resume, resume.choice !== undefined));
@@ -283,7 +283,7 @@ export class Client {
   }
 
   /**
-   * Answers a question, once, however often it has to be asked for. `seen` is the `subject` of the question: if something else
+   * Answers a question, once, however often the request is repeated. `seen` is the `subject` of the question: if something else
    * is to be approved by then, the answer is refused.
    */
   async answerQuestion(question: string, answer: AnswerWithFiles, call: KeyedCall = {}): Promise<Question> {
@@ -305,8 +305,8 @@ export class Client {
     // A place to come back to, should the connection break before the first event.
     const lastId = after ?? asString((await this.get(call, ["questions"], { limit: 1 })).object().get("last_event_id"));
     for await (const { id, data } of this.stream(pathOf("questions", "stream"), lastId, call)) {
-      const told = parseJson(data) as JsonObject;
-      yield { id, run: asString(told.get("run")) ?? "", event: row(told.get("record")) };
+      const event = parseJson(data) as JsonObject;
+      yield { id, run: asString(event.get("run")) ?? "", event: row(event.get("record")) };
     }
   }
 
@@ -321,7 +321,7 @@ export class Client {
     return filename === undefined ? reference : { ...reference, filename };
   }
 
-  /** Content by its digest. @throws DigestMismatch for content that is not what was asked for */
+  /** Content by its digest. @throws DigestMismatch for content with another digest */
   async getArtifact(digest: string, call: Call = {}): Promise<Uint8Array> {
     return this.content(digest, ["artifacts", digest], call);
   }

@@ -1,6 +1,6 @@
 /**
- * Did it really work, whatever the exit code says: the report that a skill leaves, and the verdict over report, exit and
- * signal. Which file counts as the report, and whether it is fresh, is known to whoever ran the skill.
+ * Whether a skill worked, whatever its exit code is: the report that it leaves, and the verdict over report, exit and
+ * signal. The caller, which ran the skill, knows which file counts and whether it is fresh.
  */
 
 import { ContractError, jsonFor, readDocument } from "./diagnostic.js";
@@ -125,7 +125,7 @@ function errorOf(error: JsonValue): SkillError {
   return { code, message: asString(member(error, "message")) ?? asString(error) ?? compact(error) };
 }
 
-/** What was seen of one execution. */
+/** The observed facts of one execution. */
 export interface Observed {
   /** The exit code, unless a signal ended it. */
   exit?: number | null;
@@ -168,10 +168,10 @@ interface Found {
   refusal: string | null;
 }
 
-/** Judges one execution: timeout and cancellation first, then exit and signal, then what the report says. */
+/** Judges one execution: timeout and cancellation first, then exit and signal, then the report. */
 export function judge(observed: Observed): Verdict {
   const { report, filled, refusal } = find(observed);
-  const earlier = fate(observed, report);
+  const earlier = executionFailure(observed, report);
   const error = earlier === undefined ? judgedReport(observed, report, refusal) : naming(earlier, refusal);
   return { ok: error === undefined, error: error ?? null, report, filled };
 }
@@ -205,8 +205,8 @@ function readReport({ report: source, reportUnreadable, assigned, skill, fill }:
 }
 
 /**
- * The report with what it lacks. Name and time decide nothing, so that they need not even be text; but in a step that
- * declares its skill another name is another skill's report.
+ * The report with what it lacks. The verdict does not depend on name and time, so they are filled if they are missing or not a string.
+ * But if the step declares its skill, only a missing name is filled: another value is the report of another skill.
  */
 function complete(value: JsonValue, skill: string | null, fill: NonNullable<Observed["fill"]>, filled: string[]): JsonValue {
   if (!(value instanceof Map)) return value;
@@ -227,12 +227,12 @@ function complete(value: JsonValue, skill: string | null, fill: NonNullable<Obse
   return members;
 }
 
-/** The failure of the execution itself, before its report is asked whether it worked. */
-function fate(observed: Observed, report: SkillReport | null): SkillError | undefined {
+/** The failure of the execution itself, whatever its report states. */
+function executionFailure(observed: Observed, report: SkillReport | null): SkillError | undefined {
   if (observed.timedOut) return { code: "TOOL_TIMEOUT", message: "the timeout ended it" };
   if (observed.cancelled) return { code: "TOOL_CANCELLED", message: "it was cancelled" };
   if (observed.exit === 0 && (observed.signal ?? null) === null) return undefined;
-  return report?.statedError() ?? { code: "TOOL_EXIT_NON_ZERO", message: lastWords(observed) };
+  return report?.statedError() ?? { code: "TOOL_EXIT_NON_ZERO", message: exitMessage(observed) };
 }
 
 /** A failure that names the bad report beside it: nothing else would. */
@@ -247,8 +247,8 @@ function judgedReport({ declared }: Observed, report: SkillReport | null, refusa
   return declared === true ? { code: "SKILL_REPORT_MISSING", message: "the skill left no report" } : undefined;
 }
 
-/** The end of stderr, or how it ended if it wrote nothing there. */
-function lastWords({ stderr = "", exit, signal }: Observed): string {
+/** The end of stderr; the exit code or signal if stderr is blank. */
+function exitMessage({ stderr = "", exit, signal }: Observed): string {
   const words = trim(stderr);
   if (words !== "") return lastScalars(words, STDERR_SCALARS);
   if ((signal ?? null) !== null) return `signal ${signal}`;

@@ -26,10 +26,10 @@ export interface Answer {
   attachments: AttachmentRef[];
   /** The question that was answered. */
   interrupt: string | null;
-  /** The step that asked, and which visit of it. */
+  /** The step with the question, and its visit. */
   step: string | null;
   visit: number | null;
-  /** What was asked for, and in which words. */
+  /** The kind and the text of the question. */
   kind: InterruptKind | null;
   question: string | null;
   choice: AnswerChoice | null;
@@ -73,8 +73,8 @@ export function readAnswer(content: Uint8Array, folder: string | null): Answer {
   const files = fields.list("files", "a list of files", readFile);
   const paths = files.flatMap(({ path }) => (path === null ? [] : [path]));
   const members = json instanceof Map ? json : membersOf<JsonValue>();
-  const asked = { interrupt, step, visit, kind, question };
-  return { text, attachments, ...asked, choice, approved, data, by, channel, answered_at, files, paths, folder, members };
+  const ofQuestion = { interrupt, step, visit, kind, question };
+  return { text, attachments, ...ofQuestion, choice, approved, data, by, channel, answered_at, files, paths, folder, members };
 }
 
 /** A word of a closed vocabulary, or null. */

@@ -1,6 +1,6 @@
 /**
  * Runs `page.ts` in a browser, as a page with TLS's rights and as one without. Run by `check.sh` with the path of a Chromium, after
- * the build; prints what it did. Nothing but loopback is asked, whatever a browser likes to ask for by itself.
+ * the build; prints what it did. The browser can reach loopback only, whatever it requests by itself.
  */
 
 import assert from "node:assert/strict";
@@ -38,39 +38,39 @@ function vectors(): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(VECTORS, name), "utf8")]));
 }
 
-/** Hears what the page says in the end. */
-let hear: (told: string) => void = () => undefined;
+/** Gets the results of the page. */
+let finish: (results: string) => void = () => undefined;
 
-async function heard(said: AsyncIterable<Uint8Array>): Promise<void> {
+async function takeResults(body: AsyncIterable<Uint8Array>): Promise<void> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  let told = "";
-  for await (const piece of said) told += decoder.decode(piece, { stream: true });
-  hear(told);
+  let results = "";
+  for await (const piece of body) results += decoder.decode(piece, { stream: true });
+  finish(results);
 }
 
 const server = createServer((request, response) => {
-  if (request.method === "POST") void heard(request);
+  if (request.method === "POST") void takeResults(request);
   const [kind, body] = content(decodeURIComponent(request.url)) ?? ["", ""];
   response.writeHead(kind === "" ? 404 : 200, { "content-type": kind });
   response.end(typeof body === "string" ? new TextEncoder().encode(body) : body);
 });
 
-/** What the page at `address` tells. */
-async function told(browser: string, address: string): Promise<string[]> {
+/** The results of the page at `address`. */
+async function resultsOf(browser: string, address: string): Promise<string[]> {
   const profile = mkdtempSync(join(tmpdir(), "envoi-browser-"));
   const quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"];
   const machine = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", `--user-data-dir=${profile}`];
   const names = ["--host-resolver-rules=MAP page.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-features=HttpsUpgrades"];
-  // A port to look inside, which nobody uses, keeps it from ending before the page does.
+  // An unused debugging port keeps it from ending before the page does.
   const args = ["--headless", "--remote-debugging-port=0", ...quiet, ...machine, ...names, address];
   const child = spawn(browser, args, { cwd: profile, env: { ...process.env, HOME: profile }, stdio: ["ignore", "ignore", "ignore"] });
   const ended = new Promise<void>((resolve) => child.once("exit", resolve));
   let timer: unknown;
   try {
     return await new Promise<string[]>((resolve) => {
-      hear = (text) => resolve(text.split("\n"));
-      timer = setTimeout(() => resolve([`nothing was told within ${PATIENCE_MS / 1000} seconds`]), PATIENCE_MS);
-      void ended.then(() => resolve(["the browser ended before anything was told"]));
+      finish = (text) => resolve(text.split("\n"));
+      timer = setTimeout(() => resolve([`no results within ${PATIENCE_MS / 1000} seconds`]), PATIENCE_MS);
+      void ended.then(() => resolve(["the browser ended before it gave results"]));
     });
   } finally {
     clearTimeout(timer);
@@ -91,7 +91,7 @@ try {
   const { port } = server.address();
   const cases = Object.values(vectors()).flatMap((text) => JSON.parse(text) as unknown[]);
   for (const [host, secure] of [["127.0.0.1", true], ["page.test", false]] as const) {
-    assert.deepEqual(await told(browser, `http://${host}:${port}/`), [
+    assert.deepEqual(await resultsOf(browser, `http://${host}:${port}/`), [
       `vectors: ${cases.length} passed, 0 failed`,
       "json: true, TypeError",
       "refused: a JavaScript `Set`; a JavaScript `Promise`: an `await` is missing; a JavaScript `HTMLBodyElement`",

@@ -43,12 +43,12 @@ test("a run is started, followed, answered with files, and ends", NEEDS_SERVER, 
     assert.equal((await client.waitUntil(run, ["succeeded"])).terminal_reason, "completed");
     assert.deepEqual(served.did().sort(), ["draft", "edited", "more"]);
 
-    const told = await all(client.followRun(run));
-    assert.deepEqual(told, await all(client.listEvents(run)));
-    assert.deepEqual(told.map(({ seq }) => seq), told.map((_, at) => at));
-    assert.deepEqual(await all(client.followRun(run, { after: 2 })), told.slice(3));
-    assert.deepEqual(await all(client.followRun(run, { after: told.length - 1 })), []);
-    const answer = told.find((event) => type(event) === "interrupt_answered");
+    const events = await all(client.followRun(run));
+    assert.deepEqual(events, await all(client.listEvents(run)));
+    assert.deepEqual(events.map(({ seq }) => seq), events.map((_, at) => at));
+    assert.deepEqual(await all(client.followRun(run, { after: 2 })), events.slice(3));
+    assert.deepEqual(await all(client.followRun(run, { after: events.length - 1 })), []);
+    const answer = events.find((event) => type(event) === "interrupt_answered");
     assert.equal(formatCompact(answer?.event.get("attachments")).includes("edits.txt"), true);
     assert((await client.explainRun(run)).length > 0);
 
@@ -101,34 +101,34 @@ test("numbers of any size survive", NEEDS_SERVER, async () => {
   });
 });
 
-test("each event is told once and in order over a kill and a restart", NEEDS_SERVER, async () => {
+test("each event comes once and in order over a kill and a restart", NEEDS_SERVER, async () => {
   await withServer(async (client, served) => {
     await client.registerFlow(WAITING);
     const { run } = await client.startRun({ flow: "slow" });
     let restarts = 0;
     const clock = new Hands(async () => {
-      // Nobody is there until the client has found that out.
+      // The server starts after the client's first failure.
       if (restarts > 0) return;
       restarts += 1;
       await served.restart();
       served.write("go", "");
     });
-    const told: Event[] = [];
+    const events: Event[] = [];
     for await (const event of new Client(served.url, served.first, { clock }).followRun(run)) {
-      told.push(event);
+      events.push(event);
       if (type(event) === "attempt_started" && event.event.get("attempt") === "last.1.1") await served.kill();
     }
     assert.equal(restarts, 1);
-    assert.equal(type(told.at(-1)), "run_ended");
-    assert.deepEqual(told.map(({ seq }) => seq), told.map((_, at) => at));
-    assert.deepEqual(told, await all(client.listEvents(run)));
+    assert.equal(type(events.at(-1)), "run_ended");
+    assert.deepEqual(events.map(({ seq }) => seq), events.map((_, at) => at));
+    assert.deepEqual(events, await all(client.listEvents(run)));
   });
 });
 
-test("questions are told once too, also without one before the kill", NEEDS_SERVER, async () => {
+test("questions come once too, also without one before the kill", NEEDS_SERVER, async () => {
   await withServer(async (client, served) => {
     await client.registerFlow(APPROVAL);
-    // The place from which it follows is asked for with the first event.
+    // The place from which it follows is read with the first event.
     const { last_event_id: after } = await client.listQuestions();
     const events = client.followQuestions({ after });
     const { run } = await client.startRun({ flow: "publish" });
@@ -190,7 +190,7 @@ test("a start whose answer is lost starts one run, an answer is given once, and 
   });
 });
 
-test("a token that may not is told so", NEEDS_SERVER, async () => {
+test("a token without the right gets a refusal", NEEDS_SERVER, async () => {
   await withServer(async (client, served) => {
     const nobody = new Client(served.url, "evt_wrong");
     for (const ask of [() => nobody.getHealth(), () => all(nobody.followRun("run_1")), () => nobody.uploadArtifact(new Uint8Array(10))]) {

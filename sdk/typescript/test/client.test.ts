@@ -31,7 +31,7 @@ function resolved<T>(value: T | { $ref: string }): T {
 const REF = { artifactId: "a", representationRevisionId: "r", digest: `sha256:${"0".repeat(64)}`, mime: "m", originKind: "upload" } as const;
 const answer = { choice: "raise", text: "words", data: { a: 1 }, attachments: [REF], seen: "sha256:0", raise: { llm_calls: 1 }, user_envelope: true, resume: false } as const;
 
-/** Each operation, asked for with all that its method takes. */
+/** Each operation, called with all arguments of its method. */
 const CALLS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   answerQuestion: (client) => client.answerQuestion("int_1", answer),
   cancelRun: (client) => client.cancelRun("run_1"),
@@ -91,7 +91,7 @@ function response([status, headers, ...pieces]: Given): FetchResponse {
   return { status, headers: { get: (name) => headers[name] ?? null }, body: { getReader: () => ({ read, cancel: async () => undefined }) } };
 }
 
-/** A client whose server gives these answers, one a request; what it was asked; time that passes by hand. */
+/** A client whose server gives these answers, one a request; the requests it got; a clock that is set by hand. */
 function scripted(answers: (Given | Error)[], options: ClientOptions = {}): { client: Client; asked: Asked[]; clock: Hands } {
   const asked: Asked[] = [];
   const clock = new Hands();

@@ -46,7 +46,7 @@ pure.writeSkillReport;
 export { asked, code, digits, ended, plain, text, ok };
 `;
 
-/** The Node half by the package's plain name, as a program for Node has it, whoever resolves the name. */
+/** The Node half by the package's plain name, as a program for Node gets it, with any resolver. */
 const HALF = `
 import { readSkillReport, runStep, writeSkillReport, type Attempt } from "envoi";
 

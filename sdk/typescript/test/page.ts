@@ -1,5 +1,5 @@
 /**
- * The pure part and the client as a page uses them: run in a browser by `browser.ts`, to which all is told in the end. `vectors` are the
+ * The pure part and the client as a page uses them: run in a browser by `browser.ts`, which gets the results at the end. `vectors` are the
  * texts of the vector files, and the page's own server has a `/v1/health` and an artifact.
  */
 
@@ -12,10 +12,10 @@ declare const location: { readonly origin: string };
 declare const isSecureContext: boolean;
 declare const document: { readonly body: object };
 
-const told: string[] = [];
+const results: string[] = [];
 
 function tell(line: string): void {
-  told.push(line);
+  results.push(line);
 }
 
 /** The name of what is thrown. */
@@ -48,4 +48,4 @@ async function look(): Promise<void> {
 }
 
 await look().then(() => tell("done"), (error: unknown) => tell(`stopped: ${String(error)}`));
-await fetch("/told", { method: "POST", body: told.join("\n") });
+await fetch("/results", { method: "POST", body: results.join("\n") });

@@ -1,4 +1,4 @@
-/** The examples of the seeds: those that any language can run are taken from the pages, those in Python are said in TypeScript. */
+/** The examples of the seeds: those that any language can run are taken from the pages, those in Python are translated. */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -108,7 +108,7 @@ export async function withServer(run: (client: Client, served: Served) => Promis
   }
 }
 
-/** A proxy that hands the first answer to nobody, and all others on. */
+/** A proxy that drops the first answer and forwards all others. */
 export class Dropping {
   readonly requests: string[] = [];
   dropped = false;
@@ -149,7 +149,7 @@ export class Dropping {
   }
 }
 
-/** Time that passes only where somebody sleeps; what happens then can be told. */
+/** A clock that advances only in `sleep`, with a hook for each sleep. */
 export class Hands implements Clock {
   readonly slept: number[] = [];
   private readonly meanwhile: () => void | Promise<void>;

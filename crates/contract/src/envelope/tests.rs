@@ -70,7 +70,7 @@ fn reading_says_what_it_interpreted_and_nothing_else() {
             "processing_history":[{"duration_ms":1e3}]}"#,
     );
     let (envelope, interpretations) = Envelope::import(&foreign).unwrap();
-    let told: Vec<_> =
+    let lines: Vec<_> =
         interpretations.iter().map(|one| format!("{} {} {}", one.pointer, one.read, one.taken_as)).collect();
     let expected = [
         "/terminal_reason `\"COMPLETED\"` `\"completed\"`",
@@ -78,7 +78,7 @@ fn reading_says_what_it_interpreted_and_nothing_else() {
         "/received_at `\"2026-01-26T09:30:00.1+00:00Z\"` `\"2026-01-26T09:30:00.1Z\"`",
         "/processing_history/0/duration_ms `1e3` `1000`",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
     assert_eq!(Envelope::import(&envelope.to_state_dict()), Ok((envelope, Vec::new())));
 }
 
@@ -90,14 +90,14 @@ fn members_that_another_system_groups_are_reported() {
     );
     let (envelope, interpretations) = Envelope::import(&foreign).unwrap();
     assert_eq!((envelope.envelope_id.as_str(), envelope.user_id.as_str()), ("", "top"));
-    let told: Vec<_> =
+    let lines: Vec<_> =
         interpretations.iter().map(|one| format!("{} {} {}", one.pointer, one.read, one.taken_as)).collect();
     let expected = [
         "/identity/envelope_id `\"env-1\"` a part of the unknown member, not `envelope_id`",
         "/a~1b/termination_reason `\"r\"` a part of the unknown member, not `termination_reason`",
         "/bounds/llm_call_count `2` a part of the unknown member, not `llm_call_count`",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]

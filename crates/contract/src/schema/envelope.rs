@@ -11,16 +11,16 @@ use crate::json::Object;
 /// The complete state.
 pub(super) const STATE: Message = Message {
     title: "Pipeline envelope",
-    told: "The complete state of a pipeline: ours have all 37 members, nulls and all. Any of them may be missing when it is \
+    description: "The complete state of a pipeline: ours have all 37 members, nulls and all. Any of them may be missing when it is \
            read; the defaults fill it.",
     body: Body::Object(STATE_MEMBERS, Others::Kept),
     rules: &[],
 };
 
-/// What relatives exchange.
+/// The form that related systems exchange.
 pub(super) const DICT: Message = Message {
     title: "Pipeline envelope, exchanged form",
-    told: "The 22 members that relatives exchange while a pipeline runs. The other members of the complete state are read too, \
+    description: "The 22 members that relatives exchange while a pipeline runs. The other members of the complete state are read too, \
            with the types that they have there.",
     body: Body::Chosen(STATE_MEMBERS, &DICT_MEMBERS),
     rules: &[],
@@ -85,7 +85,7 @@ pub(super) fn interrupt() -> Object {
 
 const INTERRUPT: Message = Message {
     title: "Interrupt",
-    told: "One question to a person or a system. Ours have all 16 members; of another system's only the kind must be there.",
+    description: "One question to a person or a system. Ours have all 16 members; of another system's only the kind must be there.",
     body: Body::Object(
         &[
             may("id", maybe_text, "The interrupt itself."),
@@ -121,7 +121,7 @@ pub(super) fn response() -> Object {
 
 const RESPONSE: Message = Message {
     title: "Response",
-    told: "The answer to an interrupt; written with the members that are not null.",
+    description: "The answer to an interrupt; written with the members that are not null.",
     body: Body::Object(
         &[
             may("text", maybe_text, "Words."),
@@ -142,7 +142,7 @@ pub(super) fn record() -> Object {
 
 const RECORD: Message = Message {
     title: "Processing record",
-    told: "One attempt of a step; ours have all 8 members.",
+    description: "One attempt of a step; ours have all 8 members.",
     body: Body::Object(
         &[
             may("agent", text_or_empty, "The step."),

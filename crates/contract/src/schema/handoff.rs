@@ -1,4 +1,4 @@
-//! Contract 2: the hand-off, and what its writer is given.
+//! Contract 2: the hand-off, and the input of its writer.
 
 use super::member::{Body, Member, Message, Others, may, must};
 use super::shape::{
@@ -8,10 +8,10 @@ use super::shape::{
 use crate::handoff::{MAX_SUMMARY_SCALARS, Status};
 use crate::json::{Object, Value};
 
-/// What one step tells the next.
+/// The hand-off from one step to the next.
 pub(super) const HANDOFF: Message = Message {
     title: "Hand-off",
-    told: "What happened in a step, where its files are, and where to go. Ours have the first nine members, `timestamp` where \
+    description: "What happened in a step, where its files are, and where to go. Ours have the first nine members, `timestamp` where \
            a time is known, the others only when they have content, and no member outside this list.",
     body: Body::Object(HANDOFF_MEMBERS, Others::Kept),
     rules: &[success_has_no_error],
@@ -24,7 +24,7 @@ const HANDOFF_MEMBERS: &[Member] = &[
     must("routing_signal", || part("signal"), "Where to go."),
     must(
         "summary",
-        || with(text(), "maxLength", u64::try_from(MAX_SUMMARY_SCALARS).unwrap_or_default()),
+        || with(text(), "maxLength", u64::try_from(MAX_SUMMARY_SCALARS).unwrap_or(u64::MAX)),
         "What the next step should know; at most 2000 Unicode scalar values.",
     ),
     may("artifacts", || map(path()), "Names of files, and their paths relative to the run's directory."),
@@ -82,10 +82,10 @@ fn name() -> Object {
     with(text(), "pattern", "^(?!\\.\\.(?:/|$))[^/\\\\\\u0000]+(?:/(?!\\.\\.(?:/|$))[^/\\\\\\u0000]+)*$")
 }
 
-/// What the writer is given.
+/// The writer's input.
 pub(super) const INPUT: Message = Message {
     title: "Input of the hand-off writer",
-    told: "What `envoi handoff` reads: the members of a hand-off, of which only the identity and the status must be there, and \
+    description: "What `envoi handoff` reads: the members of a hand-off, of which only the identity and the status must be there, and \
            the step's text. Labelled text is read too. The flow of listed artifacts must be a folder's name.",
     body: Body::Object(INPUT_MEMBERS, Others::Kept),
     rules: &[success_has_no_error, one_word_for_the_signal, one_word_for_the_duration],

@@ -9,7 +9,7 @@ use crate::json::{Object, Value};
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) title: &'static str,
-    pub(super) told: &'static str,
+    pub(super) description: &'static str,
     pub(super) body: Body,
     /// What holds between members.
     pub(super) rules: &'static [fn() -> Object],
@@ -39,24 +39,26 @@ pub(super) struct Member {
     name: &'static str,
     required: bool,
     shape: fn() -> Object,
-    told: &'static str,
+    description: &'static str,
 }
 
 /// A member that must be there.
-pub(super) const fn must(name: &'static str, shape: fn() -> Object, told: &'static str) -> Member {
-    Member { name, required: true, shape, told }
+pub(super) const fn must(name: &'static str, shape: fn() -> Object, description: &'static str) -> Member {
+    Member { name, required: true, shape, description }
 }
 
 /// A member that may be missing.
-pub(super) const fn may(name: &'static str, shape: fn() -> Object, told: &'static str) -> Member {
-    Member { name, required: false, shape, told }
+pub(super) const fn may(name: &'static str, shape: fn() -> Object, description: &'static str) -> Member {
+    Member { name, required: false, shape, description }
 }
 
 impl Message {
     /// The schema without what only a whole document has.
     pub(super) fn to_object(&self) -> Object {
-        let mut schema =
-            Object::from([("title", Value::from(self.title)), ("description", Value::from(self.told))]);
+        let mut schema = Object::from([
+            ("title", Value::from(self.title)),
+            ("description", Value::from(self.description)),
+        ]);
         let body = match self.body {
             Body::Object(members, others) => object(members.iter(), others),
             Body::Chosen(members, names) => {
@@ -78,10 +80,11 @@ impl Message {
 }
 
 fn object<'a>(members: impl Iterator<Item = &'a Member>, others: Others) -> Object {
-    let (mut required, mut properties) = (Vec::new(), Object::new());
-    for Member { name, required: must, shape, told } in members {
+    let mut required = Vec::new();
+    let mut properties = Object::new();
+    for Member { name, required: must, shape, description } in members {
         required.extend(must.then_some(*name));
-        properties.insert(*name, Value::Object(described(told, shape())));
+        properties.insert(*name, Value::Object(described(description, shape())));
     }
     let mut schema = Object::from([("type", Value::from("object"))]);
     if !required.is_empty() {

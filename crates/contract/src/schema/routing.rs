@@ -10,10 +10,10 @@ use super::shape::{
 use crate::json::{Object, Value};
 use crate::routing::{Decision, Kind};
 
-/// The signal as hand-offs carry it, and as everybody's is read.
+/// The signal in hand-offs; also the form for all that is read.
 pub(super) const SIGNAL: Message = Message {
     title: "Routing signal, as a hand-off carries it",
-    told: "One decision about what happens next, with its reason. Ours have all six members and the first four words of \
+    description: "One decision about what happens next, with its reason. Ours have all six members and the first four words of \
            `decision`; the words of the resolver's form and the aliases that follow are read too, in any case.",
     body: Body::Object(SIGNAL_MEMBERS, Others::Kept),
     rules: &[branch_is_targeted],
@@ -64,7 +64,7 @@ pub(super) fn route() -> Object {
     )
 }
 
-/// `object` with what the members of a route are: both of its forms must be able to say the same.
+/// `object` with the members of a route. Both of its forms must be able to express them.
 fn with_route_members(object: Object) -> Object {
     let members = properties([
         ("flow", "The flow; null for the same one.", with(maybe_text(), "pattern", "^[^/]+$")),
@@ -77,7 +77,7 @@ fn with_route_members(object: Object) -> Object {
 /// The signal as the resolver writes it.
 pub(super) const RESOLVER_SIGNAL: Message = Message {
     title: "Routing signal, as the resolver writes it",
-    told: "One decision about what happens next, with its reason. `envoi route` prints this form; both forms are read \
+    description: "One decision about what happens next, with its reason. `envoi route` prints this form; both forms are read \
            wherever a signal is.",
     body: Body::Object(RESOLVER_MEMBERS, Others::Kept),
     rules: &[route_is_targeted],
@@ -110,10 +110,10 @@ fn route_object() -> Object {
     with_route_members(with(whole, "required", Value::from(vec!["flow", "step_id"])))
 }
 
-/// What the resolver is given.
+/// The resolver's input.
 pub(super) const INPUT: Message = Message {
     title: "Input of the resolver",
-    told: "What `envoi route` reads: a step's text, what it is waited for, and how often the loop has gone back. Labelled \
+    description: "What `envoi route` reads: a step's text, what it is waited for, and how often the loop has gone back. Labelled \
            text is read too. It is configuration: members that are not known are refused.",
     body: Body::Object(INPUT_MEMBERS, Others::Refused),
     rules: &[],
@@ -138,7 +138,7 @@ const INPUT_MEMBERS: &[Member] = &[
 
 const ROUTING: Message = Message {
     title: "Routing of a step",
-    told: "What ends a step's loop, and how often it may go back.",
+    description: "What ends a step's loop, and how often it may go back.",
     body: Body::Object(ROUTING_MEMBERS, Others::Refused),
     rules: &[microloop_can_end],
 };

@@ -14,8 +14,8 @@ const CLOCK: &str = "^(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01
 const OFFSET: &str = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]|[+]00:00[Zz])";
 
 /// `shape` with its description, unless that stands where it refers to.
-pub(super) fn described(told: &str, shape: Object) -> Object {
-    let mut schema = Object::from([("description", Value::from(told))]);
+pub(super) fn described(description: &str, shape: Object) -> Object {
+    let mut schema = Object::from([("description", Value::from(description))]);
     for (keyword, value) in shape {
         schema.insert(keyword, value);
     }
@@ -24,7 +24,10 @@ pub(super) fn described(told: &str, shape: Object) -> Object {
 
 /// Members with their descriptions and shapes.
 pub(super) fn properties<const N: usize>(members: [(&str, &str, Object); N]) -> Object {
-    members.into_iter().map(|(name, told, shape)| (name, Value::Object(described(told, shape)))).collect()
+    members
+        .into_iter()
+        .map(|(name, description, shape)| (name, Value::Object(described(description, shape))))
+        .collect()
 }
 
 /// One keyword.
@@ -168,14 +171,14 @@ pub(super) fn maybe_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Objec
 
 /// The times that are passed on as they are.
 pub(super) fn time() -> Object {
-    let told = "RFC 3339; any offset and precision, even none.";
-    described(told, with(text(), "pattern", format!("{CLOCK}{OFFSET}?$")))
+    let description = "RFC 3339; any offset and precision, even none.";
+    described(description, with(text(), "pattern", format!("{CLOCK}{OFFSET}?$")))
 }
 
 /// The times that are moments.
 pub(super) fn moment() -> Object {
-    let told = "RFC 3339 with its offset, from year 0 to year 9999 in UTC.";
-    described(told, with(text(), "pattern", format!("{CLOCK}{OFFSET}$")))
+    let description = "RFC 3339 with its offset, from year 0 to year 9999 in UTC.";
+    described(description, with(text(), "pattern", format!("{CLOCK}{OFFSET}$")))
 }
 
 /// `rule`, where `condition` holds.

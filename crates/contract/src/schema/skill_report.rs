@@ -4,10 +4,10 @@ use super::member::{Body, Message, Others, may, must};
 use super::shape::{flag, free, only, properties, text};
 use crate::json::Object;
 
-/// What a skill says about its own run.
+/// The report of a skill about its own run.
 pub(super) const REPORT: Message = Message {
     title: "Skill report",
-    told: "What a skill says about its own run, whatever its exit code. A library always writes `data`, if only as null.",
+    description: "What a skill says about its own run, whatever its exit code. A library always writes `data`, if only as null.",
     body: Body::Object(
         &[
             must("ok", flag, "Whether the skill succeeded."),

@@ -8,7 +8,7 @@ use crate::user_envelope::{MAX_ATTACHMENTS, OriginKind};
 /// An answer with files through a text-only channel.
 pub(super) const ANSWER: Message = Message {
     title: "User envelope",
-    told: "A person's answer with files, through a channel that carries only text. Nothing else may stand in it. With those of \
+    description: "A person's answer with files, through a channel that carries only text. Nothing else may stand in it. With those of \
            the message around it, there are at most 20 attachments.",
     body: Body::Object(
         &[
@@ -21,12 +21,12 @@ pub(super) const ANSWER: Message = Message {
 };
 
 fn attachments() -> Object {
-    with(list(part("reference")), "maxItems", u64::try_from(MAX_ATTACHMENTS).unwrap_or_default())
+    with(list(part("reference")), "maxItems", u64::try_from(MAX_ATTACHMENTS).unwrap_or(u64::MAX))
 }
 
 const REFERENCE: Message = Message {
     title: "Reference to a file",
-    told: "Which artifact, which revision of it, and what its bytes must hash to. It proves nothing: size and type come from the \
+    description: "Which artifact, which revision of it, and what its bytes must hash to. It proves nothing: size and type come from the \
            store.",
     body: Body::Object(
         &[

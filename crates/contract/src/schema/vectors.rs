@@ -8,7 +8,7 @@ use crate::json::Object;
 /// A file of executable examples.
 pub(super) const FILE: Message = Message {
     title: "Conformance vectors",
-    told: "Executable examples that every language's library and the binary run. A case that a runner does not know how to run \
+    description: "Executable examples that every language's library and the binary run. A case that a runner does not know how to run \
            is a failure of that case.",
     body: Body::List(|| part("case")),
     rules: &[],
@@ -16,7 +16,7 @@ pub(super) const FILE: Message = Message {
 
 const CASE: Message = Message {
     title: "One example",
-    told: "What to call, with what, and what comes of it.",
+    description: "What to call, with what, and what comes of it.",
     body: Body::Object(
         &[
             must("op", || words(OPERATIONS), "What to call."),

@@ -1,4 +1,4 @@
-//! The text of an answer: what a person's submission says in words.
+//! The text of an answer that a person submits.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -7,7 +7,7 @@ use core::fmt;
 use crate::envelope::InterruptKind;
 use crate::json::Value;
 
-/// A question was answered with nothing. Ask again: the question stands.
+/// The answer to a question is blank. The question stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlankAnswer;
 
@@ -24,8 +24,8 @@ impl core::error::Error for BlankAnswer {}
 /// strings, are passed over.
 ///
 /// # Errors
-/// [`BlankAnswer`] if `asked` is a clarification and no words were submitted: an approval does not answer a question.
-pub fn answer_text(values: &Value, asked: InterruptKind) -> Result<String, BlankAnswer> {
+/// [`BlankAnswer`] if `kind` is a clarification and no words are submitted: an approval does not answer a question.
+pub fn answer_text(values: &Value, kind: InterruptKind) -> Result<String, BlankAnswer> {
     let words = |name| values.get(name).and_then(Value::as_str).filter(|text| !text.trim_ascii().is_empty());
     if let Some(response) = words("userResponse") {
         return Ok(response.to_owned());
@@ -33,7 +33,7 @@ pub fn answer_text(values: &Value, asked: InterruptKind) -> Result<String, Blank
     if let Some(note) = words("approvalNote") {
         return Ok(note.trim_ascii().to_owned());
     }
-    if asked == InterruptKind::Clarification {
+    if kind == InterruptKind::Clarification {
         return Err(BlankAnswer);
     }
     let denied = values.get("approved").and_then(Value::as_bool) == Some(false);

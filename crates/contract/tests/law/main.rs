@@ -53,40 +53,44 @@ impl<T: Debug + PartialEq> Codec<T> {
     }
 }
 
-fn told<T, E: ToString>(result: Result<T, E>) -> Result<T, String> {
+fn in_words<T, E: ToString>(result: Result<T, E>) -> Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
 fn parsed(bytes: &[u8]) -> Result<Value, String> {
-    told(Value::parse(bytes))
+    in_words(Value::parse(bytes))
 }
 
 const JSON: Codec<Value> = Codec { write: Value::clone, read: parsed };
-const ORCHESTRATOR: Codec<Signal> =
-    Codec { write: |signal| signal.orchestrator(None), read: |bytes| told(Signal::decode(&parsed(bytes)?)) };
+const ORCHESTRATOR: Codec<Signal> = Codec {
+    write: |signal| signal.orchestrator(None),
+    read: |bytes| in_words(Signal::decode(&parsed(bytes)?)),
+};
 const RESOLVER: Codec<Signal> =
-    Codec { write: Signal::resolver, read: |bytes| told(Signal::decode(&parsed(bytes)?)) };
+    Codec { write: Signal::resolver, read: |bytes| in_words(Signal::decode(&parsed(bytes)?)) };
 const HANDOFF: Codec<Handoff> =
-    Codec { write: Handoff::to_value, read: |bytes| told(Handoff::decode(bytes)) };
+    Codec { write: Handoff::to_value, read: |bytes| in_words(Handoff::decode(bytes)) };
 const REPORT: Codec<SkillReport> =
-    Codec { write: SkillReport::to_value, read: |bytes| told(SkillReport::decode(bytes)) };
+    Codec { write: SkillReport::to_value, read: |bytes| in_words(SkillReport::decode(bytes)) };
 const ENVELOPE: Codec<Envelope> =
-    Codec { write: Envelope::to_state_dict, read: |bytes| told(Envelope::decode(bytes)) };
-const INTERRUPT: Codec<FlowInterrupt> =
-    Codec { write: FlowInterrupt::to_value, read: |bytes| told(FlowInterrupt::from_value(&parsed(bytes)?)) };
+    Codec { write: Envelope::to_state_dict, read: |bytes| in_words(Envelope::decode(bytes)) };
+const INTERRUPT: Codec<FlowInterrupt> = Codec {
+    write: FlowInterrupt::to_value,
+    read: |bytes| in_words(FlowInterrupt::from_value(&parsed(bytes)?)),
+};
 const RESPONSE: Codec<InterruptResponse> = Codec {
     write: InterruptResponse::to_value,
-    read: |bytes| told(InterruptResponse::from_value(&parsed(bytes)?)),
+    read: |bytes| in_words(InterruptResponse::from_value(&parsed(bytes)?)),
 };
 const RECORD: Codec<ProcessingRecord> = Codec {
     write: ProcessingRecord::to_value,
-    read: |bytes| told(ProcessingRecord::from_value(&parsed(bytes)?)),
+    read: |bytes| in_words(ProcessingRecord::from_value(&parsed(bytes)?)),
 };
 const ANSWER: Codec<user_envelope::UserEnvelope> = Codec {
     write: user_envelope::UserEnvelope::to_value,
     read: |bytes| {
-        let text = told(std::str::from_utf8(bytes))?;
-        told(user_envelope::parse(text, true, &[]))
+        let text = in_words(std::str::from_utf8(bytes))?;
+        in_words(user_envelope::parse(text, true, &[]))
     },
 };
 

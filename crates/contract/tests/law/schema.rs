@@ -62,10 +62,10 @@ impl Message {
         if self.codec(document) == self.schema(document) {
             return Ok(());
         }
-        let retold = exceptions::retold(self.name, document);
-        let (codec, schema) = (self.codec(&retold), self.schema(&retold));
+        let rewritten = exceptions::rewritten(self.name, document);
+        let (codec, schema) = (self.codec(&rewritten), self.schema(&rewritten));
         prop_assert!(
-            retold != *document && codec == schema,
+            rewritten != *document && codec == schema,
             "{}: the codec says {}, the schema {} of\n{}",
             self.name,
             self.codec(document),
@@ -310,8 +310,8 @@ fn every_member_of_every_schema_is_described() {
 fn undescribed(schema: &Value, place: &str) {
     if let Some(members) = schema.get("properties").and_then(Value::as_object) {
         for (name, member) in members {
-            let told = member.get("description").and_then(Value::as_str);
-            assert!(told.is_some_and(|told| told.ends_with('.')), "{place}/{name}");
+            let description = member.get("description").and_then(Value::as_str);
+            assert!(description.is_some_and(|text| text.ends_with('.')), "{place}/{name}");
             undescribed(member, &format!("{place}/{name}"));
         }
     }

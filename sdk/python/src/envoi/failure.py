@@ -10,7 +10,7 @@ from typing import Optional
 from .skill_report import SkillError
 
 SKILL_ERROR = "SKILL_ERROR"
-"""Code of a failure that was said without one."""
+"""Code of a failure without one of its own."""
 
 SKILL_EXCEPTION = "SKILL_EXCEPTION"
 """Code of a report when an exception without a code of its own ended the command."""
@@ -23,8 +23,9 @@ def explained(error: BaseException) -> Optional[SkillError]:
     """An exception as the error of a report; leaving with exit code 0 is none."""
     if isinstance(error, SystemExit):
         return _explained_exit(error.code)
-    kind, said = type(error).__name__, words(error)
-    return SkillError(_code(error) or SKILL_EXCEPTION, f"{kind}: {said}" if said not in ("", kind) else kind)
+    kind = type(error).__name__
+    message = words(error)
+    return SkillError(_code(error) or SKILL_EXCEPTION, f"{kind}: {message}" if message not in ("", kind) else kind)
 
 
 def sayable(error: object) -> SkillError:

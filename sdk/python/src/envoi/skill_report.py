@@ -1,4 +1,4 @@
-"""Did it really work, whatever the exit code says (contract 4): the report that a skill leaves, and the verdict over it.
+"""Whether a skill worked, whatever its exit code is (contract 4): the report that it leaves, and the verdict over it.
 
     >>> from envoi import judge
     >>> report = '{"ok": false, "generatedAt": "2026-02-20T05:30:00Z", "skillName": "triage"}'
@@ -89,7 +89,7 @@ class SkillReport:
     def to_dict(self) -> Dict[str, Any]:
         """The report, members in the order of the contract.
 
-        Raises JsonError for what JSON cannot say, ContractError `SKILL_REPORT_INVALID` for what no reader would take for a report.
+        Raises JsonError for a value that JSON cannot express, ContractError `SKILL_REPORT_INVALID` for an invalid report.
         """
         optional = {
             "data": self.data,
@@ -103,7 +103,7 @@ class SkillReport:
             **{name: json.plain(value, f"/{name}", 1) for name, value in optional.items() if value is not ABSENT},
         }
         written = with_unknown(known, self.unknown)
-        # What could not be read again is not written.
+        # Only a valid report is written.
         SkillReport.from_dict(written)
         return written
 
@@ -155,7 +155,7 @@ def judge(
     fill_skill_name: str = "",
     fill_generated_at: str = "",
 ) -> Verdict:
-    """Judges one execution: time limit and cancellation first, then exit and signal, then what the report says.
+    """Judges one execution: time limit and cancellation first, then exit and signal, then the report.
 
     `assigned` says that the report stood at the path that the engine set (`$ENVOI_REPORT`): nothing there is ignored, and what
     the report lacks is filled. `report_unreadable` names what stood there if it was no file, such as `a folder`. `declared` says
@@ -165,7 +165,7 @@ def judge(
     report, filled, refusal = _found(report_text, report_unreadable, assigned, skill, fill)
     if refusal is not None and not (assigned or declared):
         refusal = None
-    failure = _fate(exit, signal, timed_out, cancelled, stderr, report)
+    failure = _execution_failure(exit, signal, timed_out, cancelled, stderr, report)
     if failure is not None and refusal is not None:
         failure = SkillError(failure.code, f"{failure.message} (its report is invalid too: {refusal})")
     elif failure is None and refusal is not None:
@@ -208,8 +208,8 @@ def _found(
 
 
 def _filled(value: Dict[str, Any], fill: Mapping[str, str], *, strict: bool) -> Tuple[Dict[str, Any], List[str]]:
-    """The report with what it lacks. Name and time decide nothing, so that they need not even be text; but in a step that
-    declares its skill (`strict`) another name is another skill's report.
+    """The report with what it lacks. The verdict does not depend on name and time, so they are filled if they are missing or not a
+    string. But if the step declares its skill (`strict`), only a missing name is filled: another value is the report of another skill.
     """
     members, filled = dict(value), []
     for name, text in fill.items():
@@ -223,7 +223,7 @@ def _filled(value: Dict[str, Any], fill: Mapping[str, str], *, strict: bool) -> 
     return members, filled
 
 
-def _fate(
+def _execution_failure(
     exit: Optional[int],
     signal: Optional[int],
     timed_out: bool,
@@ -231,7 +231,7 @@ def _fate(
     stderr: str,
     report: Optional[SkillReport],
 ) -> Optional[SkillError]:
-    """The failure of the execution itself, before its report is asked."""
+    """The failure of the execution itself, whatever its report states."""
     if timed_out:
         return SkillError("TOOL_TIMEOUT", "the timeout ended it")
     if cancelled:
@@ -239,11 +239,11 @@ def _fate(
     if exit == 0 and signal is None:
         return None
     stated = None if report is None else report.stated_error
-    return stated or SkillError("TOOL_EXIT_NON_ZERO", _last_words(exit, signal, stderr))
+    return stated or SkillError("TOOL_EXIT_NON_ZERO", _exit_message(exit, signal, stderr))
 
 
-def _last_words(exit: Optional[int], signal: Optional[int], stderr: str) -> str:
-    """The end of stderr, or how it ended if it wrote nothing there."""
+def _exit_message(exit: Optional[int], signal: Optional[int], stderr: str) -> str:
+    """The end of stderr; the exit code or signal if stderr is blank."""
     written = stderr.strip(SPACE)
     if written:
         return written[-_STDERR:]
@@ -269,8 +269,8 @@ def write_skill_report(
     engine would give it. The printed line says what the engine will judge: an `error` beside `ok=True` is a failure. The file
     appears as a whole or not at all.
 
-    Raises JsonError if `data`, `metrics` or `error` cannot be said in JSON, ContractError `SKILL_REPORT_INVALID` if no reader
-    would take it for a report, OSError if the file cannot be written; nothing is written then.
+    Raises JsonError if `data`, `metrics` or `error` cannot be written as JSON, ContractError `SKILL_REPORT_INVALID` if it would
+    not be a valid report, OSError if the file cannot be written; nothing is written then.
     """
     if metrics is not None and not isinstance(metrics, Mapping):
         raise ContractError(SKILL_REPORT_INVALID, "/metrics", "an object", describe(metrics))

@@ -5,10 +5,10 @@ import { Patience } from "./patience.js";
 import type { Clock } from "./platform.js";
 import { Lost, type Reply, type Request, type Server } from "./wire.js";
 
-/** Refused before anything was done: whatever it was can be asked again. */
+/** The server refused before it did anything: any request can be repeated. */
 const NOT_DONE: readonly number[] = [429];
 
-/** Nobody knows: asked again only if asking twice is as asking once. */
+/** It is unknown whether the request was done: only an idempotent one is repeated. */
 const PERHAPS_DONE: readonly number[] = [502, 503, 504];
 
 /** Asks one server, with so much patience. */

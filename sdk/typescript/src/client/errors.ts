@@ -34,7 +34,7 @@ export class ApiError extends Error implements Refusal {
   }
 }
 
-/** No answer came. Without an `Idempotency-Key` nobody knows whether the request was done. */
+/** No answer came. Without an `Idempotency-Key` it is unknown whether the server did the request. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 

@@ -1,7 +1,7 @@
 /**
  * How long to wait before a request is repeated, and when to stop.
  *
- * Knows nothing of requests: whoever asks says what went wrong, and gets it thrown when it has lasted too long.
+ * Knows nothing of requests: the caller gives the error, and gets it thrown when it lasts too long.
  */
 
 import type { Clock, Signal } from "./platform.js";
@@ -24,7 +24,7 @@ export class Patience {
     this.since = clock.now();
   }
 
-  /** Waits, as long as the server has asked for. Throws `trouble` if that is longer than there is patience. */
+  /** Waits, at least as long as the server has requested. Throws `trouble` if that is longer than there is patience. */
   async wait(trouble: Error, atLeastMs = 0): Promise<void> {
     const pauseMs = Math.max(atLeastMs, this.next());
     if (this.clock.now() + pauseMs > this.since + this.lastsMs) throw trouble;

@@ -62,7 +62,7 @@ export const CLOCK: Clock = {
     }),
 };
 
-/** A key that nobody has used. Not `randomUUID`, which pages without TLS do not have. */
+/** A key that was never used. Not `randomUUID`, which pages without TLS do not have. */
 export function freshKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -11,11 +11,11 @@ import { Patience } from "./patience.js";
 import type { Signal } from "./platform.js";
 import { Lost, type Exchange } from "./wire.js";
 
-/** After so long without a sign of life a stream is opened anew. Servers give one every 15 seconds unless told. */
+/** After so long without data a stream is opened anew. By default servers send a heartbeat every 15 seconds. */
 const SILENCE_MS = 60_000;
 
 /** One event of a stream. */
-export interface Told {
+export interface SseEvent {
   id: string;
   data: string;
 }
@@ -29,14 +29,14 @@ export class Lines {
   private data: string[] = [];
 
   /** The events that are whole now. @throws ApiError for one that is larger than any document may be */
-  feed(piece: Uint8Array): Told[] {
+  feed(piece: Uint8Array): SseEvent[] {
     const text = this.rest + this.decoder.decode(piece, { stream: true });
-    const told: Told[] = [];
+    const events: SseEvent[] = [];
     const end = /\r\n|\n|\r(?=[^])/g;
     end.lastIndex = this.seen;
     let start = 0;
     for (let found = end.exec(text); found !== null; found = end.exec(text)) {
-      this.take(text.slice(start, found.index), told);
+      this.take(text.slice(start, found.index), events);
       start = end.lastIndex;
     }
     this.rest = text.slice(start);
@@ -45,12 +45,12 @@ export class Lines {
     if (this.data.reduce((size, line) => size + line.length, this.rest.length) > MAX_BYTES) {
       throw new ApiError({ status: 200, code: "", detail: "an event of more than 16 MiB" });
     }
-    return told;
+    return events;
   }
 
-  private take(line: string, told: Told[]): void {
+  private take(line: string, events: SseEvent[]): void {
     if (line === "") {
-      if (this.data.length > 0) told.push({ id: this.id, data: this.data.join("\n") });
+      if (this.data.length > 0) events.push({ id: this.id, data: this.data.join("\n") });
       this.data = [];
       return;
     }
@@ -66,13 +66,13 @@ export class Lines {
 export interface Following {
   /** The last event that was seen; those after it follow. */
   lastId: string | undefined;
-  /** How long nobody may answer. */
+  /** How long the server may be unreachable. */
   patienceMs: number;
   signal: Signal | undefined;
 }
 
 /** Each event of a stream once, in order, wherever the connection breaks. @throws ApiError, Unreachable; the signal's reason */
-export async function* follow(caller: Caller, path: string, following: Following): AsyncGenerator<Told, void, undefined> {
+export async function* follow(caller: Caller, path: string, following: Following): AsyncGenerator<SseEvent, void, undefined> {
   const { signal } = following;
   const patience = new Patience(following.patienceMs, caller.clock, signal);
   let { lastId } = following;
@@ -81,13 +81,13 @@ export async function* follow(caller: Caller, path: string, following: Following
     if (exchange === undefined) return;
     let moved = false;
     try {
-      for await (const told of read(exchange)) {
-        // Handed out once, whoever sends it again.
-        if (told.id === lastId) continue;
+      for await (const event of read(exchange)) {
+        // A server may send it again; the caller gets it once.
+        if (event.id === lastId) continue;
         moved = true;
-        lastId = told.id;
+        lastId = event.id;
         patience.moved();
-        yield told;
+        yield event;
       }
     } finally {
       await exchange.close();
@@ -125,7 +125,7 @@ async function open(
 }
 
 /** The events of one connection, up to where it ends or breaks. */
-async function* read(exchange: Exchange): AsyncGenerator<Told, void, undefined> {
+async function* read(exchange: Exchange): AsyncGenerator<SseEvent, void, undefined> {
   const lines = new Lines();
   try {
     for (let piece = await exchange.piece(); piece !== undefined; piece = await exchange.piece()) yield* lines.feed(piece);

@@ -17,14 +17,14 @@ export class Lost extends Error {
   }
 }
 
-/** What is asked for. */
+/** One request. */
 export interface Request {
   method: "GET" | "POST";
   path: string;
   query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array | BlobLike | string;
-  /** Whether asking twice is as asking once; true unless said. */
+  /** Whether the request is idempotent; default true. */
   isRepeatable?: boolean;
   signal?: Signal | undefined;
 }
@@ -68,8 +68,8 @@ export class Server {
     const watch = new Watch(silenceMs, request.signal);
     const isUpload = request.body !== undefined && typeof request.body !== "string";
     try {
-      const asked = this.fetch(this.target(request), this.init(request, watch.signal));
-      return new Exchange(await (isUpload ? asked : watch.over(asked)), watch);
+      const answer = this.fetch(this.target(request), this.init(request, watch.signal));
+      return new Exchange(await (isUpload ? answer : watch.over(answer)), watch);
     } catch (error) {
       throw watch.verdict(error);
     }
@@ -234,8 +234,8 @@ export class Reply {
     try {
       const members = this.object();
       const text = (name: string): string | undefined => asString(members.get(name));
-      const said = { code: text("code") ?? "", detail: text("detail") ?? plain.detail, title: text("title") ?? "" };
-      return new ApiError({ ...plain, ...said, hint: text("hint") ?? null });
+      const stated = { code: text("code") ?? "", detail: text("detail") ?? plain.detail, title: text("title") ?? "" };
+      return new ApiError({ ...plain, ...stated, hint: text("hint") ?? null });
     } catch (error) {
       return error instanceof ApiError ? error : new ApiError(plain);
     }

@@ -146,9 +146,9 @@ export function interruptMembers(interrupt: FlowInterrupt | null): unknown {
   if (!(interrupt instanceof FlowInterrupt)) return interrupt;
   const { id, kind, request_id, user_id, session_id, envelope_id, question, message, data, status, unknown } = interrupt;
   const { created_at, expires_at, resolved_at, trace_id, span_id } = interrupt;
-  const asked = { id, kind, request_id, user_id, session_id, envelope_id, question, message, data };
+  const ofQuestion = { id, kind, request_id, user_id, session_id, envelope_id, question, message, data };
   const answered = { response: responseMembers(interrupt.response), status };
-  const known = { ...asked, ...answered, created_at, expires_at, resolved_at, trace_id, span_id };
+  const known = { ...ofQuestion, ...answered, created_at, expires_at, resolved_at, trace_id, span_id };
   return withUnknown(new Map<string, unknown>(Object.entries(known)), unknown);
 }
 

@@ -50,14 +50,14 @@ function convert(value: unknown, path: string[]): JsonValue {
     case "bigint":
       return new JsonNumber(value.toString());
     case "object":
-      return value === null || value instanceof JsonNumber ? value : said(value, path);
+      return value === null || value instanceof JsonNumber ? value : representationOf(value, path);
     default:
       throw unsayable(path, `a JavaScript \`${typeof value}\``);
   }
 }
 
-/** What an object says of itself, if it says anything. */
-function said(value: object, path: string[]): JsonValue {
+/** The JSON that an object gives of itself, if it does. */
+function representationOf(value: object, path: string[]): JsonValue {
   if (value instanceof Date && Number.isNaN(value.getTime())) throw unsayable(path, "an invalid `Date`");
   const own = ownWords(value, path.at(-1) ?? "");
   return own === value ? container(value, path) : convert(own, path);
@@ -119,7 +119,7 @@ function refused(path: string[], expected: string, found: string): JsonError {
   return new JsonError(path.map((segment) => `/${escapeSegment(segment)}`).join(""), undefined, expected, found);
 }
 
-/** The name of a value's class, also of one that does not like to be asked. */
+/** The name of a value's class, also if reading it throws. */
 export function classOf(value: object): string {
   try {
     const made: unknown = (value as { constructor?: unknown }).constructor;

@@ -123,7 +123,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
 ];
 
 /// The document as both see it. Numbers are the same difference everywhere.
-pub(super) fn retold(message: &str, document: &Value) -> Value {
+pub(super) fn rewritten(message: &str, document: &Value) -> Value {
     let ours = EXCEPTIONS.iter().filter(|exception| exception.message == message);
     ours.fold(rounded(document), |document, exception| (exception.retell)(&document))
 }

@@ -9,10 +9,10 @@ from .patience import Clock, Patience
 from .wire import Lost, Reply, Request, Server
 
 NOT_DONE = (429,)
-"""Refused before anything was done: whatever it was can be asked again."""
+"""The server refused before it did anything: any request can be repeated."""
 
 PERHAPS_DONE = (502, 503, 504)
-"""Nobody knows: asked again only if asking twice is as asking once."""
+"""It is unknown whether the request was done: only an idempotent one is repeated."""
 
 
 class Caller:

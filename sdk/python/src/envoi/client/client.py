@@ -27,14 +27,14 @@ MAX_FILES = 20
 """Most files of an answer (contract 5)."""
 
 PAGE = 100
-"""Rows that are asked for at a time."""
+"""Rows of one request."""
 
 
 class Client:
     """One server, as the bearer of one token. Threads may share it: each request has its own connection.
 
-    `timeout` is how many seconds a server may say nothing, `patience` how many are spent on asking again: where nobody
-    answers, or the server asks for patience (429, 503 and `Retry-After`). A request that may have been done is sent again
+    `timeout` is how many seconds a server may send nothing, `patience` how many seconds requests are repeated: if there is
+    no answer, or the server defers the request (429, 503 and `Retry-After`). A request that may have been done is sent again
     only if that changes nothing: it reads or cancels, its content is known by digest, or it has an `Idempotency-Key`. `ca` names a file
     of certificates to trust in place of the system's.
 
@@ -95,7 +95,7 @@ class Client:
 
         `user_id`, `session_id`, `metadata` and `raw_input` say on whose behalf; they stand in the run's envelope.
 
-        It is started once, however often it has to be asked for. Give a key of your own to be sure of that over several
+        It is started once, however often the request is repeated. Give a key of your own to be sure of that over several
         processes: the run of the first call is returned.
         """
         body = {
@@ -188,7 +188,7 @@ class Client:
     ) -> Run:
         """Lets a run go on that has stopped, or decides what is in doubt.
 
-        Only a decision is kept under its key; without a `choice` it is asked for once: after Unreachable, look at the run.
+        Only a decision is kept under its key; without a `choice` the request is sent once: after Unreachable, look at the run.
         """
         body = {"choice": choice, "why": why}
         return cast(Run, self._post(body, idempotency_key, "runs", run, "resume", is_repeatable=choice is not None))
@@ -196,8 +196,8 @@ class Client:
     def follow_run(self, run: str, after: Optional[int] = None, *, patience: float = 300.0) -> Iterator[Event]:
         """What happens, as it happens, after the event with this `seq` or from the first on; ends when the run is over.
 
-        Goes on where it was when the connection breaks or the server is restarted: each event once, in order. Where
-        nobody answers for `patience` seconds it raises Unreachable; begin again with the last `seq` that you have seen.
+        Goes on where it was when the connection breaks or the server is restarted: each event once, in order. If
+        there is no answer for `patience` seconds it raises Unreachable; begin again with the last `seq` that you have seen.
         """
         return self._events(self._follower(run, after, patience))
 
@@ -274,7 +274,7 @@ class Client:
         resume: bool = True,
         idempotency_key: Optional[str] = None,
     ) -> Question:
-        """Answers a question, once, however often it has to be asked for.
+        """Answers a question, once, however often the request is repeated.
 
         `files` (bytes, paths, open binary files, `File`) are brought first; together with `attachments`, which are there
         already, at most 20.
@@ -307,7 +307,7 @@ class Client:
             # A place to come back to, should the connection break before the first event.
             after = cast(str, self._get("questions", limit=1).object()["last_event_id"])
         follower = Follower(self._caller, path_of("questions", "stream"), after, patience)
-        return (QuestionEvent.of(told.id, json.loads(told.data)) for told in follower.events())
+        return (QuestionEvent.of(event.id, json.loads(event.data)) for event in follower.events())
 
     # Content
 
@@ -326,7 +326,7 @@ class Client:
         return replace(reference, filename=file.filename) if file.filename else reference
 
     def get_artifact(self, digest: str) -> bytes:
-        """Content by its digest. Raises DigestMismatch for content that is not what was asked for."""
+        """Content by its digest. Raises DigestMismatch for content with another digest."""
         return self._content(digest, "artifacts", digest)
 
     def get_run_content(self, run: str, digest: str) -> bytes:
@@ -377,7 +377,7 @@ class Client:
         return Follower(self._caller, path_of("runs", run, "stream"), last_id, patience)
 
     def _events(self, follower: Follower) -> Iterator[Event]:
-        return (cast(Event, json.loads(told.data)) for told in follower.events())
+        return (cast(Event, json.loads(event.data)) for event in follower.events())
 
 
 def _json(value: Any) -> Content:

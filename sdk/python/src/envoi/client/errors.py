@@ -35,7 +35,7 @@ class ApiError(Exception):
 
 
 class Unreachable(ConnectionError):
-    """No answer came. Without an `Idempotency-Key` nobody knows whether the request was done."""
+    """No answer came. Without an `Idempotency-Key` it is unknown whether the server did the request."""
 
 
 class DigestMismatch(Exception):

@@ -1,6 +1,6 @@
 """How long to wait before a request is repeated, and when to stop.
 
-Knows nothing of requests: whoever asks says what went wrong, and gets it raised when it has lasted too long.
+Knows nothing of requests: the caller gives the error, and gets it raised when it lasts too long.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Patience:
         self._pause = FIRST_PAUSE
 
     def wait(self, trouble: Exception, at_least: Optional[float] = None) -> None:
-        """Waits, as long as the server has asked for. Raises `trouble` if that is longer than there is patience."""
+        """Waits, at least as long as the server has requested. Raises `trouble` if that is longer than there is patience."""
         pause = max(at_least or 0.0, self._next())
         if self._clock.now() + pause > self._since + self._seconds:
             raise trouble

@@ -15,12 +15,12 @@ from .patience import Patience
 from .wire import Exchange, Lost, Reply, Request
 
 SILENCE = 60.0
-"""After so many seconds without a sign of life a stream is opened anew. Servers give one every 15 seconds unless told."""
+"""After so many seconds without data a stream is opened anew. By default servers send a heartbeat every 15 seconds."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?=.)", re.DOTALL)
 
 
-class Told(NamedTuple):
+class SseEvent(NamedTuple):
     """One event of a stream."""
 
     id: str
@@ -36,25 +36,25 @@ class Lines:
         self._id = ""
         self._data: List[str] = []
 
-    def feed(self, piece: bytes) -> List[Told]:
+    def feed(self, piece: bytes) -> List[SseEvent]:
         """The events that are whole now. Raises ApiError for one that is larger than any document may be."""
         text = self._rest + piece
-        told: List[Told] = []
+        events: List[SseEvent] = []
         start = 0
         for end in _LINE_END.finditer(text, self._seen):
-            self._take(text[start : end.start()], told)
+            self._take(text[start : end.start()], events)
             start = end.end()
         self._rest = text[start:]
         # A carriage return at the very end may be half a line's end.
         self._seen = max(len(self._rest) - 1, 0)
         if len(self._rest) + sum(map(len, self._data)) > MAX_BYTES:
             raise ApiError(200, "", "an event of more than 16 MiB")
-        return told
+        return events
 
-    def _take(self, line: bytes, told: List[Told]) -> None:
+    def _take(self, line: bytes, events: List[SseEvent]) -> None:
         if not line:
             if self._data:
-                told.append(Told(self._id, "\n".join(self._data)))
+                events.append(SseEvent(self._id, "\n".join(self._data)))
             self._data = []
             return
         name, _, value = line.decode("utf-8", errors="replace").partition(":")
@@ -76,7 +76,7 @@ class Follower:
         self.deadline: Optional[float] = None
         """When reading is given up with a TimeoutError."""
 
-    def events(self) -> Iterator[Told]:
+    def events(self) -> Iterator[SseEvent]:
         """Each event once, in order. Raises ApiError for a refusal, Unreachable when patience is over."""
         while True:
             exchange = self._open()
@@ -84,14 +84,14 @@ class Follower:
                 return
             moved = False
             with exchange:
-                for told in self._read(exchange):
-                    # Handed out once, whoever sends it again.
-                    if told.id == self._last_id:
+                for event in self._read(exchange):
+                    # A server may send it again; the caller gets it once.
+                    if event.id == self._last_id:
                         continue
                     moved = True
-                    self._last_id = told.id
+                    self._last_id = event.id
                     self._patience.moved()
-                    yield told
+                    yield event
             if not moved:
                 # A server that is going closes its streams at once until it is gone.
                 self._patience.rest()
@@ -123,7 +123,7 @@ class Follower:
             headers["Last-Event-ID"] = self._last_id
         return Request("GET", self._path, headers=headers)
 
-    def _read(self, exchange: Exchange) -> Iterator[Told]:
+    def _read(self, exchange: Exchange) -> Iterator[SseEvent]:
         """The events of one connection, up to where it ends or breaks."""
         lines = Lines()
         while True:

@@ -33,7 +33,7 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """One request."""
 
     method: str
     path: str
@@ -93,7 +93,7 @@ class Server:
         with ExitStack() as stack:
             body: Any = None
             if request.content is not None:
-                # Before the connection, so that a file that is not there is told as that.
+                # Before the connection, so that a missing file raises its own error.
                 body, length = stack.enter_context(request.content.opened())
                 headers["Content-Type"] = request.content.mime
                 if length is not None:

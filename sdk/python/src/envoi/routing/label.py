@@ -46,8 +46,8 @@ def statuses(line: str) -> Iterator["Status | Template | None"]:
 
 def denies_help(line: str) -> bool:
     """Whether the line says that further iteration cannot help."""
-    said = [value for value in _values(line, _HELP) if isinstance(value, Status)]
-    return any(not value.negated and is_no(value.word) for value in said)
+    answers = [value for value in _values(line, _HELP) if isinstance(value, Status)]
+    return any(not value.negated and is_no(value.word) for value in answers)
 
 
 def is_no(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""The text of an answer: what a person's submission says in words."""
+"""The text of an answer: that a person submits."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from ..envelope import InterruptKind
 
 
 class BlankAnswerError(ValueError):
-    """A question was answered with nothing. The question stands."""
+    """The answer to a question is blank. The question stays open."""
 
     def __init__(self) -> None:
         super().__init__("a question needs an answer that is not blank")
 
 
-def answer_text(values: Any, asked: InterruptKind = InterruptKind.CONFIRMATION) -> str:
+def answer_text(values: Any, kind: InterruptKind = InterruptKind.CONFIRMATION) -> str:
     """The text to send: `userResponse` as it is, else `approvalNote` trimmed, else the words for an approval or a denial.
 
-    What is blank or no string is passed over, and so are values that are no object. Raises BlankAnswerError if a clarification was asked for and no words came.
+    Blank texts, values that are no strings, and `values` that is no object are passed over. Raises BlankAnswerError if `kind` is a
+    clarification and no words are submitted.
     """
     values = values if isinstance(values, Mapping) else {}
     response = _words(values, "userResponse")
@@ -27,7 +28,7 @@ def answer_text(values: Any, asked: InterruptKind = InterruptKind.CONFIRMATION) 
     note = _words(values, "approvalNote")
     if note is not None:
         return note.strip(SPACE)
-    if InterruptKind(asked) is InterruptKind.CLARIFICATION:
+    if InterruptKind(kind) is InterruptKind.CLARIFICATION:
         raise BlankAnswerError
     return "[Denied by operator]" if values.get("approved") is False else "[Approved by operator]"
 
