@@ -1,6 +1,6 @@
 //! Runs the conformance vectors: the executable examples that every language's library and the binary share.
 //!
-//! Owns the meaning of a case (what is called, how results are compared). It does not read files; who calls it has the
+//! Owns the meaning of a case (what is called, how results are compared). It does not read files; the caller has the
 //! bytes. The shape of a file is the schema `conformance-vectors`.
 //!
 //! ```
@@ -32,7 +32,7 @@ use crate::json::Value;
 /// Code of a vector file that cannot be run.
 pub const VECTORS_INVALID: &str = "VECTORS_INVALID";
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The case's name.

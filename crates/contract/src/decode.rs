@@ -14,11 +14,12 @@ use crate::suggestion::nearest;
 /// How much of a name a refusal shows.
 const FOUND_SCALARS: usize = 60;
 
-/// The members of an object that are not taken yet. Refusals point from this object; who read it adds where it stands.
+/// The members of an object that are not taken yet. A refusal's pointer starts at this object; the caller adds where the
+/// object stands.
 pub(crate) struct Fields {
     code: &'static str,
     slots: Vec<(String, Option<Value>)>,
-    /// Where the next member probably stands: those who write in our order are read without searching.
+    /// Where the next member probably stands. Documents in our order are read without a search.
     likely: usize,
 }
 
@@ -156,7 +157,7 @@ impl Fields {
         Ok(Members::from_distinct(members))
     }
 
-    /// Refuses what nobody took; `names` are the members that there are.
+    /// Refuses members that are not taken; `names` are the known members.
     pub(crate) fn refuse_others(&self, names: &[&str]) -> Result<(), Diagnostic> {
         let Some((name, _)) = self.slots.iter().find(|(_, value)| value.is_some()) else { return Ok(()) };
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -168,7 +169,7 @@ impl Fields {
         })
     }
 
-    /// What nobody took, in the order read.
+    /// The members that are not taken, in the order read.
     pub(crate) fn rest(self) -> Object {
         let left = self.slots.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
         Object::from_distinct(left.collect())

@@ -1,4 +1,4 @@
-//! The state of a whole pipeline (contract 3): 37 members that every language reads and writes without losing a digit.
+//! The state of a whole pipeline (contract 3): 37 members that every language reads and writes without the loss of a digit.
 //!
 //! Owns the type, its two written forms, what is read from other systems, and the methods of the seed. It does not decide
 //! what happens in a run: bounds are numbers here and are enforced where things are started.
@@ -66,21 +66,21 @@ pub(crate) const DICT_MEMBERS: [&str; 22] = [
 ];
 
 /// The state of one pipeline, in two written forms: [`Envelope::to_state_dict`] with all 37 members, [`Envelope::to_dict`] with
-/// the 22 that are exchanged. [`Envelope::from_dict`] reads either, any subset, and what relatives write; the default has the
-/// seed's. Source: seed 2, CONTRACTS 3; schemas `envelope` and `envelope-dict`.
+/// the 22 that are exchanged. [`Envelope::from_dict`] reads either, any subset, and the variants of related systems; the
+/// default has the seed's values. Source: seed 2, CONTRACTS 3; schemas `envelope` and `envelope-dict`.
 ///
-/// Counters are at most 2^53 - 1; times are RFC 3339 as they were read, maybe without offset.
+/// Counters are at most 2^53 - 1; times are RFC 3339 as they were read; the offset may be missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
     /// The envelope itself.
     pub envelope_id: String,
     /// The request that caused it.
     pub request_id: String,
-    /// Who asked.
+    /// The user who made the request.
     pub user_id: String,
     /// The session of the request.
     pub session_id: String,
-    /// What was asked.
+    /// The text of the request.
     pub raw_input: String,
     /// When the request came.
     pub received_at: Option<String>,
@@ -130,11 +130,11 @@ pub struct Envelope {
     pub all_goals: Vec<String>,
     /// The goals that are not done.
     pub remaining_goals: Vec<String>,
-    /// Each goal's status: `pending`, `complete`, or `satisfied` from a relative.
+    /// Each goal's status: `pending`, `complete`, or `satisfied` from a related system.
     pub goal_completion_status: Members<String>,
     /// Plans that were tried, free-form.
     pub prior_plans: Vec<Object>,
-    /// What critics said.
+    /// The feedback of critics.
     pub loop_feedback: Vec<String>,
     /// One record an attempt.
     pub processing_history: Vec<ProcessingRecord>,
@@ -197,13 +197,13 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// All 37 members, nulls and all, then the unknown ones: the complete state.
+    /// All 37 members, with nulls, then the unknown ones: the complete state.
     #[must_use]
     pub fn to_state_dict(&self) -> Value {
         self.written(&self.members())
     }
 
-    /// The 22 members that relatives exchange while a pipeline runs, then the unknown ones. Bounds, goals, history and
+    /// The 22 members that related systems exchange while a pipeline runs, then the unknown ones. Bounds, goals, history and
     /// times are not among them.
     #[must_use]
     pub fn to_dict(&self) -> Value {
@@ -282,7 +282,7 @@ impl Envelope {
             ("terminated", Part::Flag(self.terminated)),
             ("termination_reason", Part::MaybeText(self.termination_reason.as_deref())),
             ("interrupt_pending", Part::Flag(self.interrupt_pending)),
-            ("interrupt", Part::Made(interrupt.unwrap_or_default())),
+            ("interrupt", Part::Made(interrupt.unwrap_or(Value::Null))),
         ]
     }
 

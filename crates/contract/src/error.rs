@@ -1,6 +1,6 @@
 //! The refusal that every decoder and writer of the contracts gives: a code, a place, and what to do.
 //!
-//! It does not decide what is refused; each contract does, beside its own rules.
+//! It does not decide what is refused; each contract does that, beside its own rules.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub line: Option<u32>,
     /// Column of the value, from 1, in Unicode scalars, when the text is known.
     pub column: Option<u32>,
-    /// What may stand there.
+    /// What is allowed there.
     pub expected: String,
     /// What stands there, shortened.
     pub found: String,
@@ -118,7 +118,7 @@ impl Diagnostic {
 }
 
 impl Diagnostic {
-    /// The refusal in words, for where its code already stands beside it.
+    /// The refusal in words without its code, for places that show the code themselves.
     #[must_use]
     pub fn without_code(&self) -> String {
         let Diagnostic { code: _, pointer, line, column, expected, found, hint } = self;
@@ -154,7 +154,7 @@ impl fmt::Display for Diagnostic {
 
 impl core::error::Error for Diagnostic {}
 
-/// What to do when a refusal has nothing more precise to say, by code. Also generated into the libraries for other languages.
+/// The general advice for each code, for refusals without a more precise hint. Also generated into the libraries for other languages.
 pub const ADVICE: [(&str, &str); 7] = [
     ("ROUTING_INVALID", "correct the resolver's input (CONTRACTS 1.2)"),
     ("ROUTING_SIGNAL_INVALID", "correct the signal (CONTRACTS 1.1)"),

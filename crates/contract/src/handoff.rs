@@ -1,7 +1,7 @@
-//! What one step tells the next (contract 2): the hand-off, its writer, its summary.
+//! The hand-off from one step to the next (contract 2), its writer and its summary.
 //!
-//! Owns the members, their order and their rules. It does not decide where to go (`routing`), nor place files, nor say when:
-//! a time is given or derived from what is given.
+//! Owns the members, their order and their rules. It does not decide where to go (`routing`) and does not place files.
+//! It reads no clock: a time is given, or derived from the input.
 //!
 //! ```
 //! use envoi_contract::handoff;
@@ -46,9 +46,9 @@ pub const HANDOFF_INVALID: &str = "HANDOFF_INVALID";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
-    /// It ran to its end, even if only part of the work was done; the summary says so then.
+    /// It ran to its end, even if only part of the work is done; the summary states that.
     Succeeded,
-    /// It did not; the hand-off has an `error`.
+    /// It failed; the hand-off has an `error`.
     Failed,
     /// Its condition was false; nothing ran.
     Skipped,
@@ -127,9 +127,9 @@ pub struct Handoff {
     pub verification_details: Value,
     /// Why the routing signal is what it is, an object.
     pub routing_audit: Value,
-    /// What the step took for granted, a list of records.
+    /// The step's assumptions, a list of records.
     pub assumptions_made: Value,
-    /// What the step decided, a list of records.
+    /// The step's decisions, a list of records.
     pub decisions_made: Value,
     /// Members that this contract does not know, in the order read.
     pub unknown: Object,
@@ -170,8 +170,8 @@ impl Handoff {
         with_unknown(Object::from_distinct(members.collect()), &self.unknown)
     }
 
-    /// Reads a hand-off as [`Handoff::from_value`] does, and says what had to be interpreted: every value that is written
-    /// otherwise than it was read, and a `status` that was missing.
+    /// Reads a hand-off as [`Handoff::from_value`] does, and lists what it interprets: every value that is written
+    /// differently than it was read, and a missing `status`.
     ///
     /// # Errors
     /// As [`Handoff::decode`].
@@ -188,8 +188,8 @@ impl Handoff {
         Ok((handoff, found))
     }
 
-    /// Reads a hand-off, whoever wrote it. `step_id`, `flow_key`, `run_id`, `routing_signal` and `summary` must be there. Without
-    /// a `status` it is failed if there is an `error`, else succeeded; [`Handoff::import`] says so.
+    /// Reads a hand-off of any writer. `step_id`, `flow_key`, `run_id`, `routing_signal` and `summary` are required. Without a
+    /// `status` it is failed if there is an `error`, else succeeded; [`Handoff::import`] reports that.
     ///
     /// # Errors
     /// `HANDOFF_INVALID` with the place: wrong types, unknown words, empty ids, paths that leave the run's directory, a
@@ -310,10 +310,12 @@ struct Extras {
 
 impl Extras {
     fn take(fields: &mut Fields) -> Result<Extras, Diagnostic> {
-        let mut free = |name: &str| fields.take(name).filter(has_content).unwrap_or_default();
-        let (file_changes, verification_details) = (free("file_changes"), free("verification_details"));
+        let mut free = |name: &str| fields.take(name).filter(has_content).unwrap_or(Value::Null);
+        let file_changes = free("file_changes");
+        let verification_details = free("verification_details");
         let routing_audit = free("routing_audit");
-        let (assumptions_made, decisions_made) = (free("assumptions_made"), free("decisions_made"));
+        let assumptions_made = free("assumptions_made");
+        let decisions_made = free("decisions_made");
         let prompt_hash = fields.string("prompt_hash")?.filter(|hash| !hash.is_empty());
         let verification_passed = match fields.take("verification_passed") {
             None | Some(Value::Null) => None,
@@ -333,7 +335,7 @@ impl Extras {
     }
 }
 
-/// Whether a value says anything.
+/// Whether a value has content.
 fn has_content(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -381,7 +383,7 @@ fn status(fields: &mut Fields) -> Result<Option<Status>, Diagnostic> {
     })
 }
 
-/// `succeeded` with an error is refused: one of the two is not true.
+/// Refuses `succeeded` with an error: the two contradict each other.
 fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>, Diagnostic> {
     match (status, &error) {
         (Status::Succeeded, Some(text)) => {

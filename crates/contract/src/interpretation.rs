@@ -1,4 +1,5 @@
-//! What reading an envelope or a hand-off of another system had to interpret: every value that comes out otherwise than it went in.
+//! The interpretations of an import: every value of another system's envelope or hand-off that is written differently than it
+//! was read.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,18 +8,18 @@ use alloc::vec::Vec;
 use crate::error::describe;
 use crate::json::{Value, escape_segment};
 
-/// A value that was read by its meaning and is written in another way: an upper-case word, `4096.0`, a time with two zones.
+/// A value that is written differently than it was read: an upper-case word, `4096.0`, a time with two zones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpretation {
     /// JSON Pointer of the value.
     pub pointer: String,
     /// How it was written, shortened.
     pub read: String,
-    /// What it is written as now, shortened; `nothing` if it is left out; or in words where it was not taken.
+    /// What it is written as now, shortened; `nothing` if it is left out; an explanation if it is not used.
     pub taken_as: String,
 }
 
-/// What differs between a document and what it is written as. What was null, or not there, is not among it.
+/// The differences between a document and its written form, without members that were null or missing.
 pub(crate) fn interpretations(read: &Value, written: &Value) -> Vec<Interpretation> {
     let mut found = Vec::new();
     compare("", read, Some(written), &mut found);
@@ -29,7 +30,7 @@ fn compare(pointer: &str, read: &Value, written: Option<&Value>, found: &mut Vec
     match (read, written) {
         (Value::Null, _) => {}
         (Value::Object(members), Some(Value::Object(kept))) => {
-            // Those who write in our order are compared without searching.
+            // Documents in our order are compared without a search.
             let mut rest = kept.iter();
             for (name, member) in members {
                 let next = rest.next().filter(|(key, _)| *key == name).map(|(_, value)| value);

@@ -1,4 +1,4 @@
-//! JSON as the contracts want it: strict in, deterministic out, nothing lost in between.
+//! JSON as the contracts need it: a strict reader, a deterministic writer, and values that lose nothing in between.
 //!
 //! Owns the value model, the reader and the writer. The reader refuses what two programs could read differently
 //! (duplicate names, lone surrogates, trailing data) and keeps what a program could lose (member order, number tokens).

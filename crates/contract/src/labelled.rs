@@ -1,6 +1,6 @@
 //! The labelled text of the seeds: `Label: value` lines, `name=value` pairs, `[a, b]` lists.
 //!
-//! Turns text into the JSON form; what the members mean is checked there, once for both.
+//! Turns text into the JSON form. The decoder of that form checks the members, once for both.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -19,11 +19,11 @@ pub(crate) fn is_json(bytes: &[u8]) -> bool {
 /// Which labels a text may have.
 pub(crate) struct Labels {
     pub(crate) code: &'static str,
-    /// As shown; read in any case.
+    /// As shown; case does not count when they are read.
     pub(crate) names: &'static [&'static str],
     /// Those whose value goes on over the following lines until the next label.
     pub(crate) free_text: &'static [&'static str],
-    /// Those that a text cannot lose by a misspelling: a line that nearly is one is refused.
+    /// Labels that must not get lost by a misspelling: a line that nearly is one is refused.
     pub(crate) guarded: &'static [&'static str],
 }
 
@@ -90,7 +90,7 @@ impl Labels {
             .with_hint("give a JSON object, or lines of the form `Label: value`")
     }
 
-    /// What a line begins with, and the guarded label that it was probably meant to be; such a line is no text that goes on.
+    /// The beginning of a line, and the guarded label that it probably means. Such a line does not continue a text.
     fn misspelt<'a>(&self, line: &'a str) -> Option<(&'a str, &'static str)> {
         let (label, _) = line.split_once(':')?;
         let label = label.trim_ascii();
@@ -237,7 +237,7 @@ pub(crate) fn scalar(text: &str) -> Value {
     }
 }
 
-/// Text, or null where it says so or says nothing.
+/// Text; null if it is `null` or empty.
 pub(crate) fn word(text: &str) -> Value {
     if text.is_empty() || text == "null" { Value::Null } else { Value::from(unquoted(text)) }
 }

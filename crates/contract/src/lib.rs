@@ -1,18 +1,18 @@
 //! The five envelopes of a pipeline: strict reader, types, codecs, resolvers.
 //!
 //! Everything that crosses a boundary in a pipeline is one of five typed envelopes; this crate owns their exact meaning.
-//! It does no IO, reads no clock, no environment and no source of chance: times and ids arrive as values, and the same
-//! input gives the same bytes on every machine. It does not know how a step is run, how a run is kept, or who asks.
+//! It does no IO and reads no clock, no environment and no random source: times and ids arrive as values, and the same
+//! input gives the same bytes on every machine. It does not know how a step is run, how a run is stored, or who the caller is.
 //!
 //! | module | boundary |
 //! |---|---|
 //! | [`routing`] | hand-off to control flow: one decision with a reason and a confidence |
 //! | [`handoff`] | step to next step: what happened, where the files are, where to go |
 //! | [`envelope`] | the run itself: the state of the whole pipeline |
-//! | [`skill_report`] | skill or tool to engine: did it really work, whatever the exit code says |
+//! | [`skill_report`] | skill or tool to engine: whether it worked, whatever the exit code is |
 //! | [`user_envelope`] | person to paused run: an answer with files through a text-only channel |
 //!
-//! [`schema`] says the same in JSON Schema, [`conformance`] in examples.
+//! [`schema`] describes them in JSON Schema, [`conformance`] in examples.
 //!
 //! What holds for all five (CONTRACTS 0): documents are UTF-8 JSON of at most 16 MiB and 127 levels, with each member name
 //! once; integers that a contract reads lie in 0 to 2^53 - 1; free-form values keep member order, string values and number

@@ -1,4 +1,4 @@
-//! How contract values stand in rows of ours (feature `serde`): as the text of their compact JSON.
+//! The form of contract values in our database rows (feature `serde`): the text of their compact JSON.
 //!
 //! A row's reader is not the strict one and may lose digits or member order; a string passes through it unchanged.
 
@@ -14,8 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::Digest;
 use crate::envelope::{Envelope, FlowInterrupt, InterruptResponse, ProcessingRecord};
+use crate::error::Diagnostic;
 use crate::handoff::Handoff;
-use crate::json::{Members, Number, Value};
+use crate::json::{self, Members, Number, Value};
 use crate::routing::{Audit, Signal};
 use crate::skill_report::SkillReport;
 use crate::time::Timestamp;
@@ -34,50 +35,74 @@ macro_rules! as_text {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
                 let text = <Cow<'de, str>>::deserialize(deserializer)?;
-                let read: fn(&str) -> Result<$type, String> = $read;
+                let read: fn(&str) -> Result<$type, RowError> = $read;
                 read(&text).map_err(D::Error::custom)
             }
         }
     };
 }
 
-fn parsed(text: &str) -> Result<Value, String> {
-    Value::parse_str(text).map_err(|error| error.to_string())
+/// Why the text in a row is not the value that it should be.
+enum RowError {
+    /// It is no JSON.
+    Json(json::Error),
+    /// The contract refuses it.
+    Refused(Diagnostic),
+    /// It has another form than this.
+    Expected(&'static str),
 }
 
-as_text!(Value, Value::compact, parsed);
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RowError::Json(error) => error.fmt(f),
+            RowError::Refused(refusal) => refusal.fmt(f),
+            RowError::Expected(form) => write!(f, "expected {form}"),
+        }
+    }
+}
+
+impl From<json::Error> for RowError {
+    fn from(error: json::Error) -> RowError {
+        RowError::Json(error)
+    }
+}
+
+impl From<Diagnostic> for RowError {
+    fn from(refusal: Diagnostic) -> RowError {
+        RowError::Refused(refusal)
+    }
+}
+
+as_text!(Value, Value::compact, |text| Ok(Value::parse_str(text)?));
 as_text!(Number, |number| number.to_string(), |text| {
-    Number::parse(text).ok_or_else(|| "expected a JSON number".to_string())
+    Number::parse(text).ok_or(RowError::Expected("a JSON number"))
 });
 as_text!(Digest, |digest| digest.to_string(), |text| {
-    Digest::parse(text).ok_or_else(|| "expected `sha256:` and 64 hexadecimal digits".to_string())
+    Digest::parse(text).ok_or(RowError::Expected("`sha256:` and 64 hexadecimal digits"))
 });
 as_text!(Signal, |signal| signal.orchestrator(None).compact(), |text| {
-    Signal::decode(&parsed(text)?).map_err(|refusal| refusal.to_string())
+    Ok(Signal::decode(&Value::parse_str(text)?)?)
 });
 as_text!(Audit, |audit| audit.to_value().compact(), |text| {
-    Audit::from_value(&parsed(text)?).ok_or_else(|| "expected the audit of a resolution".to_string())
+    Audit::from_value(&Value::parse_str(text)?).ok_or(RowError::Expected("the audit of a resolution"))
 });
-as_text!(Handoff, |handoff| handoff.to_value().compact(), |text| {
-    Handoff::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
-});
-as_text!(Envelope, Envelope::compact, |text| {
-    Envelope::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
-});
+as_text!(Handoff, |handoff| handoff.to_value().compact(), |text| Ok(Handoff::decode(text.as_bytes())?));
+as_text!(Envelope, Envelope::compact, |text| Ok(Envelope::decode(text.as_bytes())?));
 as_text!(FlowInterrupt, |interrupt| interrupt.to_value().compact(), |text| {
-    FlowInterrupt::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+    Ok(FlowInterrupt::from_value(&Value::parse_str(text)?)?)
 });
 as_text!(InterruptResponse, |response| response.to_value().compact(), |text| {
-    InterruptResponse::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+    Ok(InterruptResponse::from_value(&Value::parse_str(text)?)?)
 });
 as_text!(ProcessingRecord, |record| record.to_value().compact(), |text| {
-    ProcessingRecord::from_value(&parsed(text)?).map_err(|refusal| refusal.to_string())
+    Ok(ProcessingRecord::from_value(&Value::parse_str(text)?)?)
 });
 as_text!(AttachmentRef, |file| file.to_value().compact(), |text| {
-    AttachmentRef::decode(&parsed(text)?).map_err(|refusal| refusal.to_string())
+    Ok(AttachmentRef::decode(&Value::parse_str(text)?)?)
 });
 as_text!(SkillReport, |report| report.to_value().compact(), |text| {
-    SkillReport::decode(text.as_bytes()).map_err(|refusal| refusal.to_string())
+    Ok(SkillReport::decode(text.as_bytes())?)
 });
 
 /// Milliseconds since 1970.
@@ -152,6 +177,17 @@ mod tests {
         assert_eq!(trip(&Timestamp::from_millis(-1)), "-1");
         trip(&Members::from([("b", true), ("a", false)]));
         assert!(serde_json::from_str::<Members<bool>>(r#"{"a":true,"a":true}"#).is_err());
+    }
+
+    #[test]
+    fn a_row_that_is_something_else_is_refused_with_the_reason() {
+        let refused = |error: Option<serde_json::Error>| error.map(|error| error.to_string()).unwrap();
+        let number = refused(serde_json::from_str::<Number>(r#""01""#).err());
+        assert!(number.starts_with("expected a JSON number"), "{number}");
+        let value = refused(serde_json::from_str::<Value>(r#""{""#).err());
+        assert!(value.contains("expected a member name in quotes"), "{value}");
+        let signal = refused(serde_json::from_str::<Signal>(r#""{\"decision\":\"fly\"}""#).err());
+        assert!(signal.starts_with("ROUTING_SIGNAL_INVALID"), "{signal}");
     }
 
     #[test]

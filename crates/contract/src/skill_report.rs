@@ -1,8 +1,8 @@
-//! Did it really work, whatever the exit code says (contract 4).
+//! Whether a skill worked, whatever its exit code is (contract 4).
 //!
-//! Owns the report that a skill leaves and the verdict over report, exit and signal. It does not look for the report: which
-//! file counts, and whether it is fresh, is known to whoever ran the skill. Which file a command names by `--output` is read here,
-//! so that the check of a flow and the run see the same one.
+//! Owns the report that a skill leaves and the verdict over report, exit and signal. It does not look for the report: the
+//! caller, which ran the skill, knows which file counts and whether it is fresh. The file that a command names by `--output` is read
+//! here, so that the check of a flow and the run see the same one.
 //!
 //! ```
 //! use envoi_contract::skill_report::{Observed, judge};
@@ -25,13 +25,13 @@ mod output_option;
 
 pub use output_option::{OutputOption, of_list, of_script};
 
-/// Code of a report that is none.
+/// Code of a file that is no valid report.
 pub const SKILL_REPORT_INVALID: &str = "SKILL_REPORT_INVALID";
 
 /// How many Unicode scalars of stderr's end an error shows.
 const STDERR_SCALARS: usize = 2000;
 
-/// What a skill says about its own run. Source: seed 3, CONTRACTS 4; schema `skill-report`.
+/// The report of a skill about its own run. Source: seed 3, CONTRACTS 4; schema `skill-report`.
 ///
 /// `data` and `error` distinguish absent (`None`) from `null` (`Some(Value::Null)`), so that a report comes out as it went in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl SkillReport {
     }
 }
 
-/// What the engine writes into a report that lacks it.
+/// Values for members that a report lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill<'a> {
     /// The name of the skill, or of the step.
@@ -152,7 +152,7 @@ pub struct Fill<'a> {
     pub generated_at: &'a str,
 }
 
-/// What was seen of one execution.
+/// The observed facts of one execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed<'a> {
     /// The exit code, unless a signal ended it.
@@ -161,14 +161,13 @@ pub struct Observed<'a> {
     pub signal: Option<i32>,
     /// Whether the timeout ended it.
     pub timed_out: bool,
-    /// Whether somebody cancelled it.
+    /// Whether it was cancelled.
     pub cancelled: bool,
-    /// What it wrote to stderr, or the end of that.
+    /// Its stderr, or the end of it.
     pub stderr: &'a str,
-    /// The file it left as a report, if it left one.
+    /// The content of its report file, if there is one.
     pub report_text: Option<&'a [u8]>,
-    /// What stands in the place of the report and is no file that can be read, such as `a folder`; beside it `report_text`
-    /// does not count.
+    /// What stands at the report's path if it is not a readable file, such as `a folder`. Then `report_text` does not count.
     pub report_unreadable: Option<&'a str>,
     /// Whether the report stood at the path that the engine assigned (`$ENVOI_REPORT`): nothing there is ignored.
     pub assigned: bool,
@@ -176,7 +175,7 @@ pub struct Observed<'a> {
     pub declared: bool,
     /// The name after `skill:`, which the report's `skillName` must equal; `None`: any name will do.
     pub skill: Option<&'a str>,
-    /// What an assigned report that lacks members is completed with.
+    /// The values that complete an assigned report.
     pub fill: Fill<'a>,
 }
 
@@ -230,7 +229,7 @@ pub struct Verdict {
     pub filled: Vec<String>,
 }
 
-/// Judges one execution: timeout and cancellation first, then exit and signal, then what the report says.
+/// Judges one execution: timeout and cancellation first, then exit and signal, then the report.
 #[must_use]
 pub fn judge(observed: &Observed<'_>) -> Verdict {
     let found = Found::of(observed);
@@ -250,13 +249,13 @@ pub fn judge(observed: &Observed<'_>) -> Verdict {
     Verdict { ok: error.is_none(), error, report, filled }
 }
 
-/// What stands in the place of a report.
+/// What stands at the report's path.
 enum Found {
-    /// Nothing, or what a plain command may leave behind `--output` without meaning a report.
+    /// No report. A plain command may write any file to its `--output`.
     Nothing,
     /// A report, and the names of the members that were filled.
     Report(alloc::boxed::Box<SkillReport>, Vec<&'static str>),
-    /// Something that was meant as a report and is none, and why not.
+    /// An invalid report, and why it is invalid.
     Refused(String),
 }
 
@@ -294,9 +293,9 @@ impl Found {
     }
 }
 
-/// Reads what was left at the path that the engine assigned: any object whose `ok` is a boolean is the report. The name and
-/// the time decide nothing, so that they are filled where they are missing or no text; but a step that declares its skill is
-/// not to get the report of another one. The names of the filled members are returned beside the report.
+/// Reads the file at the assigned path: any object whose `ok` is a boolean is a report. The verdict does not depend on the name and
+/// the time, so they are filled if they are missing or not a string. But if the step declares its skill, only a missing name is
+/// filled: another value is the report of another skill. Returns the names of the filled members beside the report.
 fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&'static str>), Diagnostic> {
     let mut value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(SKILL_REPORT_INVALID, error))?;
     let mut filled = Vec::new();
@@ -324,8 +323,8 @@ fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&
     Ok((report, filled))
 }
 
-/// The failure of the execution itself, before its report is asked whether it worked. It names a bad report, because that may
-/// be why, and nothing else would say it.
+/// The failure of the execution itself, whatever its report states. The message also names an invalid report: it may be the cause,
+/// and no other message shows it.
 fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
     let failure = if observed.timed_out {
         SkillError::new("TOOL_TIMEOUT", "the timeout ended it")
@@ -355,7 +354,7 @@ fn reported_failure(report: &SkillReport) -> Option<SkillError> {
     report.stated_error().or_else(unexplained)
 }
 
-/// The end of stderr, or how it ended if it wrote nothing there.
+/// The end of stderr; the exit code or signal if stderr is blank.
 fn last_words(observed: &Observed<'_>) -> String {
     let stderr = observed.stderr.trim_ascii();
     if !stderr.is_empty() {

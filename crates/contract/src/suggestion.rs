@@ -1,4 +1,4 @@
-//! The nearest of the words that would have been accepted.
+//! The accepted word that is nearest to a refused one.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,12 +1,13 @@
 //! Moments: RFC 3339 in, UTC with milliseconds and `Z` out.
 //!
-//! Owns reading and writing of times; it never asks what time it is.
+//! Owns reading and writing of times; it never reads a clock.
 //!
 //! ```
 //! use envoi_contract::time::Timestamp;
 //!
-//! let started = Timestamp::parse("2026-01-02T04:04:05+01:00").unwrap_or_default();
+//! let started = Timestamp::parse("2026-01-02T04:04:05+01:00").ok_or("no time")?;
 //! assert_eq!(started.saturating_add_ms(1500).to_string(), "2026-01-02T03:04:06.500Z");
+//! # Ok::<(), &str>(())
 //! ```
 
 use alloc::string::String;
@@ -57,7 +58,8 @@ impl Timestamp {
     #[must_use]
     pub fn of_run_id(run_id: &str) -> Option<Timestamp> {
         let mut parts = run_id.strip_prefix("run-")?.splitn(3, '-');
-        let (day, time) = (parts.next()?, parts.next()?);
+        let day = parts.next()?;
+        let time = parts.next()?;
         parts.next()?;
         if day.len() != 8 || time.len() != 6 {
             return None;
@@ -77,10 +79,13 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, in_day) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
+        let days = self.0.div_euclid(86_400_000);
+        let in_day = self.0.rem_euclid(86_400_000);
         let (year, month, day) = date_of(days);
-        let (hour, minute) = (in_day / 3_600_000, in_day / 60_000 % 60);
-        let (second, milli) = (in_day / 1000 % 60, in_day % 1000);
+        let hour = in_day / 3_600_000;
+        let minute = in_day / 60_000 % 60;
+        let second = in_day / 1000 % 60;
+        let milli = in_day % 1000;
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
     }
 }
@@ -180,7 +185,8 @@ fn offset(text: &str) -> Option<i64> {
         b'-' => (-1, text.get(1..)?),
         _ => return None,
     };
-    let (hours, minutes) = (number(rest, 0, 2)?, number(rest, 3, 2)?);
+    let hours = number(rest, 0, 2)?;
+    let minutes = number(rest, 3, 2)?;
     let tail = rest.get(5..)?;
     let doubled = sign == 1 && hours == 0 && minutes == 0 && matches!(tail, "Z" | "z");
     let fits =
@@ -205,7 +211,8 @@ const fn days_in(year: i64, month: i64) -> i64 {
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let from_march = (month + 9) % 12;
     let year = if month <= 2 { year - 1 } else { year };
-    let (era, in_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let era = year.div_euclid(400);
+    let in_era = year.rem_euclid(400);
     let in_year = (153 * from_march + 2) / 5 + day - 1;
     era * 146_097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719_468
 }
@@ -213,7 +220,8 @@ const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 /// The date that stands `days` after 1970-01-01; the inverse of [`days_since_1970`].
 const fn date_of(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
-    let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let era = shifted.div_euclid(146_097);
+    let in_era = shifted.rem_euclid(146_097);
     let year_in_era = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
     let in_year = in_era - (365 * year_in_era + year_in_era / 4 - year_in_era / 100);
     let from_march = (5 * in_year + 2) / 153;

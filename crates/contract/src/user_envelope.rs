@@ -1,7 +1,7 @@
 //! A person's answer with files, through a channel that carries only text (contract 5).
 //!
-//! Owns the parser that takes such an envelope apart, the text of an answer, and the side that wraps. It never falls back
-//! to plain text once the caller has opted in, and it resolves no attachment: whose files those are is not in the text.
+//! Owns the parser that takes such an envelope apart, the text of an answer, and the side that wraps. After the opt-in it
+//! never falls back to plain text. It resolves no attachment: the text does not contain their owner.
 //!
 //! ```
 //! use envoi_contract::user_envelope::parse;
@@ -108,7 +108,7 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// Takes an answer apart.
+/// Parses an answer.
 ///
 /// Not `enabled`: the text is `raw`, every byte of it, whatever it looks like. `enabled`: `raw` must be
 /// `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then those of `top_level`.
@@ -143,9 +143,11 @@ fn decode(value: &Value) -> Result<UserEnvelope, Diagnostic> {
     let text = fields.required_string("text")?;
     let attachments = match fields.take("attachments") {
         None => Vec::new(),
-        Some(Value::Array(refs)) if refs.len() <= MAX_ATTACHMENTS => {
-            refs.iter().enumerate().map(nth_reference).collect::<Result<_, _>>()?
-        }
+        Some(Value::Array(refs)) if refs.len() <= MAX_ATTACHMENTS => refs
+            .iter()
+            .enumerate()
+            .map(|(index, value)| nth_reference(index, value))
+            .collect::<Result<_, _>>()?,
         Some(Value::Array(refs)) => {
             let found = format!("{} of them", refs.len());
             return Err(Diagnostic::new(
@@ -161,11 +163,11 @@ fn decode(value: &Value) -> Result<UserEnvelope, Diagnostic> {
     Ok(UserEnvelope { text, attachments })
 }
 
-fn nth_reference((index, value): (usize, &Value)) -> Result<AttachmentRef, Diagnostic> {
+fn nth_reference(index: usize, value: &Value) -> Result<AttachmentRef, Diagnostic> {
     AttachmentRef::decode(value).map_err(|refusal| refusal.inside(&format!("/attachments/{index}")))
 }
 
-/// This contract alone refuses members that it does not know.
+/// Refuses unknown members; no other envelope does.
 fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
     match fields.rest().iter().next() {
         None => Ok(()),
@@ -177,7 +179,7 @@ fn refuse_unknown(fields: Fields) -> Result<(), Diagnostic> {
     }
 }
 
-/// What [`wrap`] made.
+/// The result of [`wrap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapped {
     /// What goes through the channel: the text alone, or the envelope as JSON.
@@ -209,7 +211,8 @@ pub struct Wrapped {
 pub fn wrap(text: &str, candidates: &[Value]) -> Result<Wrapped, Refusal> {
     let attachments: Vec<AttachmentRef> =
         candidates.iter().filter_map(|candidate| AttachmentRef::decode(candidate).ok()).collect();
-    let (valid, dropped) = (attachments.len(), candidates.len() - attachments.len());
+    let valid = attachments.len();
+    let dropped = candidates.len() - valid;
     if valid > MAX_ATTACHMENTS {
         return Err(Refusal::too_many(valid, 0));
     }

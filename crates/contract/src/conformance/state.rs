@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use super::Got;
 use super::run::settle;
+use crate::decode::Fields;
 use crate::envelope::{
-    DEFAULT_MIN_PROGRESS_STAGES, Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord,
+    DEFAULT_MIN_PROGRESS_STAGES, ENVELOPE_INVALID, Envelope, FlowInterrupt, InterruptStatus, ProcessingRecord,
 };
 use crate::error::Diagnostic;
 use crate::json::{Object, Value};
@@ -51,7 +52,8 @@ fn step(envelope: &mut Envelope, operation: &Value) -> Option<Result<Option<Valu
             let interrupt = constructed(operation.get("interrupt")?);
             let pending = operation.get("pending")?.as_bool()?;
             return Some(interrupt.map(|interrupt| {
-                (envelope.interrupt, envelope.interrupt_pending) = (interrupt, pending);
+                envelope.interrupt = interrupt;
+                envelope.interrupt_pending = pending;
                 None
             }));
         }
@@ -89,12 +91,12 @@ fn replace(
 }
 
 fn with_member(envelope: &Envelope, field: &str, value: &Value) -> Result<Envelope, Diagnostic> {
-    let mut state: Object = envelope.to_state_dict().as_object().cloned().unwrap_or_default();
+    let mut state = Fields::of(&envelope.to_state_dict(), ENVELOPE_INVALID)?.rest();
     state.insert(field, value.clone());
     Envelope::from_dict(&Value::Object(state))
 }
 
-/// An interrupt as its constructor makes it: status `pending` and empty `data` where nothing is said.
+/// An interrupt as its constructor makes it: status `pending` and empty `data` where neither is given.
 fn constructed(value: &Value) -> Result<Option<FlowInterrupt>, Diagnostic> {
     if value.is_null() {
         return Ok(None);

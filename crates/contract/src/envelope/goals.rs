@@ -7,7 +7,7 @@ use super::Envelope;
 use crate::json::{Members, Object, Value};
 use crate::time::Timestamp;
 
-/// The rounds after which a pipeline without a goal done counts as stuck, unless the caller says otherwise.
+/// The rounds after which a pipeline without a goal done counts as stuck, unless the caller sets another number.
 pub const DEFAULT_MIN_PROGRESS_STAGES: u64 = 2;
 
 /// What a step needs to know of the round it runs in.
@@ -47,14 +47,14 @@ impl StageContext {
     }
 }
 
-/// What a new envelope is made from; ids and the moment come from the caller.
+/// The content of a new envelope. Ids and the current time come from the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The envelope's own id.
     pub envelope_id: String,
-    /// What is asked.
+    /// The text of the request.
     pub raw_input: String,
-    /// Who asks.
+    /// The user who makes the request.
     pub user_id: String,
     /// The session.
     pub session_id: String,
@@ -122,8 +122,8 @@ impl Envelope {
         }
     }
 
-    /// Whether `min_progress_stages` rounds have begun and no goal is done (`complete`, or `satisfied` as a relative
-    /// writes it).
+    /// Whether `min_progress_stages` rounds have begun and no goal is done (`complete`, or `satisfied` from a
+    /// related system).
     #[must_use]
     pub fn is_stuck(&self, min_progress_stages: u64) -> bool {
         let done = |status: &String| status == "complete" || status == "satisfied";

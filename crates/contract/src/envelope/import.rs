@@ -10,11 +10,11 @@ use crate::interpretation::interpretations;
 use crate::json::{Object, Value, escape_segment};
 
 impl Envelope {
-    /// Reads an envelope as [`Envelope::from_dict`] does, and says what had to be interpreted. Members that were missing or
-    /// null and have their defaults now are not among it.
+    /// Reads an envelope as [`Envelope::from_dict`] does, and lists what it interprets. A member that is missing or null
+    /// and gets its default is not in the list.
     ///
-    /// Some systems group the members: `{"identity": {"envelope_id": …}, …}`. Such a group is kept as an unknown member and not
-    /// taken apart; each member in it that would be one of ours is reported.
+    /// Some systems group the members: `{"identity": {"envelope_id": …}, …}`. Such a group stays one unknown member. Each
+    /// member in it that has the name of one of ours is reported.
     ///
     /// # Errors
     /// As [`Envelope::from_dict`].

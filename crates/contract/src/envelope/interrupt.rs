@@ -1,4 +1,4 @@
-//! A pipeline that waits: what it asks, of whom, and what was answered.
+//! A pipeline that waits: the question, its addressee and the answer.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -32,8 +32,8 @@ vocabulary! {
 }
 
 impl InterruptKind {
-    /// How long an interrupt made through the library stays open; `None` for ever. In a run nothing expires unless the
-    /// flow says so.
+    /// How long an interrupt made through the library stays open; `None` for ever. In a run nothing expires unless
+    /// the flow sets an expiry.
     #[must_use]
     pub const fn default_time_to_live_ms(self) -> Option<u64> {
         const MINUTE_MS: u64 = 60_000;
@@ -48,15 +48,15 @@ impl InterruptKind {
 }
 
 vocabulary! {
-    /// What became of an interrupt.
+    /// The state of an interrupt.
     InterruptStatus {
-        /// Nobody answered yet.
+        /// It has no answer yet.
         Pending = "pending",
         /// It was answered.
         Resolved = "resolved",
         /// Its time ran out.
         Expired = "expired",
-        /// It is not asked any more.
+        /// It was withdrawn.
         Cancelled = "cancelled",
     }
 }
@@ -68,10 +68,11 @@ vocabulary! {
 /// use envoi_contract::envelope::{FlowInterrupt, InterruptKind};
 /// use envoi_contract::time::Timestamp;
 ///
-/// let now = Timestamp::parse("2026-01-02T03:04:05Z").unwrap_or_default();
-/// let asked = FlowInterrupt::new("int_1", InterruptKind::Confirmation, now).with_default_expiry(now);
-/// assert_eq!(asked.expires_at.as_deref(), Some("2026-01-02T04:04:05.000Z"));
-/// assert_eq!(FlowInterrupt::from_value(&asked.to_value()), Ok(asked));
+/// let now = Timestamp::parse("2026-01-02T03:04:05Z").ok_or("no time")?;
+/// let interrupt = FlowInterrupt::new("int_1", InterruptKind::Confirmation, now).with_default_expiry(now);
+/// assert_eq!(interrupt.expires_at.as_deref(), Some("2026-01-02T04:04:05.000Z"));
+/// assert_eq!(FlowInterrupt::from_value(&interrupt.to_value()), Ok(interrupt));
+/// # Ok::<(), &str>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowInterrupt {
@@ -81,7 +82,7 @@ pub struct FlowInterrupt {
     pub kind: InterruptKind,
     /// The request it belongs to.
     pub request_id: Option<String>,
-    /// Who is asked.
+    /// The user who should answer.
     pub user_id: Option<String>,
     /// The session it belongs to.
     pub session_id: Option<String>,
@@ -91,11 +92,11 @@ pub struct FlowInterrupt {
     pub question: Option<String>,
     /// A message.
     pub message: Option<String>,
-    /// What else there is to know, free-form.
+    /// Further data, free-form.
     pub data: Option<Object>,
     /// The answer.
     pub response: Option<InterruptResponse>,
-    /// What became of it.
+    /// Its state.
     pub status: Option<InterruptStatus>,
     /// When it was raised.
     pub created_at: Option<String>,
@@ -174,7 +175,7 @@ impl FlowInterrupt {
     /// Reads an interrupt; `kind` is required, any other member may be missing or null, and nothing is filled in.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, times that are none.
+    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, texts that are no times.
     pub fn from_value(value: &Value) -> Result<FlowInterrupt, Diagnostic> {
         FlowInterrupt::read(Fields::of(value, ENVELOPE_INVALID)?)
     }
@@ -262,7 +263,7 @@ pub struct InterruptResponse {
     pub approved: Option<bool>,
     /// A decision by name.
     pub decision: Option<String>,
-    /// What else was answered, free-form.
+    /// Further data of the answer, free-form.
     pub data: Option<Object>,
     /// When it came; stored once.
     pub received_at: Option<String>,
@@ -288,7 +289,7 @@ impl InterruptResponse {
     /// Reads an answer; any member may be missing or null.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, a time that is none.
+    /// `ENVELOPE_INVALID` with the place: wrong types, a text that is no time.
     pub fn from_value(value: &Value) -> Result<InterruptResponse, Diagnostic> {
         InterruptResponse::read(Fields::of(value, ENVELOPE_INVALID)?)
     }

@@ -1,4 +1,4 @@
-//! The members of an envelope as they stand in it, so that writing copies nothing that is only passed on.
+//! The members of an envelope, borrowed from it, so that writing does not copy values that it only passes on.
 
 use alloc::string::{String, ToString};
 

@@ -1,4 +1,4 @@
-//! Reads an envelope from either form, any subset of it, and from what relatives write.
+//! Reads an envelope from either form, any subset of it, and the variants of related systems.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ impl Envelope {
     /// Reads an envelope from bytes.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: not JSON, wrong types, unknown words, times that are none. Nothing is half-built.
+    /// `ENVELOPE_INVALID` with the place: not JSON, wrong types, unknown words, texts that are no times.
     pub fn decode(bytes: &[u8]) -> Result<Envelope, Diagnostic> {
         let value = Value::parse(bytes).map_err(|error| Diagnostic::of_json(ENVELOPE_INVALID, error))?;
         Envelope::from_value(value).map_err(|refusal| refusal.located(bytes))

@@ -1,4 +1,4 @@
-//! Why a pipeline ended: three vocabularies that grew apart, read as one and kept as they came.
+//! Why a pipeline ended. Three systems have three vocabularies; all are read, and each word is kept as it was read.
 
 use crate::vocabulary::vocabulary;
 
@@ -7,37 +7,37 @@ vocabulary! {
     TerminalReason {
         /// All was done.
         Completed = "completed",
-        /// Loops went back as often as they may.
+        /// No iteration of any loop is left.
         MaxIterationsExceeded = "max_iterations_exceeded",
         /// No model call is left.
         MaxLlmCallsExceeded = "max_llm_calls_exceeded",
         /// No attempt is left.
         MaxAgentHopsExceeded = "max_agent_hops_exceeded",
-        /// One loop went back as often as it may.
+        /// No iteration of one loop is left.
         MaxLoopExceeded = "max_loop_exceeded",
-        /// Somebody cancelled it.
+        /// A user cancelled it.
         UserCancelled = "user_cancelled",
         /// A step failed for good.
         ToolFailedFatally = "tool_failed_fatally",
         /// A model failed for good.
         LlmFailedFatally = "llm_failed_fatally",
-        /// A person or a rule said no.
+        /// A person or a rule denied it.
         PolicyViolation = "policy_violation",
-        /// A relative's word for all was done.
+        /// Related system: all is done.
         CompletedSuccessfully = "completed_successfully",
-        /// A relative's word: a question is open.
+        /// Related system: a question is open.
         ClarificationRequired = "clarification_required",
-        /// A relative's word: an approval is open.
+        /// Related system: an approval is open.
         ConfirmationRequired = "confirmation_required",
-        /// A relative's word for a denial.
+        /// Related system: a denial.
         DeniedByPolicy = "denied_by_policy",
-        /// A relative's word: a step failed and may be tried again.
+        /// Related system: a step failed and may be tried again.
         ToolFailedRecoverably = "tool_failed_recoverably",
-        /// A relative's word: a step was entered as often as it may be.
+        /// Related system: a step has no visit left.
         MaxStageVisitsExceeded = "max_stage_visits_exceeded",
-        /// A relative's word: an edge was taken as often as it may be.
+        /// Related system: an edge may not be taken again.
         EdgeLimitExceeded = "edge_limit_exceeded",
-        /// A relative's word: the pipeline asked to stop.
+        /// Related system: the pipeline stopped itself.
         BreakRequested = "break_requested",
         /// Envoi: the wall time is used up.
         TimeLimitExceeded = "time_limit_exceeded",

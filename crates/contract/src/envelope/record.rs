@@ -82,7 +82,7 @@ impl ProcessingRecord {
     /// Reads a record; members that are missing have their defaults.
     ///
     /// # Errors
-    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, times that are none.
+    /// `ENVELOPE_INVALID` with the place: wrong types, unknown words, texts that are no times.
     pub fn from_value(value: &Value) -> Result<ProcessingRecord, Diagnostic> {
         ProcessingRecord::read(Fields::of(value, ENVELOPE_INVALID)?)
     }

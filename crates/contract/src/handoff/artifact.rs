@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use crate::json::Value;
 
-/// Reads a path from a hand-off; gives back what is none.
+/// Reads a path from a hand-off; a value that is no path is the error.
 pub(super) fn read_path(value: Value) -> Result<String, Value> {
     match value {
         Value::String(path) if is_inside(&path) => Ok(path),

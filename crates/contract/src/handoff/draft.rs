@@ -26,7 +26,7 @@ impl Default for Artifacts {
     }
 }
 
-/// The engine's word on which step this is.
+/// The identity of the step, from the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Identity {
@@ -38,8 +38,8 @@ pub struct Identity {
     pub run_id: String,
 }
 
-/// Everything the writer may be told; all but the identity and the status can be left out. Read by [`decode_draft`], made a
-/// hand-off by [`super::write()`]. Source: seed 0, CONTRACTS 2; schema `handoff-input`.
+/// The writer's input. Only the identity and the status are required. [`decode_draft`] reads it, [`super::write()`] makes a
+/// hand-off of it. Source: seed 0, CONTRACTS 2; schema `handoff-input`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     /// The engine's identity; it overrules the three members that follow, and a difference is recorded.
@@ -52,9 +52,9 @@ pub struct Draft {
     pub run_id: Option<String>,
     /// Where to go; `None` means the default signal.
     pub routing_signal: Option<Signal>,
-    /// The summary, if somebody made one.
+    /// The summary, if the step has one.
     pub summary: Option<String>,
-    /// The step's text, from which a summary is made otherwise.
+    /// The step's text; the summary is made of it if there is none.
     pub output: Option<String>,
     /// The step's files.
     pub artifacts: Artifacts,
@@ -101,10 +101,10 @@ pub fn decode_draft(bytes: &[u8]) -> Result<Draft, Diagnostic> {
     decode_value(&value).map_err(|refusal| places.locate(refusal, bytes))
 }
 
-/// Words of the seed's labels that a writer's JSON may use too, with our names for the same.
+/// Names from the seed's labels that a writer's JSON may use too, each with our name for it.
 const SEEDS_WORDS: [(&str, &str); 2] = [("routing", "routing_signal"), ("duration", "duration_ms")];
 
-/// The members under our names; a member that is there under both is refused.
+/// The members under our names. A member under both names is refused.
 fn in_our_words(object: &Object) -> Result<Object, Diagnostic> {
     let mut members = Vec::with_capacity(object.len());
     for (name, value) in object {
@@ -138,12 +138,14 @@ fn decode_value(value: &Value) -> Result<Draft, Diagnostic> {
     let [step_id, flow_key, run_id] =
         [fields.string("step_id")?, fields.string("flow_key")?, fields.string("run_id")?];
     let routing_signal = signal(&mut fields)?;
-    let (summary, output) = (fields.string("summary")?, fields.string("output")?);
+    let summary = fields.string("summary")?;
+    let output = fields.string("output")?;
     let artifacts = artifacts(&mut fields)?;
     let status = status(&mut fields)?;
     let error = fields.string("error")?;
     let duration_ms = fields.u53_or("duration_ms", 0)?;
-    let (timestamp, started_at) = (fields.string("timestamp")?, fields.string("started_at")?);
+    let timestamp = fields.string("timestamp")?;
+    let started_at = fields.string("started_at")?;
     let extras = Extras::take(&mut fields)?;
     Ok(Draft {
         identity: None,
@@ -188,7 +190,7 @@ fn as_string(value: Value) -> Result<String, Value> {
     }
 }
 
-/// The labels of the seed, and one for each other member a person may want to give.
+/// The labels of the seed, and one for each other member that people may give.
 const LABELS: Labels = Labels {
     code: HANDOFF_INVALID,
     names: &[
@@ -211,7 +213,8 @@ const LABELS: Labels = Labels {
 
 /// Turns the labelled text into the JSON form.
 fn from_labels(bytes: &[u8]) -> Result<(Value, Places), Diagnostic> {
-    let (mut draft, mut places) = (Object::new(), Places::default());
+    let mut draft = Object::new();
+    let mut places = Places::default();
     for Labelled { label, value: text, start } in LABELS.read(bytes)? {
         let (name, value) = match label {
             "Step ID" => ("step_id", Value::from(text)),

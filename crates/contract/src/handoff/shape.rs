@@ -1,7 +1,7 @@
 //! The shapes of the members that a sister system validates (CONTRACTS 2): objects, and lists of records.
 //!
-//! Earlier versions wrote lists and texts there, and steps may write anything. What has another shape is wrapped, so that
-//! nothing of it is lost: the wrapped value is the one that was read.
+//! Earlier versions wrote lists and texts there, and steps may write anything. A value of another shape is wrapped
+//! unchanged, so that nothing of it is lost.
 
 use alloc::vec::Vec;
 

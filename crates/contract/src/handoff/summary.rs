@@ -13,7 +13,7 @@ pub const MAX_SUMMARY_SCALARS: usize = 2000;
 /// How many scalars the kept status lines may take.
 const KEPT_SCALARS: usize = 400;
 
-/// How many scalars are set aside for the marker of what was left out.
+/// How many scalars are reserved for the marker of the omitted part.
 const MARKER_SCALARS: usize = 40;
 
 /// How far from the cut a white space is looked for.

@@ -13,14 +13,14 @@ use crate::json::{Members, Object, Value};
 use crate::routing::Signal;
 use crate::time::Timestamp;
 
-/// What a failure that says nothing says.
+/// The error of a failure that gives none.
 const SILENT_FAILURE: &str = "Step failed without an error message";
 
 /// Writes a hand-off. The same draft gives the same hand-off.
 ///
 /// # Errors
-/// `HANDOFF_INVALID` with the member: no status, no or an empty id, a path that leaves the run's directory, a time that is
-/// none, a `succeeded` with an error.
+/// `HANDOFF_INVALID` with the member: no status, no or an empty id, a path that leaves the run's directory, a text that
+/// is no time, a `succeeded` with an error.
 pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
     let (identity, overruled) = identify(&draft)?;
     let status = draft.status.ok_or_else(|| {
@@ -57,7 +57,7 @@ pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
     Ok(core.with(extras, draft.unknown))
 }
 
-/// The identity that counts, and what was stated otherwise.
+/// The identity that counts, and the differing one that the step stated.
 fn identify(draft: &Draft) -> Result<(Identity, Object), Diagnostic> {
     let [step_id, flow_key, run_id] = [&draft.step_id, &draft.flow_key, &draft.run_id];
     let Some(engines) = &draft.identity else {
@@ -161,7 +161,7 @@ fn place(artifacts: Artifacts, flow_key: &str) -> Result<Members<String>, Diagno
     Ok(placed)
 }
 
-/// The signal as the flow itself would say it: a route into the same flow names only the step.
+/// The signal as seen from its own flow: a route into the same flow names only the step.
 fn at_home(mut signal: Signal, flow_key: &str) -> Signal {
     if let Some(route) = &mut signal.route
         && route.flow.as_deref() == Some(flow_key)

@@ -34,7 +34,7 @@ fn saturate(count: usize) -> u32 {
 
 /// Bytes that are not one strict JSON document.
 ///
-/// The cure is in the document: what stands at the place is not what JSON, or rule 0 of the contracts, allows there.
+/// To cure it, change the document: JSON, or rule 0 of the contracts, does not allow what stands at that place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// JSON Pointer of the value that was being read.
@@ -43,7 +43,7 @@ pub struct Error {
     pub line: u32,
     /// Column, from 1, in Unicode scalars.
     pub column: u32,
-    /// What may stand there.
+    /// What is allowed there.
     pub expected: String,
     /// What stands there, shortened.
     pub found: String,

@@ -1,4 +1,4 @@
-//! A number as it was written, and what the contracts ask of it without losing a digit.
+//! A number as it was written, and exact questions about its value.
 
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -8,7 +8,7 @@ pub(crate) const MAX_U53: u64 = (1 << 53) - 1;
 
 /// A JSON number as its token: `1.00`, `-0` and `1e400` come out as they went in.
 ///
-/// Equality is that of the text.
+/// Two numbers are equal if their texts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(String);
 
@@ -173,7 +173,7 @@ fn length(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The exponent's value; one that no machine integer holds becomes the largest or smallest.
+/// The exponent's value; one outside the range of a machine integer becomes its largest or smallest value.
 fn exponent_of(power: &str) -> i64 {
     let bound = if power.starts_with('-') { i64::MIN } else { i64::MAX };
     power.strip_prefix('+').unwrap_or(power).parse().unwrap_or(bound)

@@ -1,4 +1,4 @@
-//! The strict reader: one pass, no recursion past the limit, positions worked out only for an error.
+//! The strict reader: one pass, bounded recursion; positions are computed only for an error.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what stands for itself.
+    /// Takes the scalars up to the next quote, backslash or control character.
     fn plain(&mut self) -> &'a str {
         let rest = self.rest();
         let taken = rest.get(..plain_length(rest.as_bytes())).unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! How far a string stands for itself.
+//! The length of a string's beginning that needs no escape.
 
 /// Bytes looked at together: wide enough for a compiler to use its widest registers, then what one register holds.
 const BLOCK: usize = 32;

@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::label::is_word_part;
 use super::scan::has_pair;
 
-/// Where a text asks to go.
+/// The step that a text names as the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hint {
     pub(super) flow: Option<String>,
@@ -14,7 +14,7 @@ pub(super) struct Hint {
 }
 
 impl Hint {
-    /// As it is named in a reason.
+    /// Its name in a reason.
     pub(super) fn shown(&self) -> String {
         match &self.flow {
             Some(flow) => format!("{flow}/{}", self.step_id),
@@ -41,17 +41,18 @@ pub(super) fn hints(line: &str) -> impl Iterator<Item = Hint> {
 
 /// The hint whose word `to` stands at `at`.
 fn hint_at(line: &str, at: usize) -> Option<Hint> {
-    let (before, after) = (line.get(..at)?, line.get(at + 2..)?);
+    let before = line.get(..at)?;
+    let after = line.get(at + 2..)?;
     if let Some(prefix) = strip_suffix_ignoring_case(before, "route_") {
         let name = after.trim_start_matches(['"', '\'', '`', '*']).trim_ascii_start().strip_prefix(':')?;
         let name = name.trim_start_matches(['*', ' ', '\t']);
         return if stands_alone(prefix) { Hint::to_step(name) } else { None };
     }
-    let spoken = before.trim_ascii_end();
-    if spoken.len() == before.len() {
+    let spaced = before.trim_ascii_end();
+    if spaced.len() == before.len() {
         return None;
     }
-    let prefix = ["go", "route"].iter().find_map(|verb| strip_suffix_ignoring_case(spoken, verb))?;
+    let prefix = ["go", "route"].iter().find_map(|verb| strip_suffix_ignoring_case(spaced, verb))?;
     (stands_alone(prefix) && !is_denied(prefix)).then_some(())?;
     destination(after)
 }
@@ -92,7 +93,7 @@ fn stands_alone(prefix: &str) -> bool {
     !prefix.ends_with(is_word_part)
 }
 
-/// Whether the words before say not to: `do not go to step …` is no hint.
+/// Whether the words before negate it: `do not go to step …` is no hint.
 fn is_denied(prefix: &str) -> bool {
     let last = prefix.trim_ascii_end().rsplit([' ', '\t']).next().unwrap_or_default();
     let denials = ["not", "never", "cannot"];

@@ -1,4 +1,4 @@
-//! What the resolver is given: a text, what it is waited for, and how often the loop has gone back.
+//! The resolver's input: a text, the expected statuses, and how often the loop has gone back.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 use crate::labelled::{self, Labelled, Labels, Places};
 
-/// How often a loop goes back when nothing else is said.
+/// How often a loop goes back by default.
 const DEFAULT_MAX_ITERATIONS: u64 = 3;
 
 /// The shape of a step's routing.
@@ -22,7 +22,7 @@ pub enum Kind {
     Linear,
     /// Repeats until a success value is stated.
     Microloop,
-    /// The text says where to go.
+    /// The text names the next step.
     Branch,
 }
 
@@ -60,7 +60,7 @@ pub struct Routing {
     pub success_values: Vec<String>,
     /// How often the loop may go back.
     pub max_iterations: u64,
-    /// Whether running again can change anything; the text can say no.
+    /// Whether running again can change anything; the text can deny it.
     pub can_further_iteration_help: bool,
 }
 
@@ -142,7 +142,7 @@ impl Routing {
         ])
     }
 
-    /// Refuses a loop that nothing could end, and statuses that nothing could state.
+    /// Refuses a loop without an end, and statuses that are blank.
     pub(super) fn check(&self) -> Result<(), Diagnostic> {
         let values = self.loop_target.iter().chain(&self.success_values);
         if values.clone().any(|value| value.trim_ascii().is_empty()) {
@@ -226,7 +226,8 @@ const LABELS: Labels = Labels {
 
 /// Turns the labelled text into the JSON form.
 fn from_labels(bytes: &[u8]) -> Result<(Value, Places), Diagnostic> {
-    let (mut input, mut places) = (Object::new(), Places::default());
+    let mut input = Object::new();
+    let mut places = Places::default();
     for Labelled { label, value: text, start } in LABELS.read(bytes)? {
         let (name, value) = match label {
             "Handoff text" => ("handoff_text", Value::from(text)),

@@ -1,4 +1,4 @@
-//! Labelled statuses: which colons of a line end a label, and what the value after one says.
+//! Labelled statuses: which colons of a line end a label, and what the value after one means.
 //!
 //! ASCII scanners that start from the colon, because a text has few of them.
 
@@ -18,12 +18,12 @@ pub(super) struct Stated {
 }
 
 impl Stated {
-    /// Whether both say the same, ignoring case.
+    /// Whether both are the same status, ignoring case.
     pub(super) fn agrees_with(&self, other: &Stated) -> bool {
         self.negated == other.negated && self.word.eq_ignore_ascii_case(&other.word)
     }
 
-    /// As it is named in a reason.
+    /// Its name in a reason.
     pub(super) fn shown(&self) -> String {
         if self.negated { format!("not {}", self.word) } else { self.word.clone() }
     }
@@ -45,7 +45,7 @@ pub(super) enum Value {
 pub(super) enum Label {
     /// `Status: …`.
     Status(Value),
-    /// `Can further iteration help: …`, and whether it says no.
+    /// `Can further iteration help: …`, and whether its value is no.
     Help { denied: bool },
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Label {
 pub(super) fn labels(line: &str) -> impl Iterator<Item = Label> {
     colons(line).filter_map(|(before, after)| {
         let before = before.trim_ascii_end().trim_end_matches(is_markup).trim_ascii_end();
-        // Most colons end no label; the last letter tells.
+        // Most colons end no label; the last letter shows it.
         match before.as_bytes().last()? {
             b's' | b'S' if ends_with_label(before, is_status) => Some(Label::Status(value(after))),
             b'p' | b'P' if ends_with_label(before, is_help) => {
@@ -126,7 +126,7 @@ fn ends_with_label(before: &str, label: LabelEnd) -> bool {
     }
 }
 
-/// Characters that dress a word up.
+/// Markup around a word.
 const fn is_markup(scalar: char) -> bool {
     matches!(scalar, '*' | '_' | '"' | '\'' | '`')
 }

@@ -71,7 +71,7 @@ impl Audit {
     }
 }
 
-/// A signal and why it is that.
+/// A signal and its audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resolution {
@@ -257,7 +257,8 @@ impl Table<'_> {
 
     /// Rows 4 to 6, for a status that is no success.
     fn not_reached(&mut self, routing: &Routing, inferred: bool) -> Fired {
-        let (iteration, max) = (self.input.iteration, routing.max_iterations);
+        let iteration = self.input.iteration;
+        let max = routing.max_iterations;
         if iteration >= max {
             let target = target(routing);
             let reason = format!("Max iterations ({max}) exhausted without {target}");
@@ -362,7 +363,7 @@ fn expected_values(routing: &Routing) -> Vec<&str> {
     values
 }
 
-/// What a reason calls the thing waited for.
+/// The name of the expected status in a reason.
 fn target(routing: &Routing) -> &str {
     routing.loop_target.as_deref().or(routing.success_values.first().map(String::as_str)).unwrap_or_default()
 }
@@ -388,7 +389,7 @@ fn mentions<'v>(line: &str, expected: &[&'v str]) -> Vec<(&'v str, bool)> {
     mentions
 }
 
-/// Whether it is worth looking for `value` in `line`.
+/// Whether `value` can stand in `line` at all: a cheap test.
 fn may_stand_in(line: &str, value: &str) -> bool {
     value.as_bytes().first_chunk().is_none_or(|pair| has_pair(line, *pair))
 }
@@ -396,7 +397,8 @@ fn may_stand_in(line: &str, value: &str) -> bool {
 /// Where `value` stands in `line`, ignoring case.
 fn places<'l>(line: &'l str, value: &'l str) -> impl Iterator<Item = usize> + 'l {
     let first = value.chars().next().unwrap_or_default();
-    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let lower = first.to_ascii_lowercase();
+    let upper = first.to_ascii_uppercase();
     let other_case = (lower != upper).then(|| line.match_indices(upper));
     let starts = line.match_indices(lower).chain(other_case.into_iter().flatten());
     let is_value =
@@ -418,13 +420,10 @@ fn is_denied(before: &str) -> bool {
     if !last.eq_ignore_ascii_case("yet") {
         return last.eq_ignore_ascii_case("not");
     }
-    let earlier = before.get(..before.len() - last.len()).unwrap_or_default();
+    let earlier = before.strip_suffix(last).unwrap_or(before);
     last_word(earlier.trim_ascii_end()).eq_ignore_ascii_case("not")
 }
 
 fn last_word(text: &str) -> &str {
-    let start = text.rfind(|scalar| !label::is_word_part(scalar));
-    let start = start
-        .map_or(0, |at| at + text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
-    text.get(start..).unwrap_or_default()
+    text.rsplit(|scalar| !label::is_word_part(scalar)).next().unwrap_or(text)
 }

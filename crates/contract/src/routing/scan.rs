@@ -1,4 +1,4 @@
-//! Whether a character or a pair of them stands in a text: a cheap look that spares most lines a careful one.
+//! Whether a text has a character or a pair of them: a cheap test, so that most lines need no careful one.
 
 /// Bytes looked at together: wide enough for a compiler to use its widest registers.
 const BLOCK: usize = 32;
@@ -6,7 +6,8 @@ const BLOCK: usize = 32;
 /// Whether `pair` stands somewhere in `text`, ignoring ASCII case.
 pub(super) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
     let pair = pair.map(|byte| byte.to_ascii_lowercase());
-    let (left, right) = (text.as_bytes(), text.as_bytes().get(1..).unwrap_or_default());
+    let left = text.as_bytes();
+    let right = left.get(1..).unwrap_or_default();
     let whole = right.len() - right.len() % BLOCK;
     let rest = left.get(whole..).unwrap_or_default().iter().zip(right.get(whole..).unwrap_or_default());
     let mut blocks = left.chunks_exact(BLOCK).zip(right.chunks_exact(BLOCK));

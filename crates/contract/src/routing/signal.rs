@@ -112,7 +112,7 @@ impl Route {
     }
 }
 
-/// One decision with its reason: what the resolver says and a hand-off carries.
+/// One decision with its reason: the resolver's output, and a member of a hand-off.
 ///
 /// On the wire it has two forms with one meaning: [`Signal::orchestrator`] inside a hand-off, [`Signal::resolver`] as the
 /// resolver's output. [`Signal::decode`] reads both, and the aliases of other systems. A branch always names its step.
@@ -132,8 +132,7 @@ impl Route {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Two signals are equal when they say the same; the word in which it was said (`raw_decision`) is provenance and does
-/// not count.
+/// Two signals are equal when they mean the same. The word that was read (`raw_decision`) is provenance and does not count.
 #[derive(Clone, Debug)]
 pub struct Signal {
     /// What happens next.
@@ -146,9 +145,9 @@ pub struct Signal {
     pub route: Option<Route>,
     /// Why, for people.
     pub reason: String,
-    /// How sure, 0 to 1, with its digits as written. 0.7 is ambiguous, 1.0 an explicit instruction.
+    /// Confidence from 0 to 1, with its digits as written. 0.7 is ambiguous, 1.0 an explicit instruction.
     pub confidence: Number,
-    /// Whether a person should look before this is obeyed.
+    /// Whether a person should check it first.
     pub needs_human: bool,
     /// Members that this contract does not know, in the order read.
     pub unknown: Object,
@@ -166,7 +165,7 @@ impl PartialEq for Signal {
 
 impl Eq for Signal {}
 
-/// What a step that gave no signal means: go on, and say that nobody said so.
+/// The signal of a step that gives none: go on, with a reason that names the missing signal.
 impl Default for Signal {
     fn default() -> Signal {
         Signal::new(Decision::Advance, "No routing signal given", "0.7")
@@ -319,7 +318,7 @@ fn decode_route_object(route: &Value) -> Result<Route, Diagnostic> {
     let flow = fields.take("flow").map_or(Ok(None), |flow| null_or_string(&fields, "flow", flow))?;
     let step_id = fields.required_string("step_id")?;
     let name = flow.as_ref().map_or_else(|| step_id.clone(), |flow| format!("{flow}/{step_id}"));
-    // Both forms must be able to say the same: what the string form would read otherwise is refused.
+    // Both forms must mean the same: a name that the string form reads differently is refused.
     let read =
         Route::parse(&name).filter(|read| read.flow == flow && read.step_id == step_id).ok_or_else(|| {
             Diagnostic::of_value(ROUTING_SIGNAL_INVALID, "", "names without `/`, not empty", route)

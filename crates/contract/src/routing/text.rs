@@ -1,10 +1,10 @@
-//! Reads a hand-off text: which lines count, what they state, where they ask to go.
+//! Reads a hand-off text: the lines that count, their statuses and their routing hints.
 //!
-//! What stands in a fenced block or on a quoted line is somebody else's word and does not count; a text that is one YAML or
-//! JSON block as a whole is the step's own, and its `status` does. What the findings mean is the table's business.
+//! Fenced blocks and quoted lines quote others and do not count. A text that is one YAML or JSON block as a whole is the step's own,
+//! and its `status` counts. The decision table interprets the findings.
 //!
-//! A hand-off in JSON is quoted text wherever it stands, also as the whole text: a step that prints the hand-off it was given
-//! states nothing by that.
+//! A hand-off in JSON is a quotation wherever it stands, also as the whole text: a step that prints its input hand-off states no
+//! status by that.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -14,18 +14,18 @@ use super::hint::{Hint, hints};
 use super::label::{self, Label, Stated};
 use crate::json::{self, Object};
 
-/// What a text says.
+/// The findings in a text.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Labelled statuses, in order.
     pub(super) statuses: Vec<Stated>,
     /// Hints, in order.
     pub(super) hints: Vec<Hint>,
-    /// Whether it says that further iteration cannot help.
+    /// Whether the text denies that further iteration can help.
     pub(super) denies_help: bool,
 }
 
-/// A text as it is to be read.
+/// The way in which a text is read.
 pub(super) enum Reading<'a> {
     /// The lines that count, one by one.
     Lines(Vec<&'a str>),
@@ -55,7 +55,7 @@ impl<'a> Reading<'a> {
         Reading::Lines(counted_lines(text))
     }
 
-    /// What the text says; `with_hints` false leaves hints alone.
+    /// The findings in the text; without hints unless `with_hints`.
     pub(super) fn findings(&self, with_hints: bool) -> Findings {
         let mut findings = Findings::default();
         match self {

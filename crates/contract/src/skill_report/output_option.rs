@@ -2,16 +2,16 @@
 //!
 //! A list is looked at word by word. A script is split into words as a shell does it, but nothing is expanded: a value counts
 //! only where it is literal. The engine cannot know what `"$dir/report.json"` will be, and a wrong guess would take some other
-//! file for the report. It does not say whether the file exists, nor whether it is a report.
+//! file for the report. It does not check whether the file exists or is a report.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The option by which a skill is told where its report belongs.
+/// The option that gives a skill the path of its report.
 const OPTION: &str = "--output";
 
-/// What a command says by `--output`.
+/// The values of `--output` in a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputOption {
     /// The path that is looked at: the last one that is named.
@@ -39,7 +39,7 @@ impl OutputOption {
     }
 }
 
-/// What a command that is a list says. In a list that starts a shell with `-c`, the script is looked at too; the arguments
+/// The values in a command that is a list. In a list that starts a shell with `-c`, the script is looked at too; the arguments
 /// behind it are what the script passes on.
 #[must_use]
 pub fn of_list(argv: &[String]) -> OutputOption {
@@ -52,7 +52,7 @@ pub fn of_list(argv: &[String]) -> OutputOption {
     OutputOption::of(all)
 }
 
-/// What a command that is a string, which `sh -c` runs, says.
+/// The values in a command that is a string, which `sh -c` runs.
 #[must_use]
 pub fn of_script(script: &str) -> OutputOption {
     OutputOption::of(values(Shell::new(script).pieces()))

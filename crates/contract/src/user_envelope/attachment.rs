@@ -17,14 +17,15 @@ vocabulary! {
         EmailAttachment = "email_attachment",
         /// An agent made it.
         AgentGenerated = "agent_generated",
-        /// It stands elsewhere.
+        /// It is stored elsewhere.
         ExternalLink = "external_link",
         /// It is made anew each time.
         LiveGenerator = "live_generator",
     }
 }
 
-/// A reference to a file. It proves nothing: who resolves it takes size and type from the store and compares the digest.
+/// A reference to a file. It proves nothing: the resolver takes size and type from the store and compares the
+/// digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachmentRef {
     /// The artifact. Not empty.
@@ -88,7 +89,7 @@ impl AttachmentRef {
     }
 }
 
-/// A string that is there and not empty.
+/// A required string that is not empty.
 fn named(fields: &mut Fields, name: &str) -> Result<String, Diagnostic> {
     let text = fields.required_string(name)?;
     if text.is_empty() {
@@ -105,7 +106,7 @@ fn origin(fields: &mut Fields) -> Result<OriginKind, Diagnostic> {
     })
 }
 
-/// A string, if it is there; null is not.
+/// A string or absent; null is refused.
 fn optional(fields: &mut Fields, name: &str) -> Result<Option<String>, Diagnostic> {
     match fields.take(name) {
         None => Ok(None),
