@@ -1,7 +1,7 @@
 /**
  * A call of a model through the server that runs this command, for Node: counted, charged to the run and bounded.
  *
- * A call is made once: it is not repeated, because a provider that was asked may have to be paid for.
+ * A call is made once: it is not repeated, because the provider may charge for the first call.
  */
 
 import type { Environment } from "./attempt.js";
@@ -12,7 +12,7 @@ import { asString, member, toJson, type JsonValue } from "./json/value.js";
 import { compact } from "./json/write.js";
 import { attachmentToJson, readAttachment, type AttachmentRef } from "./user-envelope/attachment.js";
 
-/** What a model is asked. */
+/** A request to a model. */
 export interface ModelRequest {
   /** The message. */
   user: string;
@@ -25,7 +25,7 @@ export interface ModelRequest {
   userEnvelope?: boolean;
 }
 
-/** How it is asked. */
+/** How the request is made. */
 export interface BridgeOptions {
   /** Default: those of the process. */
   environment?: Environment;
@@ -33,7 +33,7 @@ export interface BridgeOptions {
   signal?: Signal;
 }
 
-/** What a call used, as far as the provider said so; null: not known. `cost_usd` is decimal text. */
+/** What a call used, as far as the provider reports it; null: not known. `cost_usd` is decimal text. */
 export interface ModelUse {
   tokens_in: number | null;
   tokens_out: number | null;

@@ -8,7 +8,7 @@ import { classOf } from "./json/value.js";
 import { wellFormed } from "./scalars.js";
 import type { SkillError } from "./skill-report.js";
 
-/** Code of a failure that was said without one. */
+/** Code of a failure without one of its own. */
 export const SKILL_ERROR = "SKILL_ERROR";
 
 /** Code of a report when an exception without a code of its own ended the command. */

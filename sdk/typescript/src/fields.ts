@@ -146,7 +146,7 @@ export class Fields {
     return word;
   }
 
-  /** Refuses what nobody took; `names` are the members that there are. */
+  /** Refuses members that are not taken; `names` are the known members. */
   refuseOthers(names: readonly string[]): void {
     for (const name of this.left.keys()) {
       const meant = nearest(name, names);
@@ -156,7 +156,7 @@ export class Fields {
     }
   }
 
-  /** What nobody took, in the order read. */
+  /** The members that are not taken, in the order read. */
   rest(): JsonObject {
     return this.left;
   }

@@ -21,7 +21,7 @@ export interface SkillReportOptions {
  * on disk, and prints one line to stdout, which says what the engine will judge: an `error` beside `ok: true` is a failure.
  * With `ok: false` and no `error`, the error is the one that the engine would give it. `data` may be any value that JSON can say; undefined is written as null.
  *
- * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be said in JSON, or if it would be no report;
+ * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be written as JSON, or if the report would be invalid;
  * what the file system throws. Nothing stands at `outputPath` then but what stood there before.
  */
 export function writeSkillReport(

@@ -35,7 +35,7 @@ _MARK = "--- stderr\n"
 
 @dataclass(frozen=True)
 class Feedback:
-    """What the critic of a loop said: its text, and the end of its stderr."""
+    """The feedback of a loop's critic: its text, and the end of its stderr."""
 
     text: str
     stderr: str
@@ -86,7 +86,7 @@ class Step:
 
     @cached_property
     def feedback(self) -> Optional[Feedback]:
-        """In a loop that has gone back: what the critic said."""
+        """The critic's feedback, in a loop that has gone back."""
         content = self._content("ENVOI_FEEDBACK")
         return None if content is None else Feedback.read(content.decode("utf-8", errors="replace"))
 
@@ -139,7 +139,7 @@ class Step:
             self.error = self.error or explained(lost)
             raise
         finally:
-            # What was used is told even where the text could not be left.
+            # The report states what was used even if the text cannot be written.
             self._leave_report()
 
     def _leave_text(self) -> None:
@@ -154,7 +154,7 @@ class Step:
             write_whole(path, text.encode("utf-8", errors="replace"))
 
     def _leave_report(self) -> None:
-        """Writes the report with all of it that can be said. Raises JsonError or ContractError, after that, if it is not all."""
+        """Writes the report, without the parts that JSON cannot express. Raises JsonError or ContractError afterwards if there are any."""
         path = self._path("ENVOI_REPORT")
         if path is None:
             return

@@ -6,7 +6,7 @@
     print(answer.text, answer.usage.cost_usd)
 
 The server gives each attempt an address (`ENVOI_BRIDGE_URL`) and a token (`ENVOI_BRIDGE_TOKEN`). A call is made once: it is
-not repeated, because a provider that was asked may have to be paid for.
+not repeated, because the provider may charge for the first call.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BridgeError(RuntimeError):
 
 @dataclass(frozen=True)
 class ModelUse:
-    """What a call used, as far as the provider said so. `cost_usd` is decimal text; None: the model has no price."""
+    """What a call used, as far as the provider reports it. `cost_usd` is decimal text; None: the model has no price."""
 
     tokens_in: Optional[int] = None
     tokens_out: Optional[int] = None

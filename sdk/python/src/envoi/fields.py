@@ -50,7 +50,7 @@ class Fields:
         return self._left.pop(name, ABSENT)
 
     def refuse_others(self, names: Sequence[str]) -> None:
-        """Refuses what nobody took; `names` are the members that there are."""
+        """Refuses members that are not taken; `names` are the known members."""
         for name in self._left:
             meant = nearest(name, names)
             expected = f"one of the members {', '.join(f'`{known}`' for known in names)}"
@@ -58,7 +58,7 @@ class Fields:
             raise ContractError(self.code, self.pointer(name), expected, shorten(name), hint)
 
     def rest(self) -> Dict[str, Any]:
-        """What nobody took, in the order read."""
+        """The members that are not taken, in the order read."""
         return self._left
 
     def pointer(self, name: str) -> str:

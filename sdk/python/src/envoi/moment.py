@@ -91,7 +91,7 @@ def show(millis: int) -> str:
 
 
 def now() -> str:
-    """This moment. The contracts' own functions never ask; whoever makes something new does."""
+    """The current time. Only functions that make something new read the clock."""
     return of_datetime(datetime.now(timezone.utc))
 
 

@@ -65,13 +65,13 @@ class Answer:
     interrupt: Optional[str] = None
     """The question that was answered."""
     step: Optional[str] = None
-    """The step that asked."""
+    """The step with the question."""
     visit: Optional[int] = None
     """Which visit of it."""
     kind: Optional[InterruptKind] = None
-    """What was asked for."""
+    """The kind of the question."""
     question: Optional[str] = None
-    """What was asked, in words."""
+    """The text of the question."""
     choice: Optional[AnswerChoice] = None
     approved: Optional[bool] = None
     data: Any = None

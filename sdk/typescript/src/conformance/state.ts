@@ -63,7 +63,7 @@ function withMember(envelope: Envelope, field: string, value: JsonValue): Envelo
   return Envelope.fromDict(envelope.toStateDict().set(field, value));
 }
 
-/** An interrupt as its constructor makes it: status `pending` and empty `data` where nothing is said. */
+/** An interrupt as its constructor makes it: status `pending` and empty `data` where neither is given. */
 function constructed(value: JsonValue): FlowInterrupt | null {
   if (value === null) return null;
   const read = FlowInterrupt.from(value);

@@ -8,7 +8,7 @@ import { FlowInterrupt } from "./interrupt.js";
 
 /** What a new envelope is made from. */
 export interface EnvelopeRequest {
-  /** What is asked. */
+  /** The text of the request. */
   raw_input: string;
   /** Who asks. */
   user_id: string;

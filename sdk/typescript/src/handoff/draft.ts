@@ -11,14 +11,14 @@ import { trimEnd } from "../scalars.js";
 import type { HandoffStatus } from "../vocabulary.js";
 import { INVALID, readExtras, readSignal, readStatus, type HandoffExtras } from "./handoff.js";
 
-/** What the writer may be told; all but the ids and the status can be left out. Further members are written as they are. */
+/** The writer's input. Only the ids and the status are required. Further members are written as they are. */
 export interface HandoffInput {
   step_id?: string | null;
   flow_key?: string | null;
   run_id?: string | null;
   /** Either wire form. */
   routing_signal?: unknown;
-  /** The summary, if somebody made one. */
+  /** The summary, if the step has one. */
   summary?: string | null;
   /** The step's text, from which a summary is made otherwise. */
   output?: string | null;

@@ -89,8 +89,8 @@ export class HandoffEnvelope implements HandoffParts {
   }
 
   /**
-   * Reads a hand-off, whoever wrote it; `step_id, flow_key, run_id, routing_signal` and `summary` must be there. Without a
-   * `status` it is `failed` if there is an `error`, else `succeeded`; `importDict` says so.
+   * Reads a hand-off of any writer; `step_id, flow_key, run_id, routing_signal` and `summary` are required. Without a
+   * `status` it is `failed` if there is an `error`, else `succeeded`; `importDict` reports that.
    *
    * @throws ContractError `HANDOFF_INVALID` with the place
    */
@@ -104,8 +104,8 @@ export class HandoffEnvelope implements HandoffParts {
   }
 
   /**
-   * Reads a hand-off as `from` does, and says what had to be interpreted: every value that is written otherwise than it was
-   * read, and a `status` that was missing.
+   * Reads a hand-off as `from` does, and lists what it interprets: every value that is written differently than it was
+   * read, and a missing `status`.
    *
    * @throws ContractError `HANDOFF_INVALID`
    */

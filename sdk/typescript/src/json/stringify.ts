@@ -12,7 +12,7 @@ export function refuseStringify(): never {
 
 const REFUSAL = { value: refuseStringify, configurable: true, writable: true };
 
-/** A map that `JSON.stringify` refuses to empty; an ordinary one otherwise, also to whoever compares it with one. */
+/** A map that `JSON.stringify` refuses to empty; otherwise an ordinary one, also in comparisons. */
 export function membersOf<V, K extends string = string>(entries: Iterable<readonly [K, V]> = []): Map<K, V> {
   return Object.defineProperty(new Map(entries), "toJSON", REFUSAL);
 }

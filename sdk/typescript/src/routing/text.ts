@@ -1,8 +1,8 @@
 /**
  * Reads a hand-off text: which lines count, what they state, where they ask to go.
  *
- * A fenced block or a quoted line is somebody else's word and does not count; a text that is one YAML or JSON block as a
- * whole is the step's own, and its `status` does. A hand-off in JSON is quoted text wherever it stands.
+ * Fenced blocks and quoted lines quote others and do not count. A text that is one YAML or JSON block as a whole is the
+ * step's own, and its `status` counts. A hand-off in JSON is a quotation wherever it stands.
  */
 
 import { escapeSegment } from "../json/error.js";
@@ -90,7 +90,7 @@ function tells(line: string, withHints: boolean): boolean {
   return statusesOf(line).some(isStated) || (withHints && hintsOf(line).length > 0);
 }
 
-/** An open fence: at least three backticks or tildes, and what is said after them. */
+/** An open fence: at least three backticks or tildes, and the text after them. */
 interface Fence {
   mark: string;
   length: number;

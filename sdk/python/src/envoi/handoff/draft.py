@@ -26,7 +26,7 @@ class Identity:
 
 @dataclass
 class HandoffDraft:
-    """Everything the writer may be told; all but the identity and the status can be left out.
+    """The writer's input. Only the identity and the status are required.
 
     `artifacts` are names (each stands in the flow's folder then) or a map of names to paths relative to the run's
     directory. `identity` overrules the three members that follow it, and a difference is recorded.

@@ -49,8 +49,8 @@ class HandoffEnvelope:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "HandoffEnvelope":
-        """Reads a hand-off, whoever wrote it; `step_id, flow_key, run_id, routing_signal` and `summary` must be there. Without a
-        `status` it is `failed` if there is an `error`, else `succeeded`; `import_dict` says so.
+        """Reads a hand-off of any writer; `step_id, flow_key, run_id, routing_signal` and `summary` are required. Without a
+        `status` it is `failed` if there is an `error`, else `succeeded`; `import_dict` reports that.
 
         Raises ContractError `HANDOFF_INVALID`: wrong types, unknown words, empty ids, paths that leave the run's directory, a
         summary over 2000 characters, a `succeeded` with an error.
@@ -84,8 +84,8 @@ class HandoffEnvelope:
 
     @classmethod
     def import_dict(cls, data: Mapping[str, Any]) -> Tuple["HandoffEnvelope", List[Interpretation]]:
-        """Reads a hand-off as `from_dict` does, and says what had to be interpreted: every value that is written otherwise than
-        it was read, and a `status` that was missing.
+        """Reads a hand-off as `from_dict` does, and lists what it interprets: every value that is written differently than
+        it was read, and a missing `status`.
         """
         handoff = cls.from_dict(data)
         found = list(interpretations(data, handoff.to_dict()))

@@ -5,7 +5,7 @@
     >>> signal.decision.value, signal.reason
     ('loop', 'Loop target not reached (iteration 0 of 3)')
 
-Does not obey: bounds, retries and people are the business of whoever runs the steps.
+Does not act on a decision: bounds, retries and questions belong to the program that runs the steps.
 """
 
 from ..vocabulary import RoutingKind

@@ -12,7 +12,7 @@ from ..errors import ROUTING_SIGNAL_INVALID, ContractError, describe, shorten
 from ..fields import ABSENT, Fields, with_unknown
 
 AMBIGUOUS = 0.7
-"""The confidence of what nobody stated clearly."""
+"""The confidence of an ambiguous decision."""
 
 
 class Decision(str, Enum):

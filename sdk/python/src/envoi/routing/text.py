@@ -1,7 +1,7 @@
-"""Reads a step's text: which lines count, what they state, where they ask to go.
+"""Reads a step's text: the lines that count, their statuses and their routing hints.
 
-What is fenced or quoted is somebody else's word. A text that is one JSON or YAML block as a whole is the step's own word.
-What the findings mean is decided elsewhere. A hand-off in JSON is quoted text wherever it stands.
+Fenced blocks and quoted lines quote others and do not count. A text that is one JSON or YAML block as a whole is the step's own.
+The decision table interprets the findings. A hand-off in JSON is a quotation wherever it stands.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def read(text: str) -> Reading:
 
 
 def _stated(line: str) -> List[label.Status]:
-    return [said for said in label.statuses(line) if isinstance(said, label.Status)]
+    return [status for status in label.statuses(line) if isinstance(status, label.Status)]
 
 
 def _tells(line: str, with_hints: bool) -> bool:
@@ -143,7 +143,7 @@ def _tells(line: str, with_hints: bool) -> bool:
 
 def _without_templates(text: str) -> Iterator[str]:
     for line in _counted_lines(text):
-        if not any(said is label.TEMPLATE for said in label.statuses(line)):
+        if not any(status is label.TEMPLATE for status in label.statuses(line)):
             yield line
 
 
