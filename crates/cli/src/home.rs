@@ -1,6 +1,6 @@
 //! Where the store is, who asks, and what commands may see: all that comes from the environment.
 
-use crate::{engine_room, failure::Failure};
+use crate::{engine_room, failure::Failure, waiting};
 use envoi_engine::{CallingAttempt, is_allowed, protocol::CallerWire};
 use envoi_journal::{Layout, OpenError, Reader, Store};
 use envoi_kernel::{
@@ -46,11 +46,11 @@ impl Home {
         Ok(resolved(&nearest.unwrap_or_else(|| here.join(".envoi"))))
     }
 
-    /// The store, made where it is missing.
+    /// The store, made where it is missing. One that another process keeps locked is waited for.
     pub(crate) fn open(&self) -> Result<Arc<Store>, Failure> {
         let dir = self.dir()?;
-        let store = Store::open(Layout::new(&dir)).map_err(|error| cannot_open(&dir, &error))?;
-        Ok(Arc::new(store))
+        let opened = waiting::for_the_store(|| Store::open(Layout::new(&dir)))?;
+        Ok(Arc::new(opened.map_err(|error| cannot_open(&dir, &error))?))
     }
 
     /// The store to look at: nothing is made, migrated or locked for that. One that is not there has no runs.

@@ -32,6 +32,7 @@ mod remote;
 mod reopening;
 mod select;
 mod telemetry;
+mod waiting;
 
 use args::{Cli, Command};
 use clap::Parser as _;

@@ -86,7 +86,7 @@ impl Desk {
         // Before the run is looked at, so that its end cannot be missed.
         self.followers.add(run, client.clone());
         // Whatever is wrong with it, it is tried to end it.
-        let again = self.aside(run)?.is_some();
+        let again = self.aside_with_its_rows(run)?.is_some();
         let cancel = |loaded: &Run| match loaded.status() {
             Status::Ended(_) => Ok(Vec::new()),
             _ => Ok(vec![Ask::Cancel { by: by.clone() }]),

@@ -17,6 +17,15 @@ pub enum Class {
     Bug,
 }
 
+/// An error with its causes. A cause whose text is part of the message already is not repeated.
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -201,7 +210,7 @@ pub enum ReadError {
         id: String,
     },
     /// A row cannot be understood. `envoi repair` says more.
-    #[error("{what} is damaged")]
+    #[error("{what} is damaged: {source}")]
     Damaged {
         /// Which row.
         what: String,

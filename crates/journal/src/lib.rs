@@ -37,7 +37,7 @@ mod writer;
 pub use a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow};
 pub use blobs::{Blobs, INLINE_MAX_BYTES, Incoming};
 pub use deliveries::{Delivery, DeliveryKey, DeliveryRow, Fate, Mark, Undelivered};
-pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError};
+pub use error::{BlobError, Cause, Class, CommitError, FileError, OpenError, ReadError, with_causes};
 pub use identity::{AdoptError, Identity, Standing};
 pub use journal::{DiskJournal, Journal};
 pub use layout::Layout;
@@ -49,7 +49,7 @@ pub use reader::{
     Loaded, Reader,
     story::{EventText, Told},
 };
-pub use repair::{Examination, RepairError, RepairOptions, RepairReport, examine, repair};
+pub use repair::{Examination, RepairError, RepairOptions, RepairReport, examine, examine_events, repair};
 pub use rows::{
     Activity, Closed, Doing, Ended, Found, HandoffRow, InboxFilter, InboxRow, InterruptState, ManifestRow,
     Match, Place, RunFilter, RunRow, RunStatus,

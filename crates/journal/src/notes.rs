@@ -17,10 +17,12 @@ const MAX_REASON_BYTES: usize = 2 * 1024;
 /// Most bytes of the evidence: enough for an error with its causes and the end of a log.
 const MAX_EVIDENCE_BYTES: usize = 8 * 1024;
 
-/// Of a query of `runs` that [`JOIN_NOTES`]: what [`aside`] and [`held_by`] read.
+/// Of a query of `runs` that [`JOIN_NOTES`]: what [`aside`] and [`held_by`] read, and what the journal says beside the row.
 pub(crate) const NOTES: &str = "set_aside.since_ms AS aside_since_ms, set_aside.code AS aside_code, \
      set_aside.reason AS aside_reason, set_aside.evidence AS aside_evidence, holders.epoch AS held_epoch, \
-     holders.since_ms AS held_since_ms";
+     holders.since_ms AS held_since_ms, \
+     (SELECT journals.id FROM journals WHERE journals.run = runs.run) AS journal_id, \
+     EXISTS (SELECT 1 FROM events WHERE events.run = runs.run AND events.seq = runs.next_seq - 1) AS has_last";
 
 /// Follows `FROM runs`.
 pub(crate) const JOIN_NOTES: &str =

@@ -3,7 +3,7 @@
 //! Owns the one fold that commits and repair share, so that a rebuilt row equals the one that was lived. Reads nothing
 //! but events and the rows it wrote itself.
 
-use crate::sql::{RunKey, damaged, signed, word};
+use crate::sql::{EventDamage, RunKey, damaged, signed, word};
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{
     event::{
@@ -286,13 +286,15 @@ fn count_open(conn: &Connection, run: RunKey) -> rusqlite::Result<()> {
 
 /// The event in a body column.
 pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let body: String = row.get("body")?;
-    let event = serde_json::from_str(&body).map_err(|error| damaged(error.into()))?;
-    Ok(Record {
-        seq: crate::sql::unsigned(row.get("seq")?),
-        at: Timestamp::from_millis(row.get("at_ms")?),
-        event,
-    })
+    let seq = crate::sql::unsigned(row.get("seq")?);
+    let event = event(row).map_err(|reason| damaged(EventDamage { seq, reason }.into()))?;
+    Ok(Record { seq, at: Timestamp::from_millis(row.get("at_ms")?), event })
+}
+
+fn event(row: &Row<'_>) -> Result<Event, String> {
+    let body = row.get_ref("body").map_err(|error| error.to_string())?;
+    let body = body.as_str().map_err(|error| error.to_string())?;
+    serde_json::from_str(body).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

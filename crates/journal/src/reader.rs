@@ -6,6 +6,7 @@
 mod a2a;
 mod decode;
 mod deliveries;
+pub(crate) mod lost;
 mod network;
 pub(crate) mod story;
 
@@ -21,7 +22,7 @@ use crate::{
     projection,
     rows::{Found, HandoffRow, InboxFilter, InboxRow, ManifestRow, Match, Place, RunFilter, RunRow},
     schema::{self, Access, cause},
-    sql::{RunKey, signed, unsigned},
+    sql::{EventDamage, RunKey, reason, signed, unsigned},
     store::Epoch,
     writer::{PinnedFlow, Snapshot},
 };
@@ -132,9 +133,22 @@ impl Reader {
     /// # Errors
     /// [`ReadError::Missing`] when there is none of this id.
     pub fn run(&self, run: &RunId) -> Result<RunRow, ReadError> {
-        let key = self.key(run)?;
-        let row = self.rows(&select_runs("WHERE runs.run = ?1"), [key], |row| self.run_row(row), "a run")?;
-        row.into_iter().next().ok_or_else(|| missing("run", run))
+        if let Some(key) = self.known_key(run)? {
+            let row =
+                self.rows(&select_runs("WHERE runs.run = ?1"), [key], |row| self.run_row(row), "a run")?;
+            if let Some(row) = row.into_iter().next() {
+                return Ok(row);
+            }
+        }
+        self.lost_run(run)?.ok_or_else(|| missing("run", run))
+    }
+
+    /// Whether there is a run of this id.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn has_run(&self, run: &RunId) -> Result<bool, ReadError> {
+        Ok(self.known_key(run)?.is_some())
     }
 
     /// The place of a run's next event: [`RunRow::next_seq`], without the rest of the row.
@@ -185,6 +199,9 @@ impl Reader {
     pub fn find(&self, text: &str) -> Result<Match, ReadError> {
         let sql = "SELECT id AS id, NULL AS run FROM journals WHERE ?1 <> '' AND \
                    (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
+                   UNION ALL SELECT id, NULL FROM runs WHERE ?1 <> '' AND \
+                   NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run) AND \
+                   (substr(id, 1, length(?1)) = ?1 OR substr(id, 5, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1) \
                    UNION ALL SELECT interrupt, journals.id FROM inbox JOIN journals USING (run) WHERE ?1 <> '' AND \
                    NOT EXISTS (SELECT 1 FROM inbox AS asked WHERE asked.interrupt = inbox.interrupt AND asked.run < inbox.run) AND \
                    (substr(interrupt, 1, length(?1)) = ?1 OR substr(interrupt, 5, length(?1)) = ?1 \
@@ -231,7 +248,10 @@ impl Reader {
     }
 
     /// Hands over each event of a run, in order; for one that cannot be understood, why.
-    pub(crate) fn each_event(
+    ///
+    /// # Errors
+    /// [`ReadError::Missing`] when there is no such run; otherwise the machine's.
+    pub fn each_event(
         &self,
         run: &RunId,
         mut heard: impl FnMut(Seq, Result<Record, String>),
@@ -242,7 +262,10 @@ impl Reader {
             let mut statement = self.conn.prepare_cached(sql)?;
             let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
-                heard(unsigned(row.get("seq")?), projection::record(row).map_err(|error| error.to_string()));
+                heard(
+                    unsigned(row.get("seq")?),
+                    projection::record(row).map_err(|error| reason(error).to_string()),
+                );
             }
             Ok(())
         };
@@ -545,8 +568,11 @@ impl Reader {
     }
 
     fn key(&self, run: &RunId) -> Result<RunKey, ReadError> {
-        let key = self.one("SELECT run FROM journals WHERE id = ?1", [run.as_str()], |row| row.get(0))?;
-        key.ok_or_else(|| missing("run", run))
+        self.known_key(run)?.ok_or_else(|| missing("run", run))
+    }
+
+    fn known_key(&self, run: &RunId) -> Result<Option<RunKey>, ReadError> {
+        self.one("SELECT run FROM journals WHERE id = ?1", [run.as_str()], |row| row.get(0))
     }
 
     fn records_from(&self, run: RunKey, from: Seq, limit: Option<u32>) -> Result<Vec<Record>, ReadError> {
@@ -590,6 +616,12 @@ impl Reader {
     }
 }
 
+/// Whether the row of a run is there and can be read.
+pub(crate) fn is_row_whole(conn: &Connection, key: RunKey) -> rusqlite::Result<bool> {
+    let whole = |row: &Row<'_>| Ok(decode::whole_run(row).is_ok());
+    Ok(conn.query_row(&select_runs("WHERE runs.run = ?1"), [key], whole).optional()?.unwrap_or(false))
+}
+
 /// A hand-off as it stands in its file.
 pub(crate) fn bytes(written: &HandoffWritten) -> Vec<u8> {
     written.handoff.to_value().pretty().into_bytes()
@@ -616,7 +648,12 @@ fn read_error(error: rusqlite::Error, what: &str) -> ReadError {
 }
 
 fn damaged(error: rusqlite::Error, what: &str) -> ReadError {
-    ReadError::Damaged { what: what.to_owned(), source: cause(error) }
+    let reason = reason(error);
+    let what = match reason.downcast_ref::<EventDamage>() {
+        Some(damage) => format!("event {}", damage.seq),
+        None => what.to_owned(),
+    };
+    ReadError::Damaged { what, source: Arc::from(reason) }
 }
 
 #[cfg(test)]

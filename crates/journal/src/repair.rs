@@ -4,13 +4,14 @@
 //! Changes no event and no content: what is damaged there is reported, not mended.
 
 mod content;
+mod mend;
 mod one;
 mod rebuild;
 
-pub use one::{Examination, examine};
+pub use one::{Examination, examine, examine_events};
 
 use crate::{
-    error::{CommitError, FileError, ReadError},
+    error::{CommitError, ReadError, with_causes},
     files,
     store::{Epoch, Store},
 };
@@ -27,10 +28,13 @@ pub struct RepairReport {
     pub contents: u64,
     /// What SQLite itself finds wrong with the database.
     pub database: Vec<String>,
-    /// Places that no event has, as `run#seq`.
+    /// Places that no event has, as `run#seq`; the first hundred of a gap.
     pub gaps: Vec<String>,
     /// Events that cannot be understood, as `run#seq: reason`.
     pub unreadable: Vec<String>,
+    /// Runs that have events or a row and no entry in the journal, which cannot be made again, one line each. What is left of
+    /// them is kept.
+    pub lost_runs: Vec<String>,
     /// Content that is missing or is not what its digest says, one line each.
     pub damaged_content: Vec<String>,
     /// Files that could not be written again, one line each.
@@ -59,7 +63,8 @@ impl RepairReport {
     /// Whether everything is as it should be now.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        [&self.database, &self.gaps, &self.unreadable, &self.damaged_content, &self.lost_files]
+        let Self { database, gaps, unreadable, lost_runs, damaged_content, lost_files, .. } = self;
+        [database, gaps, unreadable, lost_runs, damaged_content, lost_files]
             .iter()
             .all(|findings| findings.is_empty())
     }
@@ -89,6 +94,16 @@ pub enum RepairError {
 }
 
 impl RepairError {
+    /// Whether another process keeps the database locked, so that the same again may succeed.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Rows(error) | Self::Fence(error) => matches!(error, CommitError::Busy),
+            Self::Read(error) => matches!(error, ReadError::Busy),
+            Self::Sweep { .. } => false,
+        }
+    }
+
     /// Whether another engine has taken over.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
@@ -135,16 +150,10 @@ fn restore_files(store: &Store, report: &mut RepairReport) -> Result<(), RepairE
                 let named = |path| format!("{}/{path}", row.run);
                 report.unplaceable.extend(restored.unplaceable.into_iter().map(named));
             }
-            Err(error) => report.lost_files.push(format!("{}: {}", row.run, chain(&error))),
+            Err(error) => report.lost_files.push(format!("{}: {}", row.run, with_causes(&error))),
         }
     }
     Ok(())
-}
-
-fn chain(error: &FileError) -> String {
-    use std::error::Error as _;
-    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

@@ -45,6 +45,24 @@ fn from_word<T: DeserializeOwned>(text: String) -> Result<T, serde_json::Error> 
     serde_json::from_value(serde_json::Value::String(text))
 }
 
+/// Why an event cannot be understood.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+pub(crate) struct EventDamage {
+    /// Its place in its run.
+    pub(crate) seq: u64,
+    /// What the decoder has found.
+    pub(crate) reason: String,
+}
+
+/// What was found wrong with a column, without the words of the database about it.
+pub(crate) fn reason(error: rusqlite::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        rusqlite::Error::FromSqlConversionFailure(_, _, reason) => reason,
+        error => error.into(),
+    }
+}
+
 /// A column that cannot be understood.
 pub(crate) fn damaged(error: Box<dyn Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error)

@@ -1,7 +1,9 @@
 //! `envoi doctor`: is this machine fit, and is the store well?
 
-use crate::{called, config, failure::Failure, home::Home, output};
-use envoi_journal::{Aside, Layout, Lease, OpenError, RunFilter, Standing, Store, Taken, Undelivered};
+mod runs;
+
+use crate::{config, failure::Failure, home::Home, output};
+use envoi_journal::{Layout, Lease, OpenError, Standing, Store, Taken, Undelivered, with_causes};
 use serde_json::json;
 use std::path::Path;
 
@@ -72,11 +74,15 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
         Err(error) => return Ok(vec![finding("store", Err(why_closed(&dir, &error)))]),
     };
     let place = finding("place", place(&store));
-    let runs = store
-        .reader()
-        .and_then(|reader| reader.runs(RunFilter { unfinished: true, limit: None }))
-        .map(|rows| format!("{}: {} unfinished runs", dir.display(), rows.len()))
-        .map_err(|error| error.to_string());
+    let runs = store.reader().and_then(|reader| runs::look(&reader));
+    let (counted, damaged) = match runs {
+        Ok(runs::Seen { unfinished, events, findings }) => {
+            let counted =
+                format!("{}: {unfinished} unfinished runs, {events} events of them read", dir.display());
+            (Ok(counted), findings)
+        }
+        Err(error) => (Err(with_causes(&error)), Vec::new()),
+    };
     let notices = store
         .reader()
         .and_then(|reader| reader.undelivered())
@@ -100,28 +106,14 @@ fn store(home: &Home) -> Result<Vec<Finding>, Failure> {
     };
     let notices = finding("notices", notices);
     let mut findings = vec![
-        finding("store", runs),
+        finding("store", counted),
         place,
         finding("engine", engine),
         finding("configuration", config),
         notices,
     ];
-    findings.extend(set_aside(&store));
+    findings.extend(damaged);
     Ok(findings)
-}
-
-/// Each run that is set aside, with the command that tries again. A store that cannot be read has said so already.
-fn set_aside(store: &Store) -> Vec<Finding> {
-    let rows = store.reader().and_then(|reader| reader.runs(RunFilter::default())).unwrap_or_default();
-    let aside = rows.into_iter().filter_map(|row| row.aside.map(|why| (row.run, why)));
-    let said = aside.map(|(run, why)| {
-        let (envoi, Aside { since, code, reason, .. }) = (called::envoi(), why);
-        let said = format!(
-            "{run} since {since} ({code}): {reason}; {envoi} repair {run}, then {envoi} resume {run}"
-        );
-        finding("run that is set aside", Err(said))
-    });
-    said.collect()
 }
 
 /// Why the store cannot be opened, and what to do.

@@ -6,9 +6,11 @@ use crate::{
     called,
     failure::{Failure, MACHINE},
     home::Home,
-    output, select,
+    output, select, waiting,
 };
-use envoi_journal::{Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken};
+use envoi_journal::{
+    CommitError, Examination, Holder, Lease, RepairOptions, RepairReport, RunRow, Taken, with_causes,
+};
 use envoi_kernel::ids::AttemptId;
 use envoi_step::Obstacle;
 
@@ -25,17 +27,28 @@ pub(crate) fn repair(home: &Home) -> Result<u8, Failure> {
     lease
         .announce(&Holder { pid: std::process::id(), socket: std::path::PathBuf::new() })
         .map_err(Failure::store)?;
-    let epoch = store.take_epoch().map_err(Failure::store)?;
-    let report = envoi_journal::repair(&store, epoch, RepairOptions::default()).map_err(|error| {
+    // Whoever has taken over meanwhile must not be fenced.
+    let take = || if lease.is_current() { store.take_epoch() } else { Err(CommitError::Closed) };
+    let epoch = waiting::for_the_store(take)?.map_err(|error| match lease.is_current() {
+        true => Failure::store(error),
+        false => taken_over("another engine has taken over"),
+    })?;
+    let options = RepairOptions::default();
+    let repaired = waiting::for_the_store(|| envoi_journal::repair(&store, epoch, options))?;
+    let report = repaired.map_err(|error| {
         if error.is_fenced() {
-            return Failure::new(crate::failure::MACHINE, "TAKEN_OVER", error.to_string())
-                .hint("another engine is at work in the store now; repair again when it has ended");
+            return taken_over(&error.to_string());
         }
-        Failure::store(error)
+        Failure::store(with_causes(&error))
     })?;
     lease.release();
     output::data(&if home.json { as_json(&report) } else { as_text(&report) })?;
     Ok(if report.is_whole() { 0 } else { crate::failure::MACHINE })
+}
+
+fn taken_over(message: &str) -> Failure {
+    Failure::new(MACHINE, "TAKEN_OVER", message)
+        .hint("another engine is at work in the store now; repair again when it has ended")
 }
 
 /// What is found of one run.
@@ -72,9 +85,10 @@ pub(crate) fn look(home: &Home, run: &str) -> Result<u8, Failure> {
 
 impl Seen {
     fn is_well(&self) -> bool {
-        let Examination { gaps, unreadable, damaged_content, other_files, .. } = &self.examination;
-        let found = gaps.len() + unreadable.len() + damaged_content.len() + other_files.len();
-        self.row.aside.is_none() && self.unloadable.is_none() && found == 0 && self.obstacles.is_empty()
+        self.row.aside.is_none()
+            && self.unloadable.is_none()
+            && self.examination.is_whole()
+            && self.obstacles.is_empty()
     }
 
     fn as_text(&self) -> String {
@@ -85,12 +99,19 @@ impl Seen {
             text.push_str(&format!("set aside since {} ({}): {}\n", aside.since, aside.code, aside.reason));
             text.push_str(&aside.evidence.lines().map(|line| format!("  {line}\n")).collect::<String>());
         }
+        let unreadable: Vec<String> =
+            examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect();
         let gaps: Vec<String> = examination.gaps.iter().map(ToString::to_string).collect();
         let files: Vec<String> =
             examination.other_files.iter().map(|path| path.display().to_string()).collect();
+        if examination.has_no_entry {
+            text.push_str(&format!(
+                "its entry in the journal is missing, so that it cannot be loaded: `{envoi} repair` makes it again\n"
+            ));
+        }
         for (what, findings) in [
             ("gap in the journal", &gaps),
-            ("event that cannot be read", &examination.unreadable),
+            ("event that cannot be read", &unreadable),
             ("content that is damaged", &examination.damaged_content),
             ("file that differs; written again when the run goes on", &files),
             (
@@ -121,8 +142,9 @@ impl Seen {
             .map(|(id, lives)| serde_json::json!({"attempt": id.to_string(), "running": lives}));
         let value = serde_json::json!({
             "run": row.run.as_str(), "whole": self.is_well(), "set_aside": runs::set_aside(row),
-            "events": examination.events, "contents": examination.contents, "gaps": examination.gaps,
-            "unreadable": examination.unreadable, "damaged_content": examination.damaged_content,
+            "events": examination.events, "has_no_entry": examination.has_no_entry, "contents": examination.contents, "gaps": examination.gaps,
+            "unreadable": examination.unreadable.iter().map(|(seq, why)| format!("{seq}: {why}")).collect::<Vec<_>>(),
+            "damaged_content": examination.damaged_content,
             "other_files": examination.other_files, "unloadable": unloadable, "obstacles": obstacles,
             "attempts": attempts.collect::<Vec<_>>(),
         });
@@ -137,6 +159,7 @@ fn as_text(report: &RepairReport) -> String {
     for (what, findings) in [
         ("mended", &mended),
         ("database", &report.database),
+        ("run that is lost", &report.lost_runs),
         ("gap in a journal", &report.gaps),
         ("event that cannot be read", &report.unreadable),
         ("content that is damaged", &report.damaged_content),
@@ -156,7 +179,7 @@ fn as_json(report: &RepairReport) -> String {
         "runs": report.runs, "events": report.events, "contents": report.contents, "whole": report.is_whole(),
         "mended_rows": report.mended_rows, "mended_files": report.mended_files, "database": report.database,
         "gaps": report.gaps, "unreadable": report.unreadable, "damaged_content": report.damaged_content,
-        "lost_files": report.lost_files, "unplaceable": report.unplaceable, "swept": report.swept,
+        "lost_files": report.lost_files, "lost_runs": report.lost_runs, "unplaceable": report.unplaceable, "swept": report.swept,
     });
     format!("{value}\n")
 }

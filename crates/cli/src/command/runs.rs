@@ -11,7 +11,7 @@ use serde_json::json;
 
 pub(crate) fn runs(home: &Home, unfinished: bool, limit: u32) -> Result<u8, Failure> {
     let (store, reader) = home.reader()?;
-    let mut rows = reader.runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
+    let mut rows = reader.all_runs(RunFilter { unfinished, limit: Some(limit) }).map_err(Failure::store)?;
     envoi_engine::look_at(store.layout(), &reader, &mut rows).map_err(Failure::store)?;
     print(&rows, home.json)
 }

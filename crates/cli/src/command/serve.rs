@@ -240,11 +240,11 @@ fn go_on(store: &Store, desk: &Desk) {
         Err(error) => return told(&error),
     };
     let unfinished = RunFilter { unfinished: true, limit: None };
-    let rows = match reader.runs(unfinished) {
+    let rows = match reader.all_runs(unfinished) {
         Ok(rows) => rows,
         Err(error) => return told(&error),
     };
-    for row in rows.into_iter().filter(|row| needs_somebody(&reader, row)) {
+    for row in rows.into_iter().filter(|row| row.aside.is_some() || needs_somebody(&reader, row)) {
         if let Some(why) = &row.aside {
             let (run, Aside { code, reason, .. }) = (&row.run, why);
             live::say(&format!("run {run} stays aside ({code}): {reason}; `envoi resume {run}` tries again"));

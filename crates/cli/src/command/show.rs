@@ -2,6 +2,7 @@
 
 mod accounts;
 mod notices;
+mod unread;
 mod visits;
 
 use super::{inbox::span, question, runs};
@@ -69,23 +70,23 @@ pub(crate) fn print(
 ) -> Result<u8, Failure> {
     let id = &row.run;
     let text = match view {
-        View::Events => events(reader, id)?,
+        View::Events => return unread::events(reader, row),
         View::Handoff(step) => handoff(reader, id, step)?,
         View::Envelope => load_run(reader, id)?.envelope().to_state_dict().pretty(),
-        View::Overview if json => overview_json(reader, row, is_running)?,
-        View::Overview => overview(reader, row, is_running)?,
+        View::Overview => match load_run(reader, id) {
+            Ok(run) if json => overview_json(reader, row, &run, is_running)?,
+            Ok(run) => overview(reader, row, &run, is_running)?,
+            Err(refused) => {
+                let text = unread::shown(reader, row, &refused.message, json)?;
+                return output::data(&text).map(|()| unread::exit_code(row));
+            }
+        },
     };
     output::data(&text).map(|()| 0)
 }
 
 fn records(reader: &Reader, id: &RunId) -> Result<Vec<Record>, Failure> {
     reader.records(id, 0, None).map_err(Failure::store)
-}
-
-fn events(reader: &Reader, id: &RunId) -> Result<String, Failure> {
-    let lines =
-        records(reader, id)?.into_iter().map(|record| serde_json::to_string(&record).map(|line| line + "\n"));
-    lines.collect::<Result<_, _>>().map_err(Failure::store)
 }
 
 /// The newest hand-off there. A step stands for itself, not for its items, and one of the run's own flow before those of
@@ -132,18 +133,6 @@ fn place_of(visit: &VisitId) -> String {
     place + visit.step.as_str()
 }
 
-/// Of a run that cannot be read, what is known all the same.
-fn unread(row: &RunRow, aside: &Aside) -> String {
-    let RunRow { run, flow, workspace, actor, tenant, .. } = row;
-    let mut text = format!("run        {run}\nflow       {flow}\n");
-    text.push_str(&status_lines(row, row.status().word(), ""));
-    text.push_str(&format!("started by {actor} ({tenant})\nworkspace  {workspace}\n"));
-    if !aside.evidence.is_empty() {
-        text.push_str(&format!("\n{}\n", aside.evidence));
-    }
-    diff::lines(&text)
-}
-
 /// How the run stands, and what to do where it does not go on by itself.
 fn status_lines(row: &RunRow, status: &str, reason: &str) -> String {
     let (envoi, run) = (called::envoi(), &row.run);
@@ -171,13 +160,10 @@ fn open_attempts(run: &Run, is_running: &dyn Fn(&AttemptId) -> bool) -> (Vec<Att
 fn overview(
     reader: &Reader,
     row: &RunRow,
+    run: &Run,
     is_running: &dyn Fn(&AttemptId) -> bool,
 ) -> Result<String, Failure> {
     let id = &row.run;
-    let run = match (load_run(reader, id), &row.aside) {
-        (Err(_), Some(aside)) => return Ok(unread(row, aside)),
-        (run, _) => run?,
-    };
     let mut text = String::new();
     let title = run.flow().title.as_deref().map_or_else(String::new, |title| format!(": {title}"));
     let started = run
@@ -187,7 +173,7 @@ fn overview(
     let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").map_err(Failure::store);
     say(format_args!("run        {id}"))?;
     say(format_args!("flow       {}{title}", run.flow().id))?;
-    let status = status_lines(row, run.status().word(), &reason(&run));
+    let status = status_lines(row, run.status().word(), &reason(run));
     say(format_args!("{}", status.trim_end()))?;
     say(format_args!("started by {} ({})", by.actor, by.tenant))?;
     if let Some(forked) = run.forked() {
@@ -198,18 +184,18 @@ fn overview(
     }
     say(format_args!("workspace  {workspace}"))?;
     say(format_args!("files      {run_base}"))?;
-    let (running, left) = open_attempts(&run, is_running);
+    let (running, left) = open_attempts(run, is_running);
     for (word, attempts) in [("running  ", &running), ("left at  ", &left)] {
         for (name, attempt) in [word].into_iter().chain(core::iter::repeat("         ")).zip(attempts) {
             say(format_args!("{name}  {attempt}"))?;
         }
     }
     text.push('\n');
-    text.push_str(&accounts::tables(&run));
-    text.push_str(&accounts::of_family(&run));
+    text.push_str(&accounts::tables(run));
+    text.push_str(&accounts::of_family(run));
     text.push('\n');
     let records = records(reader, id)?;
-    text.push_str(&visits::table(&run, &records, &running));
+    text.push_str(&visits::table(run, &records, &running));
     for record in &records {
         let Event::AttemptSettled(settled) = &record.event else { continue };
         for warning in &settled.warnings {
@@ -217,7 +203,7 @@ fn overview(
         }
     }
     let is_alone = run.interrupts().count() == 1;
-    for raised in open(&run) {
+    for raised in open(run) {
         write!(text, "\n{}\n  answer: {}\n", raised.question, how_to_answer(id, raised, is_alone))
             .map_err(Failure::store)?;
         for (name, value) in raised.evidence.as_object().into_iter().flat_map(|members| members.iter()) {
@@ -262,15 +248,12 @@ pub(crate) fn used(run: &Run) -> String {
 fn overview_json(
     reader: &Reader,
     row: &RunRow,
+    run: &Run,
     is_running: &dyn Fn(&AttemptId) -> bool,
 ) -> Result<String, Failure> {
     let id = &row.run;
-    let run = match (load_run(reader, id), &row.aside) {
-        (Err(_), Some(_)) => return Ok(format!("{}\n", runs::as_json(row))),
-        (run, _) => run?,
-    };
     let all = records(reader, id)?;
-    let (running, left) = open_attempts(&run, is_running);
+    let (running, left) = open_attempts(run, is_running);
     let ids = |attempts: &[AttemptId]| attempts.iter().map(ToString::to_string).collect::<Vec<_>>();
     let handoffs = reader.handoffs(id).map_err(Failure::store)?;
     let ended = row.ended.as_ref();
@@ -303,14 +286,14 @@ fn overview_json(
         "running": ids(&running),
         "left_at": ids(&left),
         "notices": notices::as_json(&deliveries),
-        "questions": open(&run).into_iter().map(|raised| json!({
+        "questions": open(run).into_iter().map(|raised| json!({
             "interrupt": raised.interrupt.as_str(), "about": raised.about, "visit": raised.visit.to_string(),
             "question": raised.question, "answer": how_to_answer(id, raised, is_alone),
             "evidence": evidence(&raised.evidence),
         })).collect::<Vec<_>>(),
     });
     if let Some(members) = value.as_object_mut() {
-        let told = accounts::as_json(&run).into_iter();
+        let told = accounts::as_json(run).into_iter();
         members.extend(told.map(|(name, value)| (name.to_owned(), value)));
     }
     Ok(format!("{value}\n"))

@@ -4,7 +4,7 @@ use crate::{
     engine_room::REFUSED,
     failure::Failure,
     home::{self, Home},
-    output,
+    output, waiting,
 };
 use envoi_journal::{AdoptError, Layout, Lease, Reader, RunFilter, RunRow, Store, Taken};
 use serde_json::json;
@@ -12,7 +12,7 @@ use serde_json::json;
 pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> {
     let dir = home.existing()?;
     let cannot_open = |error| home::cannot_open(&dir, &error);
-    let store = Store::open_any(Layout::new(&dir)).map_err(cannot_open)?;
+    let store = waiting::for_the_store(|| Store::open_any(Layout::new(&dir)))?.map_err(cannot_open)?;
     let lease = match Lease::try_take(store.layout()).map_err(Failure::store)? {
         Taken::Lease(lease) => lease,
         Taken::Held(_) => {
@@ -20,7 +20,7 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
                 .hint("a store that an engine works with is no copy that has to be adopted"));
         }
     };
-    let adopted = store.adopt(share_workspaces);
+    let adopted = waiting::for_the_store(|| store.adopt(share_workspaces))?;
     lease.release();
     let of = adopted.map_err(|error| match error {
         AdoptError::Open(error) => cannot_open(error),
@@ -29,7 +29,7 @@ pub(crate) fn adopt(home: &Home, share_workspaces: bool) -> Result<u8, Failure> 
     })?;
     let id = store.identity().map_err(cannot_open)?.id;
     let reader = store.reader().map_err(Failure::store)?;
-    let unfinished = reader.runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
+    let unfinished = reader.all_runs(RunFilter { unfinished: true, limit: None }).map_err(Failure::store)?;
     let apart = unfinished.iter().filter(|row| of_original(&reader, row)).collect::<Vec<_>>();
     if home.json {
         let elsewhere: Vec<_> = apart.iter().map(|row| row.run.as_str()).collect();

@@ -4,10 +4,10 @@ use crate::{
     args::{TokenCommand, TokenScope},
     failure::{BAD_INPUT, Failure},
     home::Home,
-    output,
+    output, waiting,
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::{CommitError, TokenRow};
+use envoi_journal::TokenRow;
 use envoi_server::{
     scope::{Scope, Scopes},
     token::{self, TokenError, Wish},
@@ -41,7 +41,8 @@ fn scope(scope: TokenScope) -> Scope {
 
 fn create(home: &Home, wish: &Wish) -> Result<u8, Failure> {
     let store = home.open()?;
-    let made = token::create(&store, wish, envoi_engine::now()).map_err(failed)?;
+    let made =
+        waiting::for_the_store(|| token::create(&store, wish, envoi_engine::now()))?.map_err(failed)?;
     let text = match home.json {
         true => json!({"token": made, "name": wish.name, "tenant": wish.tenant}).to_string(),
         false => {
@@ -60,9 +61,6 @@ pub(crate) fn failed(error: TokenError) -> Failure {
         TokenError::Taken { .. } => Failure::new(REFUSED, "TOKEN_NAME_TAKEN", message)
             .hint("what was done with that token stands under its name; take another one"),
         TokenError::Random(error) => Failure::machine("random bytes", error),
-        TokenError::Store(error @ CommitError::Busy) => {
-            Failure::store(error).hint("end that transaction (a backup, a database shell), and try again")
-        }
         TokenError::Store(error) => Failure::store(error),
     }
 }
@@ -122,7 +120,7 @@ fn revoke(home: &Home, named: &str) -> Result<u8, Failure> {
         return Err(Failure::new(BAD_INPUT, code, message).hint("`envoi token list` lists their ids"));
     };
     // One that was revoked before is what was wanted.
-    store.revoke_token(&row.id, envoi_engine::now()).map_err(Failure::store)?;
+    waiting::for_the_store(|| store.revoke_token(&row.id, envoi_engine::now()))?.map_err(Failure::store)?;
     let text = match home.json {
         true => json!({"revoked": row.id}).to_string(),
         false => format!("{} ({} of {}) is good for nothing any more", row.id, row.name, row.tenant),

@@ -8,10 +8,11 @@ use super::{
     roster::Roster,
     run_view::RunView,
 };
+use crate::called;
 use envoi_contract::time::Timestamp;
 use envoi_engine::load_run;
 use envoi_journal::{Layout, ReadError, Reader, RunRow};
-use envoi_kernel::ids::RunId;
+use envoi_kernel::ids::{RunId, Seq};
 use std::collections::BTreeMap;
 
 /// Fewer lines than this are not worth a tree.
@@ -25,11 +26,26 @@ pub(crate) struct StoreView {
     reader: Reader,
     roster: Roster,
     runs: BTreeMap<RunId, RunView>,
+    /// Those that cannot be shown, and why.
+    unreadable: BTreeMap<RunId, Unreadable>,
+}
+
+/// A run that cannot be loaded.
+struct Unreadable {
+    why: String,
+    /// Until it has more events than these it is not tried again.
+    next_seq: Seq,
 }
 
 impl StoreView {
     pub(crate) fn new(layout: Layout, reader: Reader) -> Self {
-        Self { layout, reader, roster: Roster::new(envoi_engine::now()), runs: BTreeMap::new() }
+        Self {
+            layout,
+            reader,
+            roster: Roster::new(envoi_engine::now()),
+            runs: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+        }
     }
 
     /// Reads what is new. Returns what is to be said for good, and the picture.
@@ -43,6 +59,7 @@ impl StoreView {
     fn read(&mut self) -> Result<Vec<String>, ReadError> {
         let mut said = Vec::new();
         let rows = self.roster.rows(&self.reader)?;
+        self.unreadable.retain(|run, _| rows.iter().any(|row| row.run == *run));
         for row in rows.iter().rev() {
             said.extend(self.read_run(row));
         }
@@ -66,8 +83,18 @@ impl StoreView {
 
     fn read_run(&mut self, row: &RunRow) -> Vec<String> {
         if !self.runs.contains_key(&row.run) {
-            // One whose flow cannot be read is for `envoi doctor`, not for a look at the others.
-            let Ok(run) = load_run(&self.reader, &row.run) else { return Vec::new() };
+            if self.unreadable.get(&row.run).is_some_and(|known| known.next_seq == row.next_seq) {
+                return Vec::new();
+            }
+            let run = match load_run(&self.reader, &row.run) {
+                Ok(run) => run,
+                Err(refused) => {
+                    let why = row.aside.as_ref().map_or(refused.message, |aside| aside.reason.clone());
+                    self.unreadable.insert(row.run.clone(), Unreadable { why, next_seq: row.next_seq });
+                    return Vec::new();
+                }
+            };
+            self.unreadable.remove(&row.run);
             let mut view = RunView::new(row.run.clone(), run.flow(), self.layout.clone());
             view.catch_up(&self.reader);
             self.runs.insert(row.run.clone(), view);
@@ -81,12 +108,13 @@ impl StoreView {
     /// Each run as a tree where there is room for that, else in one line; newest first.
     fn picture(&self, now: Timestamp, look: Look) -> Vec<Line> {
         let count = self.runs.len();
-        if count == 0 {
+        if count == 0 && self.unreadable.is_empty() {
             let text = "no run is unfinished; the next one shows here (Ctrl-C ends this)";
             return vec![Line::default().with(Role::Faint, text).clipped(look.width, look.charset)];
         }
         let shares = self.shares(now, look);
-        let mut lines = Vec::new();
+        let mut lines: Vec<Line> =
+            self.unreadable.iter().rev().map(|(run, known)| cannot_be_read(run, &known.why)).collect();
         for (view, share) in self.runs.values().rev().zip(shares) {
             let title = Line::default().with(Role::Faint, format!("{}  ", short(&view.run)));
             let title = title.and(head(&view.board, now, look));
@@ -112,7 +140,7 @@ impl StoreView {
     /// None of them has any if that is too little.
     fn shares(&self, now: Timestamp, look: Look) -> Vec<usize> {
         let count = self.runs.len();
-        let mut room = look.height.saturating_sub(count);
+        let mut room = look.height.saturating_sub(count).saturating_sub(self.unreadable.len());
         if room < count.saturating_mul(MIN_TREE) {
             return vec![0; count];
         }
@@ -132,6 +160,13 @@ impl StoreView {
         }
         shares
     }
+}
+
+/// In place of a run that cannot be loaded.
+fn cannot_be_read(run: &RunId, why: &str) -> Line {
+    let why = why.lines().next().unwrap_or_default();
+    let text = format!("cannot be read: {why}; {} show {run}", called::envoi());
+    Line::default().with(Role::Faint, format!("{}  ", short(run))).with(Role::Bad, text)
 }
 
 /// The step that matters most just now, for a run that has one line.
@@ -161,4 +196,29 @@ fn epitaph(view: &RunView) -> String {
 fn short(run: &RunId) -> &str {
     let id = run.as_str();
     id.get(id.len().saturating_sub(SHORT_ID)..).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::columns::Charset;
+    use envoi_journal::{Store, conformance};
+
+    #[test]
+    fn a_run_that_cannot_be_read_is_a_line_of_the_picture() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Layout::new(folder.path())).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        // What this one is pinned to is no flow.
+        let run = conformance::run("a").unwrap();
+        writer.commit(conformance::commit(&run, 0, [conformance::started(&run).unwrap()])).unwrap();
+        let mut view = StoreView::new(store.layout().clone(), store.reader().unwrap());
+        let look = Look { width: 200, height: 5, charset: Charset::Unicode };
+        for _ in 0..2 {
+            let (said, lines) = view.look(envoi_engine::now(), look);
+            let shown: Vec<String> = lines.iter().map(|line| line.render(false)).collect();
+            assert_eq!((said.len(), shown.len()), (0, 1), "{shown:?}");
+            assert!(shown[0].contains("cannot be read: ") && shown[0].contains(run.as_str()), "{shown:?}");
+        }
+    }
 }

@@ -23,7 +23,10 @@ fn row(stage: &Stage, run: &str) -> Value {
 }
 
 /// A script with the store's database, which says `ready` and ends when its input does.
-fn database(stage: &Stage, script: &str) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
+pub(crate) fn database(
+    stage: &Stage,
+    script: &str,
+) -> (std::process::Child, BufReader<std::process::ChildStdout>) {
     let mut child = Command::new("python3")
         .args([
             "-c",

@@ -20,6 +20,7 @@ mod check;
 mod commands;
 mod copies;
 mod crash;
+mod damage;
 mod doubt;
 mod envelope;
 mod fork;

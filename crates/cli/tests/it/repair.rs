@@ -23,7 +23,7 @@ fn overwrite(path: &PathBuf, bytes: &[u8]) {
 }
 
 /// Changes the database behind the journal's back, as an outside tool would.
-fn sql(stage: &Stage, statements: &str) {
+pub(crate) fn sql(stage: &Stage, statements: &str) {
     let change = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
     let database = stage.store().join("envoi.db");
     let done = Command::new("python3").args(["-c", change]).arg(database).arg(statements).output().unwrap();

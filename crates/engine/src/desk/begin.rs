@@ -9,7 +9,7 @@ use crate::{
     trace::Traceparent,
 };
 use envoi_contract::envelope::InterruptKind;
-use envoi_journal::{PinnedFlow, ReadError, Reader, RunFilter};
+use envoi_journal::{PinnedFlow, Reader, RunFilter};
 use envoi_kernel::{
     Flow, Refusal, Run,
     ids::{RunId, StepId},
@@ -108,11 +108,7 @@ impl Desk {
 
     pub(super) fn has_begun(&self, run: &RunId) -> Result<bool, Refused> {
         let reader = self.store.reader().map_err(|error| read_failed(&error))?;
-        match reader.run(run) {
-            Ok(_) => Ok(true),
-            Err(ReadError::Missing { .. }) => Ok(false),
-            Err(error) => Err(read_failed(&error)),
-        }
+        reader.has_run(run).map_err(|error| read_failed(&error))
     }
 
     /// Where the commands of a new run go to work.

@@ -7,7 +7,7 @@ use crate::{
     protocol::{CallerWire, Refused, Response, ResumeRequest, Standing},
     trouble::{Trouble, TroubleKind},
 };
-use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, Places, ReadError, Reader, files};
+use envoi_journal::{Aside, BlobError, FileError, PinnedFlow, Places, ReadError, Reader, files, with_causes};
 use envoi_kernel::{
     Run, Status,
     event::{About, Choice, EndStatus, InterruptRaised},
@@ -29,7 +29,10 @@ impl Desk {
         if self.was_done(&request.run, request.request.as_deref())? {
             (request.choice, request.raise, request.reopen) = (None, None, false);
         }
-        let aside = self.aside(&request.run)?;
+        let aside = match request.again {
+            true => self.aside_with_its_rows(&request.run)?,
+            false => self.aside(&request.run)?,
+        };
         if let Some(why) = aside.as_ref().filter(|_| !request.again) {
             return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
         }
@@ -150,6 +153,19 @@ impl Desk {
         Ok(reader.run(id).map_err(|error| read_failed(&error))?.aside)
     }
 
+    /// As [`Desk::aside`], for one that is tried again: what is wrong may be its rows alone, which are made again first.
+    pub(super) fn aside_with_its_rows(&self, id: &RunId) -> Result<Option<Aside>, Refused> {
+        let aside = self.aside(id)?;
+        if aside.is_none() {
+            return Ok(None);
+        }
+        match self.store.mend_rows(id) {
+            Ok(true) => self.aside(id),
+            Ok(false) => Ok(aside),
+            Err(error) => Err(refused(EngineError::Store(error))),
+        }
+    }
+
     /// Writes the files of a run that are missing or are not what the journal says. A run for which that fails is set aside,
     /// unless it is the store that cannot be read now.
     fn make_good(&self, id: &RunId) -> Result<(), Refused> {
@@ -159,8 +175,8 @@ impl Desk {
             FileError::Read(read @ (ReadError::Busy | ReadError::Io { .. } | ReadError::Missing { .. })) => {
                 Err(read_failed(read))
             }
-            FileError::Blob(BlobError::Store { .. }) => Err(Refused::failure(chain(&error))),
-            error => Err(self.unloadable(id, Trouble::new(TroubleKind::Files, chain(error)))),
+            FileError::Blob(BlobError::Store { .. }) => Err(Refused::failure(with_causes(&error))),
+            error => Err(self.unloadable(id, Trouble::new(TroubleKind::Files, with_causes(error)))),
         }
     }
 
@@ -253,7 +269,7 @@ impl LoadError {
         let unreadable = |reason| Some(Trouble::new(TroubleKind::Unreadable, reason));
         match self {
             Self::Read(ReadError::Missing { .. } | ReadError::Busy | ReadError::Io { .. }) => None,
-            Self::Read(error) => unreadable(chain(error)),
+            Self::Read(error) => unreadable(with_causes(error)),
             Self::Replay(error) => unreadable(error.clone()),
             Self::Flow(report) => {
                 let reason = "the flow that it is pinned to cannot be read by this version".to_owned();
@@ -271,12 +287,6 @@ impl LoadError {
             Self::Replay(error) => Refused::failure(format!("run `{id}`: {error}")),
         }
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn core::error::Error) -> String {
-    let causes = core::iter::successors(error.source(), |cause| (*cause).source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// A run from the journal: its pinned flow, the newest snapshot, and the events after it.

@@ -7,7 +7,7 @@ use envoi_contract::{
     json::{Object, Value},
     time::Timestamp,
 };
-use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest};
+use envoi_journal::{BlobError, Blobs, INLINE_MAX_BYTES, Writer, manifest, with_causes};
 use envoi_kernel::{
     COPIED,
     event::{Blob, Change, FileChange, Outcome},
@@ -245,8 +245,8 @@ impl Carried<'_> {
     /// Stores the list of these files, durably.
     fn manifest(&self, files: &[FileChange]) -> Result<Manifest, Unsettled> {
         let (manifest, list) =
-            manifest::write(files).map_err(|error| Unsettled::Machine(error.to_string()))?;
-        self.blobs.put(&list).map_err(|error| Unsettled::Machine(error.to_string()))?;
+            manifest::write(files).map_err(|error| Unsettled::Machine(with_causes(&error)))?;
+        self.blobs.put(&list).map_err(|error| Unsettled::Machine(with_causes(&error)))?;
         Ok(manifest)
     }
 
@@ -270,10 +270,10 @@ impl Carried<'_> {
                 BlobError::Mismatch { path, .. } => Unsettled::Record(Doubt::FileDiffers {
                     path: path.strip_prefix(self.dir.path()).unwrap_or(&path).display().to_string(),
                 }),
-                error => Unsettled::Machine(error.to_string()),
+                error => Unsettled::Machine(with_causes(&error)),
             })?;
         }
-        writer.put(small).map_err(|error| Unsettled::Machine(error.to_string()))
+        writer.put(small).map_err(|error| Unsettled::Machine(with_causes(&error)))
     }
 
     fn keep(&mut self, file: &FileRef) -> Result<Blob, Unsettled> {

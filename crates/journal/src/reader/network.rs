@@ -155,20 +155,20 @@ impl Reader {
         let sql = format!(
             "SELECT events.event, events.seq, events.at_ms, events.body, runs.id AS run_id FROM events JOIN runs USING (run) \
              WHERE events.event > ?1 AND events.event <= ?2 AND runs.tenant = ?3 \
-             AND events.body ->> '$.type' IN {NEWS} ORDER BY events.event LIMIT ?4"
+             AND CASE WHEN json_valid(events.body) THEN events.body ->> '$.type' IN {NEWS} END \
+             ORDER BY events.event LIMIT ?4"
         );
+        // An event that cannot be read is trouble of its run alone: the news of others goes on.
         let item = |row: &Row<'_>| {
-            Ok(NewsItem {
-                position: unsigned(row.get("event")?),
-                run: read(row, "run_id")?,
-                record: projection::record(row)?,
-            })
+            let position = unsigned(row.get("event")?);
+            let item = read(row, "run_id").and_then(|run| Ok((run, projection::record(row)?)));
+            Ok((position, item.ok().map(|(run, record)| NewsItem { position, run, record })))
         };
         let items =
             self.rows(&sql, params![signed(after), signed(until), tenant, limit], item, "an event")?;
         let full = u32::try_from(items.len()).is_ok_and(|found| found == limit);
-        let seen = items.last().filter(|_| full).map_or(until.max(after), |last| last.position);
-        Ok((items, seen))
+        let seen = items.last().filter(|_| full).map_or(until.max(after), |(position, _)| *position);
+        Ok((items.into_iter().filter_map(|(_, item)| item).collect(), seen))
     }
 
     /// The flows that a tenant may start, newest first.

@@ -118,7 +118,8 @@ fn an_event_that_cannot_be_understood_is_called_damaged() {
         .execute("UPDATE events SET body = '{\"type\":\"nonsense\"}' WHERE run = 1 AND seq = 1", [])
         .unwrap();
     let error = place.reader.load(&run("0aa1")).unwrap_err();
-    assert!(matches!(&error, ReadError::Damaged { what, .. } if what == "an event"), "{error}");
+    assert!(matches!(&error, ReadError::Damaged { what, .. } if what == "event 1"), "{error}");
+    assert!(error.to_string().starts_with("event 1 is damaged: unknown variant `nonsense`"), "{error}");
     assert_eq!(error.class(), Class::Bug);
     place.reader.load(&run("0aa2")).unwrap();
 }

@@ -3,17 +3,33 @@
 use super::{RepairOptions, RepairReport};
 use crate::{
     error::CommitError,
-    projection, schema,
+    notes::Aside,
+    projection,
+    reader::lost::{KEYS_OF_EVENTS_ALONE, unnamed},
+    schema,
     sql::{RunKey, unsigned},
     store::Epoch,
     writer::{check_epoch, commit_error},
 };
-use envoi_kernel::event::Record;
-use rusqlite::{Connection, Row, TransactionBehavior, types::Value};
+use envoi_contract::time::Timestamp;
+use envoi_kernel::event::{Event, Record};
+use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params, types::Value};
 use std::{collections::BTreeMap, path::Path};
 
 /// Keys and whole rows of the projections, as text.
 type Rows = BTreeMap<String, String>;
+
+/// Most places of one gap, and most findings of one run, that are named.
+pub(super) const MOST_NAMED: usize = 100;
+
+/// A run of the store, and what was known of it before its rows were made again.
+struct Known {
+    key: RunKey,
+    id: String,
+    /// Of its row.
+    next_seq: Option<u64>,
+    updated_at: Timestamp,
+}
 
 pub(super) fn rows(
     db: &Path,
@@ -34,19 +50,40 @@ fn rebuild(
     options: RepairOptions,
     report: &mut RepairReport,
 ) -> rusqlite::Result<()> {
+    enter(transaction, report)?;
     let before = snapshot(transaction)?;
+    let known = runs(transaction)?;
+    transaction.execute_batch("CREATE TEMP TABLE runs_before AS SELECT * FROM runs")?;
     for (table, _) in projection::TABLES {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
     }
-    for (run, id) in runs(transaction)? {
-        let whole = replay(transaction, run, &id, report)?;
-        if whole && options.drop_snapshots && drop_snapshot(transaction, run)? {
-            report.dropped_snapshots.push(id);
+    for known in known {
+        let whole = replay(transaction, &known, report)?;
+        if whole && options.drop_snapshots && drop_snapshot(transaction, known.key)? {
+            report.dropped_snapshots.push(known.id);
         }
     }
+    keep(transaction)?;
     let after = snapshot(transaction)?;
-    report.mended_rows = differences(&before, &after);
-    Ok(())
+    report.mended_rows.extend(differences(&before, &after));
+    transaction.execute_batch("DROP TABLE runs_before")
+}
+
+/// The rows of one run; whether they could be made.
+pub(super) fn one(transaction: &Connection, key: RunKey, id: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT next_seq, updated_at_ms FROM runs WHERE run = ?1";
+    let before = transaction.query_row(sql, [key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let (next_seq, updated_at) = before.unwrap_or((None, 0));
+    for (table, _) in projection::TABLES {
+        transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [key])?;
+    }
+    let known = Known {
+        key,
+        id: id.to_owned(),
+        next_seq: next_seq.map(unsigned),
+        updated_at: Timestamp::from_millis(updated_at),
+    };
+    replay(transaction, &known, &mut RepairReport::default())
 }
 
 /// Whether there was one.
@@ -60,44 +97,137 @@ fn integrity(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     findings.filter(|finding| finding.as_deref() != Ok("ok")).collect()
 }
 
-fn runs(conn: &Connection) -> rusqlite::Result<Vec<(RunKey, String)>> {
-    conn.prepare("SELECT run, id FROM journals ORDER BY run")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
+/// Makes the entries in the journal that are missing: a run without one has no name and is never loaded. Its first event has its
+/// id and the digest of its flow; its row has them too.
+fn enter(conn: &Connection, report: &mut RepairReport) -> rusqlite::Result<()> {
+    let sql = "SELECT run FROM runs WHERE NOT EXISTS (SELECT 1 FROM journals WHERE journals.run = runs.run) ORDER BY run";
+    let mut keys = keys(conn, sql)?;
+    keys.extend(keys_alone(conn)?);
+    for key in keys {
+        let name = named_by_event(conn, key)?.or(named_by_row(conn, key)?);
+        let entered = match &name {
+            Some((id, digest)) => {
+                let sql = "INSERT OR IGNORE INTO journals (run, id, flow) \
+                           SELECT ?1, ?2, flow FROM flows WHERE digest = ?3 ORDER BY flow DESC LIMIT 1";
+                conn.execute(sql, params![key, id, digest])? > 0
+            }
+            None => false,
+        };
+        let id = name.map_or_else(|| unnamed(key), |(id, _)| id);
+        if entered {
+            report.mended_rows.push(format!("journals {id}: was missing"));
+        } else {
+            let events = conn
+                .query_row("SELECT count(*) FROM events WHERE run = ?1", [key], |row| row.get::<_, i64>(0))?;
+            report.lost_runs.push(format!(
+                "{id}: its entry in the journal is missing and cannot be made again; {events} events of it are kept"
+            ));
+        }
+    }
+    Ok(())
 }
 
-/// Folds what can be understood; a place without an event, or with one that cannot be read, is reported. True if there is
-/// none.
-fn replay(conn: &Connection, run: RunKey, id: &str, report: &mut RepairReport) -> rusqlite::Result<bool> {
-    let broken = |report: &RepairReport| report.gaps.len().saturating_add(report.unreadable.len());
-    let broken_before = broken(report);
+fn keys_alone(conn: &Connection) -> rusqlite::Result<Vec<RunKey>> {
+    keys(conn, KEYS_OF_EVENTS_ALONE)
+}
+
+fn keys(conn: &Connection, sql: &str) -> rusqlite::Result<Vec<RunKey>> {
+    conn.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The id of a run and the digest of its flow.
+type Name = (String, String);
+
+fn named_by_event(conn: &Connection, key: RunKey) -> rusqlite::Result<Option<Name>> {
+    let sql = "SELECT seq, at_ms, body FROM events WHERE run = ?1 AND seq = 0";
+    let record = |row: &Row<'_>| Ok(projection::record(row).ok());
+    Ok(match conn.query_row(sql, [key], record).optional()?.flatten() {
+        Some(Record { event: Event::RunStarted(started), .. }) => {
+            Some((started.run.as_str().to_owned(), started.flow_digest.to_string()))
+        }
+        _ => None,
+    })
+}
+
+fn named_by_row(conn: &Connection, key: RunKey) -> rusqlite::Result<Option<Name>> {
+    let sql = "SELECT id, flow_digest FROM runs WHERE run = ?1";
+    let name = |row: &Row<'_>| Ok(row.get(0).and_then(|id| Ok((id, row.get(1)?))).ok());
+    Ok(conn.query_row(sql, [key], name).optional()?.flatten())
+}
+
+fn runs(conn: &Connection) -> rusqlite::Result<Vec<Known>> {
+    let sql = "SELECT journals.run, journals.id, runs.next_seq, coalesce(runs.updated_at_ms, 0) \
+               FROM journals LEFT JOIN runs USING (run) ORDER BY journals.run";
+    let known = |row: &Row<'_>| {
+        Ok(Known {
+            key: row.get(0)?,
+            id: row.get(1)?,
+            next_seq: row.get::<_, Option<i64>>(2)?.map(unsigned),
+            updated_at: Timestamp::from_millis(row.get(3)?),
+        })
+    };
+    conn.prepare(sql)?.query_map([], known)?.collect()
+}
+
+/// Folds what can be understood; a place without an event, or with one that cannot be read, is reported, and the run is set
+/// aside unless it is over. True if there is none.
+fn replay(conn: &Connection, run: &Known, report: &mut RepairReport) -> rusqlite::Result<bool> {
+    let id = &run.id;
+    let mut found: Vec<String> = Vec::new();
     let mut statement =
         conn.prepare_cached("SELECT seq, at_ms, body FROM events WHERE run = ?1 ORDER BY seq")?;
-    let mut rows = statement.query([run])?;
+    let mut rows = statement.query([run.key])?;
     let mut next = 0;
     while let Some(row) = rows.next()? {
         let seq = unsigned(row.get("seq")?);
-        report.gaps.extend((next..seq).map(|missing| format!("{id}#{missing}")));
+        if next < seq {
+            found.push(format!("event {next} is missing"));
+        }
+        report.gaps.extend((next..seq).take(MOST_NAMED).map(|missing| format!("{id}#{missing}")));
         next = seq.saturating_add(1);
         report.events = report.events.saturating_add(1);
         match projection::record(row) {
-            Ok(record) => fold(conn, run, record)?,
-            Err(error) => report.unreadable.push(format!("{id}#{seq}: {error}")),
+            Ok(record) => projection::fold(conn, run.key, &[record])?,
+            Err(error) => {
+                let reason = crate::sql::reason(error);
+                found.push(format!("event {seq} cannot be read: {reason}"));
+                report.unreadable.push(format!("{id}#{seq}: {reason}"));
+            }
         }
     }
-    if next == 0 {
-        report.gaps.push(format!("{id}#0"));
+    // The row counts events that were committed with it.
+    let end = run.next_seq.unwrap_or(0).max(1);
+    if next < end {
+        found.push(format!("event {next} is missing"));
+        report.gaps.extend((next..end).take(MOST_NAMED).map(|missing| format!("{id}#{missing}")));
     }
     report.runs = report.runs.saturating_add(1);
-    Ok(broken(report) == broken_before)
+    if let Some(first) = found.first() {
+        set_aside(conn, run, first, &found)?;
+    }
+    Ok(found.is_empty())
 }
 
-fn fold(conn: &Connection, run: RunKey, record: Record) -> rusqlite::Result<()> {
-    projection::fold(conn, run, &[record])
+/// A run that lacks events does not go on by itself as if it had never had them.
+fn set_aside(conn: &Connection, run: &Known, reason: &str, found: &[String]) -> rusqlite::Result<()> {
+    let sql = "INSERT OR IGNORE INTO set_aside (run, since_ms, code, reason, evidence) SELECT ?1, ?2, ?3, ?4, ?5 \
+               WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run = ?1 AND ended IS NOT NULL)";
+    let Aside { since, code, reason, evidence } =
+        Aside::new(run.updated_at, "RUN_UNREADABLE", reason, &found.join("\n"));
+    conn.execute(sql, params![run.key, since.as_millis(), code, reason, evidence]).map(|_| ())
 }
 
+/// Puts back the rows of runs whose events make none: they are what is left of them.
+fn keep(conn: &Connection) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO runs SELECT * FROM runs_before \
+               WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = runs_before.run)";
+    conn.execute(sql, []).map(|_| ())
+}
+
+/// Every table of [`projection::TABLES`] has the run's key first; people know the run by its id.
 fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
     let mut all = Rows::new();
+    let ids: BTreeMap<RunKey, String> = runs(conn)?.into_iter().map(|known| (known.key, known.id)).collect();
     for (table, key) in projection::TABLES {
         let statement = conn.prepare(&format!("SELECT {key} FROM {table}"))?;
         let keys = statement.column_count();
@@ -105,20 +235,29 @@ fn snapshot(conn: &Connection) -> rusqlite::Result<Rows> {
         let columns = statement.column_count();
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            all.insert(format!("{table} {}", text(row, 0..keys)?), text(row, keys..columns)?);
+            let run = row.get(0)?;
+            let run = ids.get(&run).cloned().unwrap_or_else(|| unnamed(run));
+            let rest = text(row, 1..keys)?;
+            let place = [table, &run, &rest].into_iter().filter(|part| !part.is_empty());
+            all.insert(place.collect::<Vec<_>>().join(" "), text(row, keys..columns)?);
         }
     }
     Ok(all)
 }
 
 fn text(row: &Row<'_>, columns: std::ops::Range<usize>) -> rusqlite::Result<String> {
-    let values: Vec<Value> = columns.map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
-    let shown = values.iter().map(|value| match value {
-        Value::Text(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        other => format!("{other:?}"),
+    let shown = columns.map(|column| {
+        let value = row.get_ref(column)?;
+        Ok(match value.as_bytes() {
+            // Bytes that are no text are what a damaged row may have.
+            Ok(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Err(_) => match Value::try_from(value) {
+                Ok(Value::Integer(number)) => number.to_string(),
+                other => format!("{other:?}"),
+            },
+        })
     });
-    Ok(shown.collect::<Vec<_>>().join(" "))
+    Ok(shown.collect::<rusqlite::Result<Vec<_>>>()?.join(" "))
 }
 
 fn differences(before: &Rows, after: &Rows) -> Vec<String> {

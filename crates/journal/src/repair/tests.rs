@@ -84,13 +84,13 @@ fn damaged_rows_are_rebuilt_from_events() {
     assert_eq!(seen(&place), before);
     assert!(report.is_whole() && !report.is_clean());
     let expected = [
-        "places 1 fix other: stood for nothing",
-        "handoffs 1  repair 1: was missing",
-        "inbox 2 int_x: was different",
-        "inbox 2 int_y: was different",
-        "places 1 fix big: was missing",
-        "runs 1: was different",
-        "runs 2: was missing",
+        "places run_a fix other: stood for nothing",
+        "handoffs run_a  repair 1: was missing",
+        "inbox run_b int_x: was different",
+        "inbox run_b int_y: was different",
+        "places run_a fix big: was missing",
+        "runs run_a: was different",
+        "runs run_b: was missing",
     ];
     assert_eq!(report.mended_rows, expected);
     assert!(mend(&place.store).unwrap().is_clean());
@@ -168,6 +168,131 @@ fn gaps_and_unreadable_events_are_named_and_the_rest_is_kept() {
     assert!(report.unreadable[0].starts_with("run_b#4: "), "{report:?}");
     assert_eq!(place.reader.handoffs(&run("a")).unwrap().len(), 1);
     assert_eq!(place.reader.run(&run("b")).unwrap().in_doubt, 1);
+}
+
+#[test]
+fn a_run_of_which_only_a_part_is_there_is_never_dropped() {
+    let place = lived();
+    // Of the first nothing is left but its row; the second has lost its entry in the journal, the third its first event.
+    let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+    writer.commit(commit(&run("c"), 0, [started(&run("c")), attempt("critic", 1)])).unwrap();
+    damage(
+        &place,
+        "DELETE FROM events WHERE run = 1; UPDATE runs SET ended = NULL WHERE run = 1; DELETE FROM journals WHERE run = 2; \
+         DELETE FROM events WHERE run = 3 AND seq = 0",
+    );
+    let rows = || place.reader.all_runs(RunFilter::default()).unwrap();
+    let reasons: Vec<_> = rows().into_iter().map(|row| row.aside.map(|aside| aside.reason)).collect();
+    let expected = [
+        None,
+        Some("its entry in the journal is missing".to_owned()),
+        Some("its row counts 5 events, and event 4 is not there".to_owned()),
+    ];
+    assert_eq!(reasons, expected);
+    let report = mend(&place.store).unwrap();
+    assert_eq!(report.gaps, ["run_a#0", "run_a#1", "run_a#2", "run_a#3", "run_a#4", "run_c#0"]);
+    assert!(report.mended_rows.contains(&"journals run_b: was missing".to_owned()), "{report:?}");
+    assert!(!report.is_whole() && report.lost_runs.is_empty(), "{report:?}");
+    let found: Vec<_> =
+        rows().into_iter().map(|row| (row.run, row.aside.map(|aside| aside.reason))).collect();
+    let aside = |name, reason: &str| (run(name), Some(reason.to_owned()));
+    let expected = [aside("c", "event 0 is missing"), (run("b"), None), aside("a", "event 0 is missing")];
+    assert_eq!(found, expected, "those that lack events are set aside");
+    assert_eq!(place.reader.load(&run("b")).unwrap().records.len(), 6);
+    // Not found again and again, but never called well.
+    assert_eq!(mend(&place.store).unwrap().gaps.len(), 6);
+}
+
+#[test]
+fn a_run_that_has_events_alone_is_entered_again_or_named() {
+    let place = lived();
+    damage(
+        &place,
+        "DELETE FROM journals; DELETE FROM runs; UPDATE events SET body = '{}' WHERE run = 1 AND seq = 0",
+    );
+    let named = ["run number 1 of the database".to_owned(), "run_b".to_owned()];
+    assert_eq!(place.reader.runs_of_events_alone().unwrap(), named);
+    let report = mend(&place.store).unwrap();
+    let lost = "run number 1 of the database: its entry in the journal is missing and cannot be made again; \
+                5 events of it are kept";
+    assert_eq!(report.lost_runs, [lost]);
+    assert!(!report.is_whole());
+    let rows = place.reader.all_runs(RunFilter::default()).unwrap();
+    let found: Vec<_> = rows.into_iter().map(|row| (row.run, row.aside, row.next_seq)).collect();
+    assert_eq!(found, [(run("b"), None, 6)]);
+}
+
+#[test]
+fn a_row_that_says_more_than_the_events_is_no_way_to_lose_them() {
+    let place = lived();
+    damage(&place, "DELETE FROM events WHERE run = 2 AND seq = 5");
+    let report = mend(&place.store).unwrap();
+    assert_eq!(report.gaps, ["run_b#5"]);
+    let aside = place.reader.run(&run("b")).unwrap().aside.unwrap();
+    assert_eq!((aside.code.as_str(), aside.reason.as_str()), ("RUN_UNREADABLE", "event 5 is missing"));
+}
+
+#[test]
+fn an_immense_gap_is_named_by_its_beginning() {
+    let place = lived();
+    damage(&place, "UPDATE events SET seq = 9223372036854775807 WHERE run = 2 AND seq = 5");
+    let report = mend(&place.store).unwrap();
+    assert_eq!((report.gaps.len(), report.gaps[0].as_str()), (100, "run_b#5"));
+    let found = examine_events(&place.reader, &run("b")).unwrap();
+    assert_eq!((found.events, found.gaps.len(), found.gaps[0]), (6, 100, 5));
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_shown_as_a_run_that_is_set_aside_and_made_again() {
+    let place = lived();
+    let before = place.reader.runs(RunFilter::default()).unwrap();
+    let all = InboxFilter { closed: true, ..InboxFilter::default() };
+    let questions = place.reader.inbox(&all).unwrap();
+    damage(
+        &place,
+        "UPDATE runs SET id = 'RUN?', flow = 'F!', flow_digest = 'x', step = '', live_attempts = -1, \
+         actor = CAST(x'ff61' AS TEXT) WHERE run = 2; \
+         UPDATE inbox SET interrupt = '??', about = 'x', kind = 'y', step = '' WHERE interrupt = 'int_x'",
+    );
+    let rows = place.reader.runs(RunFilter::default()).unwrap();
+    assert_eq!(rows[1], before[1], "others are listed");
+    let row = &rows[0];
+    assert_eq!((&row.run, row.flow.as_str(), row.live_attempts), (&run("b"), "unreadable", u32::MAX));
+    assert_eq!(row.actor, "\u{fffd}a");
+    let aside = row.aside.as_ref().unwrap();
+    assert_eq!(aside.code, "RUN_UNREADABLE");
+    assert!(aside.reason.starts_with("its row cannot be read: `RUN?` is not"), "{aside:?}");
+    let listed = place.reader.inbox(&all).unwrap();
+    assert_eq!((listed.len(), &listed[1..]), (questions.len(), &questions[1..]));
+    assert!(listed[0].question.starts_with("this question cannot be read (`"), "{listed:?}");
+    assert!(place.store.mend_rows(&run("b")).unwrap());
+    assert!(!place.store.mend_rows(&run("b")).unwrap(), "once it is whole nothing is done");
+    assert_eq!(place.reader.runs(RunFilter::default()).unwrap(), before);
+    assert_eq!(place.reader.inbox(&all).unwrap(), questions);
+    // A run without its row is found as well. One whose events are not whole keeps what it has.
+    damage(&place, "DELETE FROM runs WHERE run = 2");
+    let lost = place.reader.all_runs(RunFilter { unfinished: true, limit: None }).unwrap();
+    assert_eq!((lost.len(), &lost[0].run, lost[0].next_seq), (1, &run("b"), 6));
+    assert_eq!(place.reader.run(&run("b")).unwrap(), lost[0]);
+    assert_eq!((lost[0].actor.as_str(), lost[0].aside.is_some()), ("ada", true));
+    damage(&place, "UPDATE events SET body = '{' WHERE run = 2 AND seq = 1");
+    assert!(!place.store.mend_rows(&run("b")).unwrap());
+    assert_eq!(place.reader.inbox(&all).unwrap(), questions);
+}
+
+#[test]
+fn an_event_that_cannot_be_read_takes_no_news_of_other_runs_away() {
+    let place = lived();
+    let of_b = |place: &Place| {
+        let (items, seen) = place.reader.news("local", 0, 100).unwrap();
+        (items.into_iter().filter(|item| item.run == run("b")).count(), seen)
+    };
+    let before = of_b(&place);
+    assert_eq!(before, (3, 11));
+    for body in ["{", "{\"type\":\"interrupt_raised\"}"] {
+        damage(&place, &format!("UPDATE events SET body = '{body}' WHERE run = 1 AND seq = 3"));
+        assert_eq!(of_b(&place), before, "{body}");
+    }
 }
 
 #[test]

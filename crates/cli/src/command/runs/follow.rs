@@ -2,13 +2,14 @@
 //! engine's lock.
 
 use crate::{
+    called,
     failure::Failure,
     home::Home,
     live::{Live, Roster, StoreView, Terminal},
     narrate::Narrator,
     output,
 };
-use envoi_journal::Reader;
+use envoi_journal::{ReadError, Reader};
 use envoi_kernel::{
     Event, Record,
     ids::{RunId, Seq},
@@ -35,6 +36,8 @@ pub(crate) fn follow(home: &Home) -> Result<u8, Failure> {
 struct Followed {
     next: Seq,
     narrator: Narrator,
+    /// Its next events cannot be read, which has been said.
+    is_unreadable: bool,
 }
 
 fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
@@ -43,11 +46,28 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
     loop {
         let rows = roster.rows(reader).map_err(Failure::store)?;
         for row in rows.iter().rev() {
-            let new = || Followed { next: 0, narrator: Narrator::new(row.run.clone(), false) };
+            let new = || Followed {
+                next: 0,
+                narrator: Narrator::new(row.run.clone(), false),
+                is_unreadable: false,
+            };
             followed.entry(row.run.clone()).or_insert_with(new);
         }
         for (run, followed) in &mut followed {
-            for record in reader.records(run, followed.next, None).map_err(Failure::store)? {
+            let records = match reader.records(run, followed.next, None) {
+                Ok(records) => records,
+                // Trouble of this run alone: it is said once, and the others are followed.
+                Err(error @ (ReadError::Damaged { .. } | ReadError::Missing { .. })) => {
+                    if !followed.is_unreadable {
+                        output::data(&unreadable(run, &error, json))?;
+                    }
+                    followed.is_unreadable = true;
+                    continue;
+                }
+                Err(error) => return Err(Failure::store(error)),
+            };
+            followed.is_unreadable = false;
+            for record in records {
                 followed.next = record.seq.saturating_add(1);
                 output::data(&told(run, &mut followed.narrator, &record, json))?;
             }
@@ -60,6 +80,13 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
             goes_on
         });
         thread::sleep(PAUSE);
+    }
+}
+
+fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
+    match json {
+        true => format!("{}\n", json!({"run": run.as_str(), "unreadable": error.to_string()})),
+        false => format!("{run} cannot be read: {error}; {} show {run} says more\n", called::envoi()),
     }
 }
 

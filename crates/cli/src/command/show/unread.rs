@@ -1,0 +1,155 @@
+//! A run that cannot be loaded: what is known of it all the same, which events are damaged, which can be read, and what to do.
+
+use super::{super::runs, status_lines};
+use crate::{
+    called, diff,
+    failure::{Failure, MACHINE},
+    output,
+};
+use envoi_journal::{Examination, ReadError, Reader, RunRow, examine_events};
+use envoi_kernel::{Record, ids::Seq};
+use serde_json::json;
+use std::collections::VecDeque;
+
+/// Events before the damage that are listed; `--events` prints all.
+const LISTED: usize = 10;
+
+/// Most damaged events that are named one by one.
+const NAMED: usize = 10;
+
+/// Shows it, as words or as JSON. `reason`: why it cannot be loaded.
+pub(super) fn shown(reader: &Reader, row: &RunRow, reason: &str, json: bool) -> Result<String, Failure> {
+    let found = examine_events(reader, &row.run).map_err(Failure::store)?;
+    let first = first_damaged(&found);
+    let (before, readable) = readable(reader, row, first, &found).map_err(Failure::store)?;
+    if json {
+        return Ok(as_json(row, reason, &found, readable));
+    }
+    let RunRow { run, flow, workspace, actor, tenant, .. } = row;
+    let mut text = format!("run        {run}\nflow       {flow}\n");
+    text.push_str(&status_lines(row, row.status().word(), ""));
+    text.push_str(&format!("started by {actor} ({tenant})\nworkspace  {workspace}\n"));
+    if let Some(aside) = row.aside.as_ref().filter(|aside| !aside.evidence.is_empty()) {
+        text.push_str(&format!("\n{}\n", aside.evidence));
+    }
+    text.push_str(&format!("\nit cannot be loaded: {reason}\n"));
+    text.push_str(&format!("{readable} of its {} events can be read\n", found.events));
+    text.extend(damage(&found).into_iter().map(|line| format!("  {line}\n")));
+    if !before.is_empty() {
+        let which = if first.is_some() { "before the damage" } else { "its last events" };
+        text.push_str(&format!("\n{which}:\n"));
+        text.extend(
+            before
+                .iter()
+                .map(|record| format!("  {:>6}  {}  {}\n", record.seq, record.at, record.event.name())),
+        );
+    }
+    text.push_str(&format!("\n{}\n", what_to_do(row, &found)));
+    Ok(diff::lines(&text))
+}
+
+/// A run that is known to be set aside is shown as that; one that nobody knew to be damaged is an error too.
+pub(super) fn exit_code(row: &RunRow) -> u8 {
+    if row.aside.is_some() { 0 } else { MACHINE }
+}
+
+/// Prints the events up to the first that is damaged, then fails with what is wrong with that one.
+pub(super) fn events(reader: &Reader, row: &RunRow) -> Result<u8, Failure> {
+    let mut lines = Vec::new();
+    let mut damaged: Option<String> = None;
+    let mut next: Seq = 0;
+    let each = reader.each_event(&row.run, |seq, record| {
+        if damaged.is_some() {
+            return;
+        }
+        match record {
+            Ok(_) if seq != next => damaged = Some(format!("event {next} is missing")),
+            Ok(record) => lines.push(serde_json::to_string(&record)),
+            Err(reason) => damaged = Some(format!("event {seq} is damaged: {reason}")),
+        }
+        next = seq.saturating_add(1);
+    });
+    each.map_err(Failure::store)?;
+    let lines = lines.into_iter().collect::<Result<Vec<_>, _>>().map_err(Failure::store)?;
+    output::data(&lines.into_iter().map(|line| line + "\n").collect::<String>())?;
+    match damaged {
+        None => Ok(0),
+        Some(damaged) => {
+            let (envoi, run) = (called::envoi(), &row.run);
+            Err(Failure::store(damaged)
+                .hint(format!("{envoi} repair {run} looks at the events behind it too")))
+        }
+    }
+}
+
+fn first_damaged(found: &Examination) -> Option<Seq> {
+    let unreadable = found.unreadable.iter().map(|(seq, _)| *seq);
+    found.gaps.iter().copied().chain(unreadable).min()
+}
+
+/// The last events before the first damaged one, and how many can be read in all.
+fn readable(
+    reader: &Reader,
+    row: &RunRow,
+    first: Option<Seq>,
+    found: &Examination,
+) -> Result<(VecDeque<Record>, u64), ReadError> {
+    let mut before = VecDeque::new();
+    let mut count = 0_u64;
+    if found.has_no_entry {
+        return Ok((before, count));
+    }
+    reader.each_event(&row.run, |seq, record| {
+        let Ok(record) = record else { return };
+        count = count.saturating_add(1);
+        if first.is_none_or(|first| seq < first) {
+            before.push_back(record);
+            if before.len() > LISTED {
+                before.pop_front();
+            }
+        }
+    })?;
+    Ok((before, count))
+}
+
+/// Each damaged event in a line, in the order of their places.
+fn damage(found: &Examination) -> Vec<String> {
+    let gaps = found.gaps.iter().map(|seq| (*seq, format!("event {seq} is missing")));
+    let unreadable =
+        found.unreadable.iter().map(|(seq, why)| (*seq, format!("event {seq} is damaged: {why}")));
+    let mut all: Vec<(Seq, String)> = gaps.chain(unreadable).collect();
+    all.sort();
+    let more = all.len().saturating_sub(NAMED);
+    let mut lines: Vec<String> = all.into_iter().take(NAMED).map(|(_, line)| line).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+fn what_to_do(row: &RunRow, found: &Examination) -> String {
+    let (envoi, run) = (called::envoi(), &row.run);
+    if found.has_no_entry {
+        return format!("{envoi} repair makes its entry in the journal again");
+    }
+    format!(
+        "{envoi} show {run} --events prints what can be read before the damage; what it has handed over lies in its folder\n\
+         use the version that made the run, or restore the store from a backup; then {envoi} resume {run}"
+    )
+}
+
+fn as_json(row: &RunRow, reason: &str, found: &Examination, readable: u64) -> String {
+    let mut value = runs::as_json(row);
+    if let Some(members) = value.as_object_mut() {
+        let damaged: Vec<_> =
+            found.unreadable.iter().map(|(seq, why)| json!({"seq": seq, "reason": why})).collect();
+        members.insert(
+            "unloadable".to_owned(),
+            json!({
+                "reason": reason, "events": found.events, "readable": readable, "missing": found.gaps,
+                "damaged": damaged, "has_no_entry": found.has_no_entry,
+            }),
+        );
+    }
+    format!("{value}\n")
+}

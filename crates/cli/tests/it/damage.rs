@@ -1,0 +1,228 @@
+//! What is damaged in the store is seen before anybody resumes the run, is named, and hides no other run.
+
+use crate::{
+    aside::database,
+    kept::kept,
+    repair::sql,
+    serve::client::Served,
+    stage::{Stage, text, wait_until},
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::Write as _;
+
+const ASKS: &str = "flow: asks\nsteps:\n  - { id: a, run: echo a }\n  - { id: b, ask: Go on? }\n  - { id: c, run: echo c >> did }\n";
+
+/// Two runs that wait, the older one first.
+fn two() -> (Stage, String, String) {
+    let stage = Stage::with_flow(ASKS);
+    stage.expect(3, &["run", "flow.yaml"]);
+    let older = stage.run_id();
+    stage.expect(3, &["run", "flow.yaml"]);
+    let newer = text(&stage.runs()[0]["run"]);
+    (stage, older, newer)
+}
+
+fn of(run: &str) -> String {
+    format!("run = (SELECT run FROM journals WHERE id = '{run}')")
+}
+
+/// The run, its activity and the code of what is wrong with it, as `runs` lists them.
+fn listed(stage: &Stage) -> Vec<(String, Value, Value)> {
+    stage
+        .runs()
+        .iter()
+        .map(|row| (text(&row["run"]), row["activity"].clone(), row["set_aside"]["code"].clone()))
+        .collect()
+}
+
+#[test]
+fn a_damaged_event_is_named_before_anybody_resumes_the_run() {
+    let (stage, damaged, whole) = two();
+    assert_eq!(stage.expect(0, &["doctor"]).out.matches("2 unfinished runs, ").count(), 1);
+    sql(&stage, &format!("UPDATE events SET body = substr(body, 1, 30) WHERE {} AND seq = 4", of(&damaged)));
+    let doctor = stage.expect(8, &["doctor"]).out;
+    assert!(
+        doctor.contains(&format!(
+            "{damaged} event 4 cannot be read: EOF while parsing a string at line 1 column 30"
+        )),
+        "{doctor}"
+    );
+    assert!(!doctor.contains(&whole) && doctor.contains(&format!("envoi repair {damaged}")), "{doctor}");
+    let shown = stage.expect(8, &["show", &damaged]).out;
+    for said in [
+        "it cannot be loaded: event 4 is damaged: EOF while parsing a string at line 1 column 30\n",
+        "\n  event 4 is damaged: EOF",
+        "before the damage:\n       0  ",
+        "  run_started\n",
+        &format!("envoi show {damaged} --events"),
+    ] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    let json: Value = serde_json::from_str(&stage.expect(8, &["--json", "show", &damaged]).out).unwrap();
+    assert_eq!(json["unloadable"]["damaged"][0]["seq"], 4, "{json:#}");
+    let events = stage.expect(8, &["show", &damaged, "--events"]);
+    assert_eq!(events.out.lines().count(), 4, "{events:?}");
+    assert!(events.err.contains("event 4 is damaged"), "{events:?}");
+    // Once an engine has found it too, the reason stands once.
+    let resumed = stage.expect(8, &["resume", &damaged]).err;
+    assert_eq!(resumed.matches("EOF while parsing").count(), 1, "{resumed}");
+    let aside = &stage.runs()[1]["set_aside"];
+    assert_eq!(
+        aside["reason"], "event 4 is damaged: EOF while parsing a string at line 1 column 30",
+        "{aside:#}"
+    );
+    assert!(stage.expect(0, &["show", &damaged]).out.contains("before the damage"));
+    stage.expect(0, &["approve", &whole]);
+}
+
+#[test]
+fn a_run_that_lost_events_is_not_called_healthy_and_not_dropped() {
+    let (stage, cut, whole) = two();
+    stage.expect(3, &["run", "flow.yaml"]);
+    let empty = text(&stage.runs()[0]["run"]);
+    sql(
+        &stage,
+        &format!(
+            "DELETE FROM events WHERE {}; DELETE FROM events WHERE {} AND seq > 4",
+            of(&empty),
+            of(&cut)
+        ),
+    );
+    let aside = |run: &str| (run.to_owned(), "set_aside".into(), "RUN_INCONSISTENT".into());
+    let rows = listed(&stage);
+    assert_eq!((&rows[0], &rows[2]), (&aside(&empty), &aside(&cut)), "{rows:?}");
+    assert_eq!((&rows[1].0, &rows[1].2), (&whole, &Value::Null));
+    let doctor = stage.expect(8, &["doctor"]).out;
+    for said in [format!("{empty} event 0 is missing"), format!("{cut} event 5 is missing")] {
+        assert!(doctor.contains(&said), "{said}: {doctor}");
+    }
+    for (run, said) in [(&empty, "gap in the journal: 0\n"), (&cut, "gap in the journal: 5\n")] {
+        let looked = stage.expect(8, &["repair", run]);
+        assert!(looked.out.contains(said) && !looked.out.contains("as it should be"), "{looked:?}");
+    }
+    let repaired = stage.expect(8, &["repair"]).out;
+    assert!(repaired.contains(&format!("gap in a journal: {empty}#0\n")), "{repaired}");
+    assert!(repaired.contains(&format!("gap in a journal: {cut}#5\n")), "{repaired}");
+    let kept: Vec<String> = listed(&stage).into_iter().map(|(run, ..)| run).collect();
+    assert_eq!(kept, [empty.clone(), whole.clone(), cut.clone()], "all are listed");
+    assert_eq!(listed(&stage)[2].2, "RUN_UNREADABLE", "what it lacks is remembered");
+    // Nothing of them goes on by itself.
+    let served = Served::start(&stage);
+    wait_until("the server to say so", || {
+        served.process.said().contains(&format!("run {empty} stays aside"))
+    });
+    assert!(served.process.said().contains(&format!("run {cut} stays aside")));
+    stage.expect(0, &["approve", &whole]);
+    assert_eq!(stage.lines("did"), ["c"]);
+}
+
+#[test]
+fn a_run_without_its_entry_or_its_row_is_listed_and_made_whole() {
+    let (stage, unentered, rowless) = two();
+    sql(
+        &stage,
+        &format!("DELETE FROM runs WHERE {}; DELETE FROM journals WHERE id = '{unentered}'", of(&rowless)),
+    );
+    let aside = |run: &str| (run.to_owned(), "set_aside".into(), "RUN_INCONSISTENT".into());
+    assert_eq!(listed(&stage), [aside(&rowless), aside(&unentered)]);
+    let doctor = stage.expect(8, &["doctor"]).out;
+    assert!(doctor.contains(&unentered) && doctor.contains(&rowless), "{doctor}");
+    let looked = stage.expect(8, &["repair", &unentered]).out;
+    assert!(looked.contains("its entry in the journal is missing"), "{looked}");
+    assert!(stage.expect(0, &["show", &unentered]).out.contains("its entry in the journal is missing"));
+    assert!(stage.expect(0, &["show", &rowless]).out.contains("its row is missing"));
+    // The row of one run is made again when that run is tried again.
+    stage.expect(3, &["resume", &rowless]);
+    assert_eq!(listed(&stage)[0].2, Value::Null);
+    let repaired = stage.expect(0, &["repair"]).out;
+    assert!(repaired.contains(&format!("mended: journals {unentered}: was missing")), "{repaired}");
+    stage.expect(0, &["doctor"]);
+    for run in [&unentered, &rowless] {
+        stage.expect(0, &["approve", run]);
+    }
+    assert_eq!(stage.lines("did"), ["c", "c"]);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_hides_no_other_run() {
+    let (stage, damaged, whole) = two();
+    sql(
+        &stage,
+        &format!(
+            "UPDATE inbox SET about = 'nothing' WHERE {0}; UPDATE runs SET flow = 'NOT A FLOW', flow_digest = 'none' WHERE {0}",
+            of(&damaged)
+        ),
+    );
+    let aside = (damaged.clone(), "set_aside".into(), "RUN_UNREADABLE".into());
+    let rows = listed(&stage);
+    assert_eq!((&rows[1], &rows[0].0, &rows[0].2), (&aside, &whole, &Value::Null));
+    assert!(stage.expect(0, &["runs"]).out.contains("set aside"));
+    let inbox = stage.expect(0, &["inbox"]).out;
+    assert!(inbox.contains(&whole) && inbox.contains("this question cannot be read"), "{inbox}");
+    let served = Served::start(&stage);
+    wait_until("the server to say so", || {
+        served.process.said().contains(&format!("run {damaged} stays aside"))
+    });
+    let admin = served.client(served.first.as_deref().unwrap());
+    let list = admin.json("/v1/runs");
+    assert_eq!(list["runs"].as_array().unwrap().len(), 2, "{list:#}");
+    assert_eq!(
+        (&list["runs"][0]["run"], &list["runs"][1]["activity"]),
+        (&whole.clone().into(), &"set_aside".into())
+    );
+    let questions = admin.json("/v1/questions");
+    assert_eq!(questions["questions"].as_array().unwrap().len(), 2, "{questions:#}");
+    stage.expect(0, &["approve", &whole]);
+    stage.expect(3, &["resume", &damaged]);
+    assert_eq!(listed(&stage)[1].2, Value::Null, "its row is made again");
+    stage.expect(0, &["approve", &damaged]);
+    stage.expect(0, &["repair", &damaged]);
+    assert_eq!(stage.lines("did"), ["c", "c"]);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_said_once_and_the_others_are_followed() {
+    let (stage, damaged, whole) = two();
+    sql(&stage, &format!("UPDATE events SET body = '{{' WHERE {} AND seq = 2", of(&damaged)));
+    let mut follow = stage.start(&["runs", "--follow"]);
+    let mut lines: Vec<String> = Vec::new();
+    while !lines.iter().any(|line| line.starts_with(&damaged))
+        || !lines.iter().any(|line| line.starts_with(&whole))
+    {
+        lines.push(follow.line());
+    }
+    let said = lines.iter().find(|line| line.starts_with(&damaged)).unwrap();
+    assert!(said.contains("cannot be read: event 2 is damaged"), "{said}");
+    stage.expect(0, &["approve", &whole]);
+    let mut last = follow.line();
+    while !last.contains("succeeded: ") {
+        assert!(!last.starts_with(&damaged), "{last}");
+        last = follow.line();
+    }
+    follow.kill();
+}
+
+#[test]
+fn whoever_opens_or_repairs_a_store_waits_for_who_locks_it() {
+    let stage = kept();
+    const LOCK: &str = "db.execute('BEGIN IMMEDIATE'); print('ready', flush=True); sys.stdin.read()";
+    let (mut locking, _out) = database(&stage, LOCK);
+    // It is of an older schema: opening it writes.
+    let stopped = stage.start(&["repair"]);
+    wait_until("the command to say so", || stopped.said().contains("keeps the store locked"));
+    stopped.signal(Signal::INT);
+    assert_eq!(stopped.done().code, Some(7));
+    let token = stage.start(&["token", "create", "me"]);
+    wait_until("the command to say so", || token.said().contains("keeps the store locked"));
+    locking.stdin.take().unwrap().flush().unwrap();
+    locking.wait().unwrap();
+    assert_eq!(token.done().code, Some(0));
+    let (mut locking, _out) = database(&stage, LOCK);
+    let repair = stage.start(&["repair"]);
+    wait_until("the command to say so", || repair.said().contains("keeps the store locked"));
+    locking.stdin.take().unwrap().flush().unwrap();
+    locking.wait().unwrap();
+    let repaired = repair.done();
+    assert_eq!(repaired.code, Some(0), "{repaired:?}");
+}
