@@ -142,16 +142,16 @@ class AServerThatIsKilled(WithServer):
                 restarts.append(self.served.url)
 
         self.client._caller.clock = Hands(meanwhile)
-        events = []
+        received = []
         with closing(self.client.follow_run(run)) as events:  # type: ignore[type-var]
             for event in events:
-                events.append(event)
+                received.append(event)
                 if event["event"].get("attempt") == "last.1.1" and event["event"]["type"] == "attempt_started":
                     self.served.kill()
         self.assertEqual(len(restarts), 1)
-        self.assertEqual(events[-1]["event"]["type"], "run_ended")
-        self.assertEqual(events, list(self.client.list_events(run)))
-        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
+        self.assertEqual(received[-1]["event"]["type"], "run_ended")
+        self.assertEqual(received, list(self.client.list_events(run)))
+        self.assertEqual([event["seq"] for event in received], list(range(len(received))))
 
     def test_questions_are_told_once_too_also_without_one_before_the_kill(self) -> None:
         self.client.register_flow(APPROVAL)
