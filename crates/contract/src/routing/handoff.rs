@@ -9,6 +9,7 @@
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
+use super::scan::has;
 use crate::json::{self, Object, Value};
 
 /// The members by which a hand-off is known.
@@ -52,8 +53,11 @@ impl<'a> Finder<'a> {
             self.found.pop_front();
         }
         while self.found.is_empty() {
+            if self.readings_left == 0 {
+                return None;
+            }
             let opening = self.opening(start.max(self.next), end)?;
-            self.readings_left = self.readings_left.checked_sub(1)?;
+            self.readings_left -= 1;
             let search = json::search(self.text, opening, &MEMBERS);
             self.next = search.next;
             self.found.extend(search.found);
@@ -76,9 +80,9 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Whether the names of a hand-off stand in a text, so that most texts are not searched at all.
+/// Whether a brace and the names of a hand-off stand in a text, so that most texts are not searched at all.
 fn may_hold_one(text: &str) -> bool {
-    text.contains("\"routing_signal\"") && text.contains("\"flow_key\"")
+    has(text, b'{') && text.contains("\"routing_signal\"") && text.contains("\"flow_key\"")
 }
 
 fn is_handoff(text: &str) -> bool {
