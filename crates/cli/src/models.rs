@@ -4,7 +4,7 @@ use crate::{failure::Failure, home, live};
 use envoi_engine::{PerAttempt, Variable};
 use envoi_flow::models as configured;
 use envoi_kernel::flow::SecretSource;
-use envoi_server::{Models, Offer, Provider, Seal};
+use envoi_server::{AttemptTokens, Models, Offer, Provider};
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -53,12 +53,14 @@ fn key(source: &SecretSource, folder: &Path) -> Result<String, String> {
     sendable.then_some(key).ok_or_else(|| "its key is empty, or holds what no key holds".to_owned())
 }
 
-/// The seal of the store, if there are models to be called with it.
-pub(crate) fn seal(models: &Models, folder: &Path) -> Result<Option<Seal>, Failure> {
+/// What makes tokens of attempts, if there are models to be called with them.
+pub(crate) fn attempt_tokens(models: &Models, folder: &Path) -> Result<Option<AttemptTokens>, Failure> {
     if models.offer.is_empty() {
         return Ok(None);
     }
-    Seal::of_store(folder).map(Some).map_err(|error| Failure::machine("the key of the bridge", error))
+    AttemptTokens::of_store(folder)
+        .map(Some)
+        .map_err(|error| Failure::machine("the key of the bridge", error))
 }
 
 /// Where commands find the server: where the configuration says that others do, else where it listens.
@@ -68,13 +70,16 @@ pub(crate) fn place(public: Option<&str>, address: SocketAddr, encrypted: bool) 
 }
 
 /// What commands are told: where the bridge of the server at this place is, and a token that is theirs alone.
-pub(crate) fn told(seal: Option<&Seal>, place: &str) -> PerAttempt {
-    let Some(seal) = seal.cloned() else { return PerAttempt::default() };
+pub(crate) fn per_attempt(tokens: Option<&AttemptTokens>, place: &str) -> PerAttempt {
+    let Some(tokens) = tokens.cloned() else { return PerAttempt::default() };
     let url = format!("{place}/api/llm-bridge");
     PerAttempt::new(move |run, attempt| {
         let (name, value) = ("ENVOI_BRIDGE_URL".to_owned(), url.clone());
-        let token =
-            Variable { name: "ENVOI_BRIDGE_TOKEN".to_owned(), value: seal.token(run, attempt), secret: true };
+        let token = Variable {
+            name: "ENVOI_BRIDGE_TOKEN".to_owned(),
+            value: tokens.token(run, attempt),
+            secret: true,
+        };
         vec![Variable { name, value, secret: false }, token]
     })
 }

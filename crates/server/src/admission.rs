@@ -16,7 +16,7 @@ const MAX_TOKEN: usize = 256;
 
 /// Who asks, if they may ask at all.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
-    check_door(app, parts)?;
+    check_host_and_origin(app, parts)?;
     let token = bearer_token(&parts.headers, MAX_TOKEN).ok_or_else(Problem::unauthenticated)?.to_owned();
     let shared = Arc::clone(app);
     let found =
@@ -25,7 +25,7 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Probl
 }
 
 /// That the server is asked for under its own name, and by no strange page.
-pub(crate) fn check_door(app: &App, parts: &Parts) -> Result<(), Problem> {
+pub(crate) fn check_host_and_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
     check_host(app, parts)?;
     check_origin(app, &parts.headers)
 }
@@ -54,7 +54,7 @@ pub(crate) fn check_host(app: &App, parts: &Parts) -> Result<(), Problem> {
 }
 
 /// Whether the configuration names this origin of pages.
-pub(crate) fn is_named(app: &App, origin: &str) -> bool {
+pub(crate) fn is_allowed_origin(app: &App, origin: &str) -> bool {
     app.settings.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
 }
 
@@ -67,7 +67,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let is_own = |host: &String| {
         schemes.iter().any(|scheme| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
     };
-    if (app.hosts.iter().any(is_own) || is_named(app, origin)) && values.next().is_none() {
+    if (app.hosts.iter().any(is_own) || is_allowed_origin(app, origin)) && values.next().is_none() {
         return Ok(());
     }
     let detail = "pages of that origin may not ask this server";

@@ -24,8 +24,8 @@ use crate::{
     },
     limits::concurrency_limit::Permit,
     models::{
-        catalog::{Chosen, Models},
-        provider::{Answer, Failed, Unanswered},
+        catalog::{ChosenModel, Models},
+        provider::{PostError, ProviderError, ProviderResponse},
         usage,
     },
     operation::Operation,
@@ -39,18 +39,18 @@ use axum::{
 };
 use bytes::Bytes;
 use caller::{Account, Caller};
-use chat_request::Chat;
+use chat_request::ChatRequest;
 use envoi_contract::user_envelope;
 use envoi_kernel::event::CallOutcome;
-use file_parts::Given;
+use file_parts::FileParts;
 use futures_util::stream;
-use message_request::Turn;
+use message_request::MessageRequest;
 use meter::{Denied, Meter};
-use parse::apart;
+use parse::parse;
 pub(crate) use refusal::SHOULD_RETRY;
-use refusal::{Refusal, Shape, TURN_PATH};
+use refusal::{ErrorShape, Refusal, TURN_PATH};
 use serde_json::{Value, json};
-use sse::{Piece, Pieces};
+use sse::{SseEvent, SseReader};
 use std::{io, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
@@ -68,7 +68,7 @@ const COMPLETIONS: &str = "/chat/completions";
 
 /// Who asks by this request, if they may. Host and origin are checked as everywhere; then the token, before anything else.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller>, Problem> {
-    admission::check_door(app, parts)?;
+    admission::check_host_and_origin(app, parts)?;
     let Some(token) = caller::token(&parts.headers) else { return Ok(None) };
     let shared = Arc::clone(app);
     blocking(move || caller::of(&shared, &token)).await
@@ -76,7 +76,7 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller
 
 /// What is said to somebody who may not ask.
 pub(crate) fn forbidden() -> Response {
-    Refusal::Forbidden.into_response(Shape::Chat)
+    Refusal::Forbidden.into_response(ErrorShape::Chat)
 }
 
 /// Whether a path is one of the bridge's, whether or not there is something.
@@ -86,7 +86,7 @@ pub(crate) fn is_below(path: &str) -> bool {
 
 /// What is said at `path` when something went wrong that is not the bridge's own: at the door, or with the method.
 pub(crate) fn refused(path: &str, problem: Problem) -> Response {
-    Refusal::from(problem).into_response(Shape::of(path))
+    Refusal::from(problem).into_response(ErrorShape::of(path))
 }
 
 /// Does what an operation of the bridge is for.
@@ -94,14 +94,14 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
     let Some(caller) = request.extensions_mut().remove::<Caller>() else { return forbidden() };
     let tenant = caller.tenant.clone();
     let (parts, mut body) = request.into_parts();
-    let permit = app.calls.open(&format!("{tenant}/{}", caller.name));
-    let asked = Asked { app: Arc::clone(&app), caller, headers: parts.headers };
+    let permit = app.model_calls.acquire(&format!("{tenant}/{}", caller.name));
+    let asked = BridgeRequest { app: Arc::clone(&app), caller, headers: parts.headers };
     let (shape, done) = match (operation.id, permit) {
-        ("listModels", _) => (Shape::Chat, Ok(asked.list())),
-        ("callModel", Some(permit)) => (Shape::Bridge, asked.turn(&mut body, permit).await),
-        ("callModel", None) => (Shape::Bridge, Err(Refusal::TooMany)),
-        (_, Some(permit)) => (Shape::Chat, asked.chat(&mut body, permit).await),
-        (_, None) => (Shape::Chat, Err(Refusal::TooMany)),
+        ("listModels", _) => (ErrorShape::Chat, Ok(asked.list())),
+        ("callModel", Some(permit)) => (ErrorShape::Bridge, asked.turn(&mut body, permit).await),
+        ("callModel", None) => (ErrorShape::Bridge, Err(Refusal::TooMany)),
+        (_, Some(permit)) => (ErrorShape::Chat, asked.chat(&mut body, permit).await),
+        (_, None) => (ErrorShape::Chat, Err(Refusal::TooMany)),
     };
     let response = match done {
         Ok(response) => response,
@@ -121,13 +121,13 @@ pub(crate) async fn perform(app: Arc<App>, operation: &'static Operation, mut re
 }
 
 /// A request whose token is good.
-struct Asked {
+struct BridgeRequest {
     app: Arc<App>,
     caller: Caller,
     headers: HeaderMap,
 }
 
-impl Asked {
+impl BridgeRequest {
     /// `listModels`.
     fn list(&self) -> Response {
         let models = &self.app.settings.models;
@@ -142,13 +142,13 @@ impl Asked {
     async fn turn(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let body = self.body(body, MAX_TURN).await?;
         let read = |models: &Models, body: &[u8]| {
-            let turn = Turn::read(body)?;
+            let turn = MessageRequest::read(body)?;
             let chosen = models.choose(turn.model.as_deref()).map_err(Refusal::NoModel)?;
             let said = user_envelope::parse(&turn.user, turn.user_envelope, &turn.attachments)
                 .map_err(|refused| Refusal::Envelope(refused.reason))?;
             Ok((turn, chosen, said))
         };
-        let (turn, chosen, said) = self.apart(body, read).await?;
+        let (turn, chosen, said) = self.parse(body, read).await?;
         let account = self.account().await?;
         // Files are read for those alone who may call.
         let mut meter = self.meter(account.clone(), chosen, permit).await?;
@@ -163,7 +163,7 @@ impl Asked {
         let mut answer = self.ask(&mut meter, request).await?;
         let whole = self.whole(&mut meter, &mut answer).await?;
         let document: Value = serde_json::from_slice(&whole).unwrap_or_default();
-        meter.used(usage::told(&document));
+        meter.used(usage::read(&document));
         let text = document.pointer("/choices/0/message/content").and_then(Value::as_str);
         let told = match text {
             Some(text) if answer.status.is_success() => Ok(text),
@@ -189,13 +189,13 @@ impl Asked {
     async fn chat(self, body: &mut Body, permit: Permit) -> Result<Response, Refusal> {
         let body = self.body(body, MAX_CHAT).await?;
         let read = |models: &Models, body: &[u8]| {
-            let chat = Chat::read(body)?;
+            let chat = ChatRequest::read(body)?;
             let chosen = models.choose(chat.model.as_deref()).map_err(Refusal::NoModel)?;
             let wants = (chat.streams, chat.wants_usage);
             let request = chat.for_provider(&chosen.offer.name);
             Ok((chosen, wants, request))
         };
-        let (chosen, (streams, wants_usage), request) = self.apart(body, read).await?;
+        let (chosen, (streams, wants_usage), request) = self.parse(body, read).await?;
         let account = self.account().await?;
         if account.astray {
             // A client of this API would not see that nobody pays.
@@ -208,15 +208,15 @@ impl Asked {
         let body = if streams && answer.status.is_success() && is_stream {
             let stopping = self.app.stopping.clone();
             let status = answer.status;
-            let passing = Passing {
+            let passing = PassThrough {
                 answer,
                 meter,
-                pieces: Pieces::default(),
+                pieces: SseReader::default(),
                 wants_usage,
                 stopping,
                 state: State::Open,
             };
-            let passing = Held(Some(passing));
+            let passing = DrainWhenDropped(Some(passing));
             let events = stream::unfold(passing, async |mut passing| {
                 let next = passing.0.as_mut()?.next().await?;
                 Some((next, passing))
@@ -224,7 +224,7 @@ impl Asked {
             (status, None, Body::from_stream(events))
         } else {
             let mut whole = self.whole(&mut meter, &mut answer).await?;
-            meter.used(usage::told(&serde_json::from_slice(&whole).unwrap_or_default()));
+            meter.used(usage::read(&serde_json::from_slice(&whole).unwrap_or_default()));
             let ok = answer.status.is_success();
             if !ok {
                 whole = meter.chosen().provider.without_key(&whole);
@@ -247,14 +247,14 @@ impl Asked {
     }
 
     /// Takes a body apart, in turns of tenants.
-    async fn apart<T: Send + 'static>(
+    async fn parse<T: Send + 'static>(
         &self,
         body: Bytes,
         read: fn(&Models, &[u8]) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let (app, longest) = (Arc::clone(&self.app), self.app.settings.limits.request);
-        let turns = (&self.app.parsings, self.caller.tenant.as_str());
-        apart(turns, longest, body, move |body| read(&app.settings.models, body)).await
+        let turns = (&self.app.parse_turns, self.caller.tenant.as_str());
+        parse(turns, longest, body, move |body| read(&app.settings.models, body)).await
     }
 
     async fn account(&self) -> Result<Account, Refusal> {
@@ -267,11 +267,11 @@ impl Asked {
     async fn attached(
         &self,
         account: &Account,
-        turn: &Turn,
+        turn: &MessageRequest,
         references: Vec<user_envelope::AttachmentRef>,
-    ) -> Result<Given, Refusal> {
+    ) -> Result<FileParts, Refusal> {
         if references.is_empty() {
-            return Ok(Given::default());
+            return Ok(FileParts::default());
         }
         let run = account.run.as_ref().map(|run| run.as_str());
         let agrees = turn.agent_run.as_deref().is_none_or(|named| Some(named) == run);
@@ -281,7 +281,7 @@ impl Asked {
             Some(_) => Ok(self.caller.tenant.clone()),
         };
         // Nobody closes it.
-        let _reading = self.app.readings.acquire().await;
+        let _reading = self.app.file_reads.acquire().await;
         let app = Arc::clone(&self.app);
         let read =
             move || Ok(file_parts::read(&app, tenant.as_deref().map_err(|reason| *reason), &references));
@@ -289,7 +289,7 @@ impl Asked {
     }
 
     /// Counts the call.
-    async fn meter(&self, account: Account, chosen: Chosen, permit: Permit) -> Result<Meter, Refusal> {
+    async fn meter(&self, account: Account, chosen: ChosenModel, permit: Permit) -> Result<Meter, Refusal> {
         Meter::begin(&self.app, account, chosen, permit).await.map_err(|denied| match denied {
             Denied::Exhausted(detail) => Refusal::Exhausted(detail),
             Denied::AttemptOver => Refusal::Forbidden,
@@ -299,13 +299,13 @@ impl Asked {
     }
 
     /// Asks the provider, and waits for the head of its answer.
-    async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<Answer, Refusal> {
+    async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<ProviderResponse, Refusal> {
         let provider = meter.chosen().provider.clone();
-        let answer = self.app.upstream.post(&provider, COMPLETIONS, meter.trace(), request);
+        let answer = self.app.providers.post(&provider, COMPLETIONS, meter.trace(), request);
         self.unless_stopping(meter, answer).await
     }
 
-    async fn whole(&self, meter: &mut Meter, answer: &mut Answer) -> Result<Bytes, Refusal> {
+    async fn whole(&self, meter: &mut Meter, answer: &mut ProviderResponse) -> Result<Bytes, Refusal> {
         self.unless_stopping(meter, answer.whole()).await
     }
 
@@ -313,12 +313,12 @@ impl Asked {
     async fn unless_stopping<T>(
         &self,
         meter: &mut Meter,
-        work: impl Future<Output = Result<T, impl Into<Unanswered>>>,
+        work: impl Future<Output = Result<T, impl Into<PostError>>>,
     ) -> Result<T, Refusal> {
         let mut stopping = self.app.stopping.clone();
         let done = tokio::select! {
             done = work => Some(done),
-            () = told_to_stop(&mut stopping) => None,
+            () = stop_requested(&mut stopping) => None,
         };
         match done {
             Some(Ok(done)) => Ok(done),
@@ -328,9 +328,9 @@ impl Asked {
             }
             Some(Err(failed)) => {
                 meter.end(CallOutcome::Failed).await;
-                let (Failed(reason), refusal) = match failed.into() {
-                    Unanswered::Unreached(failed) => (failed, Refusal::Unreached),
-                    Unanswered::Asked(failed) => {
+                let (ProviderError(reason), refusal) = match failed.into() {
+                    PostError::Unreached(failed) => (failed, Refusal::Unreached),
+                    PostError::Asked(failed) => {
                         let told = "the model's provider was asked, and broke off or did not answer in time";
                         (failed, Refusal::Provider(told.to_owned()))
                     }
@@ -343,12 +343,12 @@ impl Asked {
 }
 
 /// Returns when the server is to stop.
-async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
     drop(stopping.wait_for(|stop| *stop).await);
 }
 
 /// The request for one message. The text alone is what the user says.
-fn message(model: &str, text: &str, system: Option<&str>, given: Given) -> Bytes {
+fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> Bytes {
     let told: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
     let content = if given.parts.is_empty() {
         Value::from(text)
@@ -362,9 +362,9 @@ fn message(model: &str, text: &str, system: Option<&str>, given: Given) -> Bytes
 }
 
 /// A streamed answer that is still read for a while if its client goes away: what was used is told at its end.
-struct Held(Option<Passing>);
+struct DrainWhenDropped(Option<PassThrough>);
 
-impl Drop for Held {
+impl Drop for DrainWhenDropped {
     fn drop(&mut self) {
         let passing = self.0.take().filter(|passing| passing.state == State::Open && passing.meter.is_open());
         if let (Some(passing), Ok(runtime)) = (passing, Handle::try_current()) {
@@ -374,10 +374,10 @@ impl Drop for Held {
 }
 
 /// A streamed answer on its way to the client. Whoever drops it breaks the call off.
-struct Passing {
-    answer: Answer,
+struct PassThrough {
+    answer: ProviderResponse,
     meter: Meter,
-    pieces: Pieces,
+    pieces: SseReader,
     wants_usage: bool,
     stopping: watch::Receiver<bool>,
     state: State,
@@ -391,7 +391,7 @@ enum State {
     Closed,
 }
 
-impl Passing {
+impl PassThrough {
     /// The next event for the client. The call is charged before the last one is passed on.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
@@ -409,7 +409,7 @@ impl Passing {
                 (State::Open, Ok(None)) => {
                     let came = tokio::select! {
                         came = self.answer.piece() => Some(came),
-                        () = told_to_stop(&mut self.stopping) => None,
+                        () = stop_requested(&mut self.stopping) => None,
                     };
                     let Some(came) = came else {
                         return Some(self.broken(CallOutcome::BrokenOff, "the server is stopping").await);
@@ -417,7 +417,7 @@ impl Passing {
                     match came {
                         Ok(Some(bytes)) => self.pieces.push(&bytes),
                         Ok(None) => self.state = State::Ended,
-                        Err(Failed(reason)) => {
+                        Err(ProviderError(reason)) => {
                             return Some(self.broken(CallOutcome::Failed, &reason).await);
                         }
                     }
@@ -441,7 +441,7 @@ impl Passing {
         Err(io::Error::other(reason.to_owned()))
     }
 
-    fn count(&mut self, piece: &Piece) {
+    fn count(&mut self, piece: &SseEvent) {
         self.meter.used(piece.usage);
         if piece.words {
             self.meter.came();
@@ -453,7 +453,7 @@ impl Passing {
         let mut stopping = self.stopping.clone();
         tokio::select! {
             done = timeout(DRAINING, self.read_on()) => drop(done),
-            () = told_to_stop(&mut stopping) => {}
+            () = stop_requested(&mut stopping) => {}
         }
         self.meter.end(CallOutcome::BrokenOff).await;
     }

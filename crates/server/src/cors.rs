@@ -8,7 +8,7 @@
 use crate::{
     a2a, admission, bridge,
     http::response,
-    operation::{self, Place},
+    operation::{self, ParamIn},
     state::app::App,
 };
 use axum::{
@@ -38,12 +38,12 @@ const SHOWN: [HeaderName; 8] = [
 ];
 
 /// Around admission: answers what a browser asks first, and says of every answer which page may read it.
-pub(crate) async fn told(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if app.settings.origins.is_empty() {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let page = page(&app, &parts.headers);
+    let page = allowed_origin(&app, &parts.headers);
     let mut response = if page.is_some() && is_preflight(&parts) {
         preflight(&app, &parts)
     } else {
@@ -59,10 +59,10 @@ pub(crate) async fn told(State(app): State<Arc<App>>, request: Request, next: Ne
 }
 
 /// The origin of the page that asks, if it is one that is named.
-fn page(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
+fn allowed_origin(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
     let mut values = headers.get_all(header::ORIGIN).iter();
     let (origin, None) = (values.next()?, values.next()) else { return None };
-    admission::is_named(app, origin.to_str().ok()?).then(|| origin.clone())
+    admission::is_allowed_origin(app, origin.to_str().ok()?).then(|| origin.clone())
 }
 
 fn is_preflight(parts: &Parts) -> bool {
@@ -76,15 +76,15 @@ fn preflight(app: &App, parts: &Parts) -> Response {
     let mut response = response::empty(204);
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-    put(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &sent().join(", "));
+    put(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, &allowed_headers().join(", "));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from(MAX_AGE_S));
     response
 }
 
 /// Headers that a page may send: those of the operations, and what goes along with all of them.
-fn sent() -> Vec<String> {
+fn allowed_headers() -> Vec<String> {
     let params = operation::ALL.iter().flat_map(|operation| operation.params);
-    let named = params.filter(|param| param.place == Place::Header).map(|param| param.name);
+    let named = params.filter(|param| param.place == ParamIn::Header).map(|param| param.name);
     let all = named
         .chain(["Authorization", "Content-Type", "X-Request-Id"])
         .chain(a2a::protocol::service_parameters::HEADERS);

@@ -52,7 +52,7 @@ mod state;
 
 pub use auth::scope;
 #[cfg(feature = "serve")]
-pub use auth::{attempt_token::Seal, token};
+pub use auth::{attempt_token::AttemptTokens, token};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]

@@ -6,4 +6,5 @@
 pub(crate) mod concurrency_limit;
 pub(crate) mod connection_limit;
 pub(crate) mod fair_semaphore;
+pub(crate) mod key_lock;
 pub(crate) mod rate_limit;

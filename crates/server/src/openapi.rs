@@ -7,7 +7,7 @@
 mod contracts;
 mod schemas;
 
-use crate::operation::{self, Content, Gate, Method, Operation, Param, Place};
+use crate::operation::{self, Content, Gate, Method, Operation, Param, ParamIn};
 use serde_json::{Map, Value, json};
 
 /// The document, as it is served and kept in `spec/openapi.json`.
@@ -80,9 +80,9 @@ fn described(operation: &Operation) -> Value {
 
 fn parameter(param: &Param) -> Value {
     let place = match param.place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
+        ParamIn::Path => "path",
+        ParamIn::Query => "query",
+        ParamIn::Header => "header",
     };
     let mut schema = Map::from_iter([("type".to_owned(), json!(param.kind))]);
     if !param.words.is_empty() {
@@ -98,7 +98,7 @@ fn parameter(param: &Param) -> Value {
     json!({
         "name": param.name,
         "in": place,
-        "required": param.place == Place::Path,
+        "required": param.place == ParamIn::Path,
         "description": param.about,
         "schema": schema,
     })
@@ -165,7 +165,7 @@ mod tests {
         for operation in operation::ALL {
             let named =
                 operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-            let described = operation.params.iter().filter(|param| param.place == Place::Path);
+            let described = operation.params.iter().filter(|param| param.place == ParamIn::Path);
             assert!(named.eq(described.map(|param| param.name)), "{}", operation.id);
         }
     }

@@ -15,7 +15,7 @@ pub enum Method {
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParamIn {
     /// In the path.
     Path,
     /// After the question mark.
@@ -30,7 +30,7 @@ pub struct Param {
     /// Its name.
     pub name: &'static str,
     /// Where it stands.
-    pub place: Place,
+    pub place: ParamIn,
     /// `string`, `integer` or `boolean`.
     pub kind: &'static str,
     /// What it is.
@@ -113,15 +113,15 @@ const READ: &[Scope] = &[Scope::Read];
 const RUN: &[Scope] = &[Scope::Run];
 
 const fn path(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Path, kind: "string", about, words: &[], range: None, pattern: None }
+    Param { name, place: ParamIn::Path, kind: "string", about, words: &[], range: None, pattern: None }
 }
 
 const fn query(name: &'static str, kind: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Query, kind, about, words: &[], range: None, pattern: None }
+    Param { name, place: ParamIn::Query, kind, about, words: &[], range: None, pattern: None }
 }
 
 const fn header(name: &'static str, about: &'static str) -> Param {
-    Param { name, place: Place::Header, kind: "string", about, words: &[], range: None, pattern: None }
+    Param { name, place: ParamIn::Header, kind: "string", about, words: &[], range: None, pattern: None }
 }
 
 const RUN_ID: Param = path("run", "The id of a run");

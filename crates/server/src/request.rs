@@ -27,7 +27,7 @@ const MAX_KEY: usize = 200;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct ApiRequest {
     pub(crate) bearer: Bearer,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     query: Vec<(String, String)>,
 }
 
-impl Default for Call {
+impl Default for ApiRequest {
     /// Nobody asks for nothing.
     fn default() -> Self {
         let bearer =
@@ -44,7 +44,7 @@ impl Default for Call {
     }
 }
 
-impl Call {
+impl ApiRequest {
     /// All but the body.
     pub(crate) async fn of(parts: &mut Parts, bearer: Bearer) -> Result<Self, Problem> {
         let params = RawPathParams::from_request_parts(parts, &())
@@ -236,14 +236,14 @@ mod tests {
 
     #[test]
     fn one_key_is_another_request_for_another_operation_and_for_another_token() {
-        let mut call = Call::default();
-        assert_eq!(call.request_of("raiseRun").unwrap(), None);
-        call.headers.insert("idempotency-key", "k".parse().unwrap());
-        let of = |operation: &str| call.request_of(operation).unwrap().unwrap();
+        let mut request = ApiRequest::default();
+        assert_eq!(request.request_of("raiseRun").unwrap(), None);
+        request.headers.insert("idempotency-key", "k".parse().unwrap());
+        let of = |operation: &str| request.request_of(operation).unwrap().unwrap();
         assert_eq!(of("raiseRun"), of("raiseRun"));
         assert_ne!(of("raiseRun"), of("resumeRun"));
         let first = of("raiseRun");
-        call.bearer.id = "another".to_owned();
-        assert_ne!(call.request_of("raiseRun").unwrap().unwrap(), first, "nor is it another token's");
+        request.bearer.id = "another".to_owned();
+        assert_ne!(request.request_of("raiseRun").unwrap().unwrap(), first, "nor is it another token's");
     }
 }

@@ -22,7 +22,7 @@ const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_BYTES: usize = 128;
 
 /// Around everything else that is done for a request.
-pub(crate) async fn observed(request: Request, next: Next) -> Response {
+pub(crate) async fn log_request(request: Request, next: Next) -> Response {
     let id = id(request.headers());
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let method = request.method().as_str();
@@ -42,7 +42,7 @@ pub(crate) async fn observed(request: Request, next: Next) -> Response {
 }
 
 /// It is known who asks.
-pub(crate) fn asked_by(tenant: &str, token: &str) {
+pub(crate) fn record_client(tenant: &str, token: &str) {
     let span = Span::current();
     span.record("tenant", tenant);
     span.record("token", token);

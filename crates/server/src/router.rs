@@ -12,9 +12,9 @@ use crate::{
         response,
         work::{blocking, in_time},
     },
-    limits::connection_limit::Seat,
+    limits::connection_limit::ConnectionOwner,
     operation::{self, Content, Method, Operation},
-    request::Call,
+    request::ApiRequest,
     request_log,
     rest::{self, artifacts, event_stream, flows, logs, metrics, questions, rows, run_contents, runs},
     state::app::App,
@@ -30,11 +30,11 @@ use axum::{
 };
 use std::sync::Arc;
 
-type Work = fn(&App, &Call) -> Result<Response, Problem>;
+type Work = fn(&App, &ApiRequest) -> Result<Response, Problem>;
 
 /// How the work of an operation is done.
 #[derive(Clone, Copy)]
-enum Way {
+enum Handling {
     /// On a thread that may block, with the whole body.
     Blocking(Work),
     /// So too, in turns: it begins a run, which may take long.
@@ -48,12 +48,12 @@ enum Way {
     Bridge,
 }
 
-fn way(id: &str) -> Option<Way> {
-    Some(Way::Blocking(match id {
+fn handling(id: &str) -> Option<Handling> {
+    Some(Handling::Blocking(match id {
         "getHealth" => metrics::health,
         "getReadiness" => metrics::ready,
         "getMetrics" => metrics::get,
-        "getToken" => asker,
+        "getToken" => token_info,
         "getOpenApi" => document,
         "listFlows" => flows::list,
         "registerFlow" => flows::register,
@@ -76,12 +76,12 @@ fn way(id: &str) -> Option<Way> {
         "getQuestion" => questions::get,
         "answerQuestion" => questions::answer,
         "getArtifact" => artifacts::get,
-        "startRun" => return Some(Way::Beginning(rest::start::start)),
-        "forkRun" => return Some(Way::Beginning(rest::start::fork)),
-        "followRun" => return Some(Way::FollowRun),
-        "followQuestions" => return Some(Way::FollowQuestions),
-        "uploadArtifact" => return Some(Way::Upload),
-        "callModel" | "completeChat" | "listModels" => return Some(Way::Bridge),
+        "startRun" => return Some(Handling::Beginning(rest::start::start)),
+        "forkRun" => return Some(Handling::Beginning(rest::start::fork)),
+        "followRun" => return Some(Handling::FollowRun),
+        "followQuestions" => return Some(Handling::FollowQuestions),
+        "uploadArtifact" => return Some(Handling::Upload),
+        "callModel" | "completeChat" | "listModels" => return Some(Handling::Bridge),
         _ => return None,
     }))
 }
@@ -90,7 +90,7 @@ fn way(id: &str) -> Option<Way> {
 pub(crate) fn router(app: &Arc<App>) -> Router {
     let mut router = Router::new();
     for operation in operation::ALL {
-        let Some(way) = way(operation.id) else { continue };
+        let Some(way) = handling(operation.id) else { continue };
         let state = Arc::clone(app);
         let serve = move |request: Request| perform(state, operation, way, request);
         let route = match operation.method {
@@ -117,8 +117,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .method_not_allowed_fallback(other_method)
         .layer(middleware::from_fn_with_state(Arc::clone(app), admitted))
         .route(a2a::protocol::card::PATH, get(card))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), cors::told))
-        .layer(middleware::from_fn(request_log::observed))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), cors::apply))
+        .layer(middleware::from_fn(request_log::log_request))
 }
 
 /// Nothing is looked at, not even whether there is such a path, before it is known who asks. The card below the path of a flow
@@ -135,9 +135,9 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let admitted = in_time(app.settings.limits.request, admission::admit(&app, &parts)).await;
     match admitted {
         Ok(bearer) => {
-            request_log::asked_by(&bearer.tenant, &bearer.name);
-            if !seated(&app, &parts, &bearer.tenant, &bearer.name) {
-                return closed(with_body_gone(a2a::refusal::of(&parts, crowded()), body).await);
+            request_log::record_client(&bearer.tenant, &bearer.name);
+            if !takes_connection(&app, &parts, &bearer.tenant, &bearer.name) {
+                return closed(with_body_gone(a2a::refusal::of(&parts, too_many_connections()), body).await);
             }
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(bearer);
@@ -151,12 +151,12 @@ async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> 
 }
 
 /// Whether the client may have this connection.
-fn seated(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool {
-    let seat = parts.extensions.get::<Seat>();
-    seat.is_none_or(|seat| app.crowd.seat(seat, &format!("{tenant}/{token}")))
+fn takes_connection(app: &App, parts: &Parts, tenant: &str, token: &str) -> bool {
+    let seat = parts.extensions.get::<ConnectionOwner>();
+    seat.is_none_or(|seat| app.connections.assign(seat, &format!("{tenant}/{token}")))
 }
 
-fn crowded() -> Problem {
+fn too_many_connections() -> Problem {
     let detail = "this token has as many connections as it may while there are so few";
     Problem::too_many("TOO_MANY_CONNECTIONS", detail).retry_after(1)
 }
@@ -172,10 +172,10 @@ async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Resp
     let (parts, body) = request.into_parts();
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {
         Ok(Some(caller)) => {
-            request_log::asked_by(&caller.tenant, &caller.name);
+            request_log::record_client(&caller.tenant, &caller.name);
             let path = parts.uri.path().to_owned();
-            if !seated(&app, &parts, &caller.tenant, &caller.name) {
-                return closed(with_body_gone(bridge::refused(&path, crowded()), body).await);
+            if !takes_connection(&app, &parts, &caller.tenant, &caller.name) {
+                return closed(with_body_gone(bridge::refused(&path, too_many_connections()), body).await);
             }
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(caller);
@@ -206,8 +206,13 @@ async fn with_body_gone(mut response: Response, body: Body) -> Response {
     response
 }
 
-async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut request: Request) -> Response {
-    if matches!(way, Way::Bridge) {
+async fn perform(
+    app: Arc<App>,
+    operation: &'static Operation,
+    way: Handling,
+    mut request: Request,
+) -> Response {
+    if matches!(way, Handling::Bridge) {
         return bridge::perform(app, operation, request).await;
     }
     let Some(bearer) = request.extensions_mut().remove::<Bearer>() else {
@@ -217,7 +222,7 @@ async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut req
     let (parts, mut body) = request.into_parts();
     let done = match bearer.scopes.allow(operation.scopes) {
         true => work(&app, operation, way, (parts, &mut body), bearer).await,
-        false => Err(too_little(operation)),
+        false => Err(scope_too_small(operation)),
     };
     let response = match done {
         Ok(response) => response,
@@ -233,32 +238,34 @@ async fn perform(app: Arc<App>, operation: &'static Operation, way: Way, mut req
 async fn work(
     app: &Arc<App>,
     operation: &Operation,
-    way: Way,
+    way: Handling,
     (mut parts, body): (Parts, &mut Body),
     bearer: Bearer,
 ) -> Result<Response, Problem> {
     let limits = &app.settings.limits;
-    let mut call = Call::of(&mut parts, bearer).await?;
+    let mut request = ApiRequest::of(&mut parts, bearer).await?;
     match way {
-        // Done before there is a call.
-        Way::Bridge => Err(Problem::unauthenticated()),
-        Way::Upload => artifacts::upload(app, call, body).await,
-        Way::FollowRun => in_time(limits.request, event_stream::run(app, call)).await,
-        Way::FollowQuestions => in_time(limits.request, event_stream::questions(app, call)).await,
-        Way::Blocking(work) | Way::Beginning(work) => {
+        // Done before there is a request.
+        Handling::Bridge => Err(Problem::unauthenticated()),
+        Handling::Upload => artifacts::upload(app, request, body).await,
+        Handling::FollowRun => in_time(limits.request, event_stream::run(app, request)).await,
+        Handling::FollowQuestions => in_time(limits.request, event_stream::questions(app, request)).await,
+        Handling::Blocking(work) | Handling::Beginning(work) => {
             let done = async {
                 if operation.body != Content::None {
-                    let _incoming = app.incoming(&call.bearer)?;
-                    call.read_body(body, limits.body_bytes).await?;
+                    let _incoming = app.incoming_body(&request.bearer)?;
+                    request.read_body(body, limits.body_bytes).await?;
                 }
                 let beginning = match way {
-                    Way::Beginning(_) => Some(start::may_begin(app, &call.bearer, call.key()?).await?),
+                    Handling::Beginning(_) => {
+                        Some(start::start_permit(app, &request.bearer, request.key()?).await?)
+                    }
                     _ => None,
                 };
                 let app = Arc::clone(app);
                 blocking(move || {
                     let _beginning = beginning;
-                    work(&app, &call)
+                    work(&app, &request)
                 })
                 .await
             };
@@ -267,18 +274,18 @@ async fn work(
     }
 }
 
-fn too_little(operation: &Operation) -> Problem {
+fn scope_too_small(operation: &Operation) -> Problem {
     let words: Vec<&str> = operation.scopes.iter().map(|scope| scope.word()).collect();
     let detail = format!("`{}` needs a token with the scope {}", operation.id, words.join(" or "));
     Problem::new(StatusCode::FORBIDDEN, "SCOPE_TOO_SMALL", detail)
 }
 
-fn document(_: &App, _: &Call) -> Result<Response, Problem> {
+fn document(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
     Ok(response::json(200, crate::openapi::text()))
 }
 
-fn asker(_: &App, call: &Call) -> Result<Response, Problem> {
-    Ok(response::json(200, rows::bearer(&call.bearer).to_string()))
+fn token_info(_: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    Ok(response::json(200, rows::bearer(&request.bearer).to_string()))
 }
 
 #[cfg(test)]
@@ -297,7 +304,7 @@ mod tests {
     #[test]
     fn every_operation_is_done_by_something_and_has_a_name_of_its_own() {
         let mut names: Vec<&str> = operation::ALL.iter().map(|operation| operation.id).collect();
-        assert!(names.iter().all(|name| way(name).is_some()), "{names:?}");
+        assert!(names.iter().all(|name| handling(name).is_some()), "{names:?}");
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), operation::ALL.len());

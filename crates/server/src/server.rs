@@ -4,10 +4,10 @@
 //! is broken off. Nothing is lost by it: what was acknowledged is in the journal, and readers know their place.
 
 use crate::{
-    a2a::push_events::Stories,
+    a2a::push_events::RunEventSources,
     http::tls::Tls,
-    limits::connection_limit::Seat,
-    push::dispatcher::{Courier, Means},
+    limits::connection_limit::ConnectionOwner,
+    push::dispatcher::{Dispatcher, Parts},
     router::router,
     state::{app::App, settings::Settings},
 };
@@ -58,7 +58,7 @@ pub struct Server {
     runtime: Runtime,
     stop: watch::Sender<bool>,
     stopped: tokio::task::JoinHandle<()>,
-    courier: Courier,
+    dispatcher: Dispatcher,
     address: SocketAddr,
     encrypted: bool,
 }
@@ -90,29 +90,29 @@ impl Server {
             .enable_all()
             .build()?;
         let (stop, stopping) = watch::channel(false);
-        let hosts = names(address, encrypted, &settings.hosts);
+        let hosts = host_names(address, encrypted, &settings.hosts);
         let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
-        let (wakes, pushes) = (Arc::clone(&app.wakes), Arc::clone(&app.pushes));
+        let (wakes, pushes) = (Arc::clone(&app.commits), Arc::clone(&app.push_scheduler));
         desk.watch(Arc::new(move |run, records| {
             wakes.committed(run, records);
             pushes.committed(run, envoi_engine::now());
         }));
-        let courier = Courier::start(Means {
+        let dispatcher = Dispatcher::start(Parts {
             store: Arc::clone(&app.store),
-            board: Arc::clone(&app.pushes),
-            tales: Box::new(Stories(Arc::clone(&app))),
+            scheduler: Arc::clone(&app.push_scheduler),
+            sources: Box::new(RunEventSources(Arc::clone(&app))),
             reach: app.settings.a2a.push.clone(),
             clock: SteadyClock::new(Timestamp::default()),
             log: app.settings.log,
         })?;
-        let (router, places) = (router(&app), Arc::clone(&app.crowd.places));
+        let (router, places) = (router(&app), Arc::clone(&app.connections.permits));
         let stopped = runtime.spawn(async move {
             match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => accept(Door { listener, acceptor, router, stopping }, places).await,
+                Ok(listener) => accept(Listener { listener, acceptor, router, stopping }, places).await,
                 Err(error) => (app.settings.log)(&format!("the server cannot listen: {error}")),
             }
         });
-        Ok(Self { runtime, stop, stopped, courier, address, encrypted })
+        Ok(Self { runtime, stop, stopped, dispatcher, address, encrypted })
     }
 
     /// Where it answers.
@@ -124,25 +124,25 @@ impl Server {
 
     /// Takes no more, ends the streams, gives what is under way `patience` to finish, and breaks off the rest.
     pub fn stop(self, patience: Duration) {
-        let Self { runtime, stop, stopped, courier, .. } = self;
+        let Self { runtime, stop, stopped, dispatcher, .. } = self;
         let until = Instant::now() + patience;
         stop.send_replace(true);
-        courier.close();
+        dispatcher.close();
         drop(runtime.block_on(async { tokio::time::timeout(patience, stopped).await }));
         runtime.shutdown_background();
-        courier.wait(until);
+        dispatcher.wait(until);
     }
 }
 
 /// Under which names the server may be asked for: its address, and for the loopback its names.
-fn names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<String> {
+fn host_names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<String> {
     let port = address.port();
     let mut names = vec![address.to_string()];
     if address.ip().is_loopback() || address.ip().is_unspecified() {
         names.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
     }
     names.extend(configured.iter().cloned());
-    // Clients leave out the port that their scheme means.
+    // Clients leave out the port that their scheme parts.
     let usual = if encrypted { ":443" } else { ":80" };
     let without: Vec<String> =
         names.iter().filter_map(|name| name.strip_suffix(usual)).map(str::to_owned).collect();
@@ -150,14 +150,14 @@ fn names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<Str
     names
 }
 
-struct Door {
+struct Listener {
     listener: tokio::net::TcpListener,
     acceptor: Option<TlsAcceptor>,
     router: Router,
     stopping: watch::Receiver<bool>,
 }
 
-async fn accept(mut door: Door, places: Arc<Semaphore>) {
+async fn accept(mut door: Listener, places: Arc<Semaphore>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
@@ -179,10 +179,10 @@ async fn accept(mut door: Door, places: Arc<Semaphore>) {
         connections.spawn(async move {
             let _place = place;
             match acceptor {
-                None => converse(stream, router, stopping).await,
+                None => serve_connection(stream, router, stopping).await,
                 Some(acceptor) => {
                     if let Ok(Ok(stream)) = tokio::time::timeout(HEAD, acceptor.accept(stream)).await {
-                        converse(stream, router, stopping).await;
+                        serve_connection(stream, router, stopping).await;
                     }
                 }
             }
@@ -193,14 +193,14 @@ async fn accept(mut door: Door, places: Arc<Semaphore>) {
 }
 
 /// One connection, to its end; after the request that is under way, once the server is to stop.
-async fn converse(
+async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    let (router, seat) = (TowerToHyperService::new(router), Seat::default());
+    let (router, seat) = (TowerToHyperService::new(router), ConnectionOwner::default());
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
         router.call(request)
@@ -222,7 +222,7 @@ mod tests {
     fn a_server_answers_to_its_address_and_to_what_it_was_told() {
         let names = |address: &str, encrypted, configured: &[&str]| {
             let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();
-            names(address.parse().unwrap(), encrypted, &configured)
+            host_names(address.parse().unwrap(), encrypted, &configured)
         };
         let loopback = names("127.0.0.1:7007", false, &[]);
         assert!(

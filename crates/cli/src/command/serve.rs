@@ -19,9 +19,9 @@ use envoi_engine::{
 use envoi_journal::{Aside, Holder, InboxFilter, Lease, Reader, RunFilter, RunRow, RunStatus, Store, Taken};
 use envoi_kernel::ids::Principal;
 use envoi_server::{
-    A2a, Limits, Models, Reach, Seal, ServeError, Server, Settings, Tls,
+    A2a, AttemptTokens, Limits, Models, Reach, ServeError, Server, Settings, Tls,
     scope::{Scope, Scopes},
-    token::Wish,
+    token::NewToken,
 };
 use serde_json::json;
 use std::{
@@ -63,7 +63,7 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
     let bound = listener.local_addr().map_err(|error| Failure::machine("the address", error))?;
     let encrypted = configured.server.tls.is_some();
     let found = models::place(configured.server.public_url.as_deref(), bound, encrypted);
-    let per_attempt = models::told(bridge.seal.as_ref(), &found);
+    let per_attempt = models::per_attempt(bridge.attempt_tokens.as_ref(), &found);
     let (lease, other) = lease(&store, args.take_over)?;
     let (host, telemetry) = engine_room::start(&store, lease, other.as_ref(), args.jobs, per_attempt)?;
     let (stop, stopped) = mpsc::channel();
@@ -85,15 +85,15 @@ pub(crate) fn serve(home: &Home, args: &ServeArgs) -> Result<u8, Failure> {
 /// What stands between commands and models.
 struct Bridge {
     models: Models,
-    seal: Option<Seal>,
+    attempt_tokens: Option<AttemptTokens>,
 }
 
 impl Bridge {
     fn of(store: &Store, configured: envoi_flow::models::Models) -> Result<Self, Failure> {
         let root = store.layout().root();
         let models = models::offered(configured, root);
-        let seal = models::seal(&models, root)?;
-        Ok(Self { models, seal })
+        let attempt_tokens = models::attempt_tokens(&models, root)?;
+        Ok(Self { models, attempt_tokens })
     }
 }
 
@@ -121,7 +121,7 @@ fn settings(store: &Store, configured: config::Server, tls: Option<Tls>, bridge:
         tls,
         workspace: workspace(store),
         models: bridge.models,
-        seal: bridge.seal,
+        attempt_tokens: bridge.attempt_tokens,
         caller: home::caller,
         log: live::say,
     }
@@ -200,13 +200,13 @@ fn first_token(store: &Store) -> Result<Option<String>, Failure> {
     if !reader.tokens().map_err(Failure::store)?.is_empty() {
         return Ok(None);
     }
-    let wish = Wish {
+    let new_token = NewToken {
         name: "first".to_owned(),
         tenant: home::principal().tenant,
         scopes: Scopes::new([Scope::Admin]),
         expires_at: None,
     };
-    envoi_server::token::create(store, &wish, envoi_engine::now()).map(Some).map_err(token::failed)
+    envoi_server::token::create(store, &new_token, envoi_engine::now()).map(Some).map_err(token::failed)
 }
 
 /// What to tell whoever lets tokens be seen by everybody on the way.

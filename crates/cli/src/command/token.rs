@@ -10,7 +10,7 @@ use envoi_contract::time::Timestamp;
 use envoi_journal::TokenRow;
 use envoi_server::{
     scope::{Scope, Scopes},
-    token::{self, TokenError, Wish},
+    token::{self, NewToken, TokenError},
 };
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(crate) fn token(home: &Home, command: TokenCommand) -> Result<u8, Failure> {
             let expires_at = expires.map(|ms| envoi_engine::now().saturating_add_ms(ms));
             create(
                 home,
-                &Wish { name, tenant, scopes: Scopes::new(scopes.into_iter().map(scope)), expires_at },
+                &NewToken { name, tenant, scopes: Scopes::new(scopes.into_iter().map(scope)), expires_at },
             )
         }
         TokenCommand::List => list(home),
@@ -39,12 +39,12 @@ fn scope(scope: TokenScope) -> Scope {
     }
 }
 
-fn create(home: &Home, wish: &Wish) -> Result<u8, Failure> {
+fn create(home: &Home, new_token: &NewToken) -> Result<u8, Failure> {
     let store = home.open()?;
     let made =
-        waiting::for_the_store(|| token::create(&store, wish, envoi_engine::now()))?.map_err(failed)?;
+        waiting::for_the_store(|| token::create(&store, new_token, envoi_engine::now()))?.map_err(failed)?;
     let text = match home.json {
-        true => json!({"token": made, "name": wish.name, "tenant": wish.tenant}).to_string(),
+        true => json!({"token": made, "name": new_token.name, "tenant": new_token.tenant}).to_string(),
         false => {
             eprintln!("this is the only time that the token is shown; the store keeps its digest");
             made

@@ -1,9 +1,9 @@
 //! What the server says of itself: the card for everybody, and the one for those who are known.
 
 use super::{
-    client::{Asking, broken},
+    client::{Client, internal_fault},
     protocol::{
-        card::{self, About, Served, Skill},
+        card::{self, Agent, ServedCard, Skill},
         fault::Fault,
         route,
         service_parameters::{VERSION, negotiate_version},
@@ -31,8 +31,8 @@ pub(crate) fn base(app: &App, host: &str) -> String {
     format!("{scheme}://{host}")
 }
 
-fn about(url: &str) -> About<'_> {
-    About { url, version: env!("CARGO_PKG_VERSION"), push: true }
+fn about(url: &str) -> Agent<'_> {
+    Agent { url, version: env!("CARGO_PKG_VERSION"), push: true }
 }
 
 /// The version that whoever asks for a card speaks; without a word of it, and with one that is not known, the older one.
@@ -49,7 +49,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     if let Some(flow) = route::flow_of_card(parts.uri.path()) {
         url = format!("{url}/{flow}");
     }
-    let served = Served::new(&card::public(about(&url), reader(parts)), app.since);
+    let served = ServedCard::new(&card::public(about(&url), reader(parts)), app.started_at);
     let known = served.is_known(said(header::IF_NONE_MATCH), said(header::IF_MODIFIED_SINCE));
     let mut response = match known {
         true => response::empty(304),
@@ -69,16 +69,16 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
 }
 
 /// `GetExtendedAgentCard`: the flows of whoever asks, as skills.
-pub(crate) fn extended(app: &App, asking: &Asking) -> Result<Value, Fault> {
+pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
     let flows = app
-        .read(|reader| reader.registered_flows(&asking.bearer.tenant))
-        .map_err(|error: ReadError| broken(app, error))?;
+        .read(|reader| reader.registered_flows(&client.bearer.tenant))
+        .map_err(|error: ReadError| internal_fault(app, error))?;
     let mut seen = BTreeSet::new();
     // Of each id the newest, which is what the id starts.
     let skills: Vec<Skill> =
         flows.iter().filter(|flow| seen.insert(flow.id.as_str())).filter_map(skill).collect();
-    let url = format!("{}/a2a", asking.base);
-    Ok(card::extended(about(&url), asking.version, &skills))
+    let url = format!("{}/a2a", client.base);
+    Ok(card::extended(about(&url), client.version, &skills))
 }
 
 /// A flow as a skill; one that this version cannot read is none.

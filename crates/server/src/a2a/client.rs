@@ -15,7 +15,7 @@ use envoi_kernel::ids::Principal;
 
 /// A client, as operations see it.
 #[derive(Debug, Clone)]
-pub(crate) struct Asking {
+pub(crate) struct Client {
     /// Whoever has the token.
     pub(crate) bearer: Bearer,
     /// In which version they speak.
@@ -30,7 +30,7 @@ pub(crate) struct Asking {
     pub(crate) base: String,
 }
 
-impl Asking {
+impl Client {
     /// Who asks, as the journal names them.
     pub(crate) fn principal(&self) -> Principal {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
@@ -40,7 +40,7 @@ impl Asking {
     ///
     /// # Errors
     /// It is not.
-    pub(crate) fn may(&self, scopes: &[Scope]) -> Result<(), Fault> {
+    pub(crate) fn require(&self, scopes: &[Scope]) -> Result<(), Fault> {
         if self.bearer.scopes.allow(scopes) {
             return Ok(());
         }
@@ -54,7 +54,7 @@ impl Asking {
     /// # Errors
     /// The token has as many as it may.
     pub(crate) fn permit(&self, app: &App) -> Result<Permit, Fault> {
-        app.streams.open(&self.bearer.id).ok_or_else(|| {
+        app.open_streams.acquire(&self.bearer.id).ok_or_else(|| {
             let detail = "this token has as many streams open as it may";
             Fault::new(Kind::TooMuch).detail(detail).code("TOO_MANY_STREAMS")
         })
@@ -81,7 +81,7 @@ impl From<Problem> for Fault {
 }
 
 /// Reads from the store fail for the server, never for the client.
-pub(crate) fn broken(app: &App, cause: impl core::fmt::Display) -> Fault {
+pub(crate) fn internal_fault(app: &App, cause: impl core::fmt::Display) -> Fault {
     let problem = Problem::internal(cause);
     app.note(&problem);
     problem.into()

@@ -1,22 +1,22 @@
 //! The way in over A2A: from a request of HTTP to an operation, and from what comes of it to a response.
 //!
-//! Two bindings, two versions, one operation each: [`act`] knows neither. Errors of JSON-RPC ride HTTP 200, but for those that are
+//! Two bindings, two versions, one operation each: [`perform`] knows neither. Errors of JSON-RPC ride HTTP 200, but for those that are
 //! about the token or the bounds of the server: a client that looks at the status alone is to see them.
 
 use super::{
     agent_card,
-    client::Asking,
+    client::Client,
     message::send,
     protocol::{
         fault::{Fault, Kind},
         json_rpc::{self, Incoming, Unreadable},
         request::{Configuration, Method, Params, Reply, Request, SendRequest},
-        route::{self, Lost, Rest, Target},
+        route::{self, RestTarget, Route, RouteError},
         service_parameters::{EXTENSIONS, Extensions, VERSION, negotiate_version},
         version::Version,
     },
     push_configs, refusal,
-    stream::{self, Frame},
+    stream::{self, Binding},
     tasks, wait,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     auth::{scope::Scope, token::Bearer},
     commands::start,
     http::{body::discard, problem::Problem, response, work::in_time},
-    request::Call,
+    request::ApiRequest,
     state::app::App,
 };
 use axum::{
@@ -52,12 +52,14 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
     let (parts, mut body) = request.into_parts();
     let below = route::below(parts.uri.path()).unwrap_or_default().to_owned();
     let (operation, response) = match route::find(&parts.method, &below) {
-        Ok(Target { flow, what: route::What::Rpc }) => over_rpc(&app, (parts, &mut body), bearer, flow).await,
-        Ok(Target { flow, what: route::What::Rest(rest) }) => {
-            (name(rest.method), over_rest(&app, (parts, &mut body), bearer, flow, rest).await)
+        Ok(Route { flow, target: route::Target::Rpc }) => {
+            over_rpc(&app, (parts, &mut body), bearer, flow).await
         }
-        Err(Lost::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
-        Err(Lost::Verb) => {
+        Ok(Route { flow, target: route::Target::Rest(rest) }) => {
+            (operation_name(rest.method), over_rest(&app, (parts, &mut body), bearer, flow, rest).await)
+        }
+        Err(RouteError::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
+        Err(RouteError::Verb) => {
             let detail = "this path is not asked for by that method";
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail);
             ("a2a", refusal::of(&parts, problem))
@@ -79,7 +81,7 @@ pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
 }
 
 /// The operation as figures name it.
-const fn name(method: Method) -> &'static str {
+const fn operation_name(method: Method) -> &'static str {
     match method {
         Method::Send => "a2aSendMessage",
         Method::Stream => "a2aSendStreamingMessage",
@@ -96,7 +98,7 @@ const fn name(method: Method) -> &'static str {
 }
 
 /// What comes of an operation.
-enum Done {
+enum Outcome {
     Reply(Reply),
     Stream(Response),
 }
@@ -110,14 +112,14 @@ async fn over_rpc(
     if let Err(problem) = check_type(&parts.headers) {
         return ("a2a", refusal::of(&parts, problem));
     }
-    let call = match read(app, &mut parts, body, bearer).await {
-        Ok(call) => call,
+    let received = match read(app, &mut parts, body, bearer).await {
+        Ok(request) => request,
         Err(problem) => return ("a2a", refusal::of(&parts, problem)),
     };
-    let version = version(&call);
+    let version = version(&received);
     // A version that is not served is told in the words of 1.0.
     let words = *version.as_ref().unwrap_or(&Version::V10);
-    let Incoming { id, method: called, params } = match json_rpc::read(&call.body) {
+    let Incoming { id, method: called, params } = match json_rpc::read(&received.body) {
         Ok(incoming) => incoming,
         Err(Unreadable { id, fault }) => return ("a2a", rpc_error(&id, words, &fault)),
     };
@@ -127,31 +129,31 @@ async fn over_rpc(
     };
     let done = match super::protocol::read(words, method, &params) {
         Ok(request) => {
-            let asking = asking(app, &call, words, flow);
-            let last_seen = call.last_event_id();
-            act(app, asking, request, Frame::Rpc(id.clone()), last_seen).await
+            let client = client(app, &received, words, flow);
+            let last_seen = received.last_event_id();
+            perform(app, client, request, Binding::Rpc(id.clone()), last_seen).await
         }
         Err(fault) => Err(fault),
     };
     let response = match done {
-        Ok(Done::Stream(response)) => response,
-        Ok(Done::Reply(reply)) => {
+        Ok(Outcome::Stream(response)) => response,
+        Ok(Outcome::Reply(reply)) => {
             response::json(200, json_rpc::result(&id, super::protocol::write(words, &reply)))
         }
         Err(fault) => rpc_error(&id, words, &fault),
     };
-    (name(method), with_extensions(response, &call))
+    (operation_name(method), with_extensions(response, &received))
 }
 
 fn rpc_error(id: &json_rpc::Id, version: Version, fault: &Fault) -> Response {
-    when_to_try_again(response::json(fault.http_status_of_rpc(), json_rpc::error(id, version, fault)), fault)
+    with_retry_after(response::json(fault.http_status_of_rpc(), json_rpc::error(id, version, fault)), fault)
 }
 
 fn rest_error(fault: &Fault) -> Response {
-    when_to_try_again(response::json(fault.http_status(), fault.rest().compact()), fault)
+    with_retry_after(response::json(fault.http_status(), fault.rest().compact()), fault)
 }
 
-fn when_to_try_again(mut response: Response, fault: &Fault) -> Response {
+fn with_retry_after(mut response: Response, fault: &Fault) -> Response {
     if let Some(seconds) = fault.retry_after_s() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -163,35 +165,35 @@ async fn over_rest(
     (mut parts, body): (Parts, &mut Body),
     bearer: Bearer,
     flow: Option<String>,
-    rest: Rest,
+    rest: RestTarget,
 ) -> Response {
     if let Err(problem) = check_type(&parts.headers) {
         return refusal::of(&parts, problem);
     }
-    let call = match read(app, &mut parts, body, bearer).await {
-        Ok(call) => call,
+    let received = match read(app, &mut parts, body, bearer).await {
+        Ok(request) => request,
         Err(problem) => return refusal::of(&parts, problem),
     };
-    let done = match asked_over_rest(&call, &flow, &rest) {
+    let done = match rest_request(&received, &flow, &rest) {
         Ok(request) => {
-            let asking = asking(app, &call, Version::V10, flow);
-            act(app, asking, request, Frame::Rest, call.last_event_id()).await
+            let client = client(app, &received, Version::V10, flow);
+            perform(app, client, request, Binding::Rest, received.last_event_id()).await
         }
         Err(fault) => Err(fault),
     };
     let response = match done {
-        Ok(Done::Stream(response)) => response,
-        Ok(Done::Reply(reply)) => {
+        Ok(Outcome::Stream(response)) => response,
+        Ok(Outcome::Reply(reply)) => {
             response::of(200, A2A_JSON, super::protocol::write(Version::V10, &reply).compact().into())
         }
         Err(fault) => rest_error(&fault),
     };
-    with_extensions(response, &call)
+    with_extensions(response, &received)
 }
 
-fn asked_over_rest(call: &Call, flow: &Option<String>, rest: &Rest) -> Result<Request, Fault> {
+fn rest_request(request: &ApiRequest, flow: &Option<String>, rest: &RestTarget) -> Result<Request, Fault> {
     // The other version has no such binding.
-    if version(call)? == Version::V03 {
+    if version(request)? == Version::V03 {
         let detail = "HTTP+JSON is spoken in 1.0 alone; say so with `A2A-Version: 1.0`";
         return Err(Fault::new(Kind::VersionNotSupported).detail(detail).note("supportedVersions", "1.0"));
     }
@@ -200,24 +202,29 @@ fn asked_over_rest(call: &Call, flow: &Option<String>, rest: &Rest) -> Result<Re
         task: rest.task.as_deref(),
         config: rest.config.as_deref(),
     };
-    super::protocol::read_rest(rest.method, path, call.queries(), &call.body)
+    super::protocol::read_rest(rest.method, path, request.queries(), &request.body)
 }
 
 /// The request without its frame: headers, query, the whole body.
-async fn read(app: &Arc<App>, parts: &mut Parts, body: &mut Body, bearer: Bearer) -> Result<Call, Problem> {
+async fn read(
+    app: &Arc<App>,
+    parts: &mut Parts,
+    body: &mut Body,
+    bearer: Bearer,
+) -> Result<ApiRequest, Problem> {
     let limits = &app.settings.limits;
     let reading = async {
-        let mut call = Call::of(parts, bearer).await?;
-        let _incoming = app.incoming(&call.bearer)?;
-        call.read_body(body, limits.body_bytes).await?;
-        Ok(call)
+        let mut request = ApiRequest::of(parts, bearer).await?;
+        let _incoming = app.incoming_body(&request.bearer)?;
+        request.read_body(body, limits.body_bytes).await?;
+        Ok(request)
     };
     in_time(limits.request, reading).await
 }
 
-fn version(call: &Call) -> Result<Version, Fault> {
-    let header = call.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
-    negotiate_version(header, call.query(VERSION))
+fn version(request: &ApiRequest) -> Result<Version, Fault> {
+    let header = request.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
+    negotiate_version(header, request.query(VERSION))
 }
 
 /// A body is JSON, or says nothing of what it is.
@@ -231,25 +238,25 @@ fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "MEDIA_TYPE_NOT_TAKEN", detail))
 }
 
-fn asking(app: &App, call: &Call, version: Version, flow: Option<String>) -> Asking {
-    Asking {
-        bearer: call.bearer.clone(),
+fn client(app: &App, request: &ApiRequest, version: Version, flow: Option<String>) -> Client {
+    Client {
+        bearer: request.bearer.clone(),
         version,
-        extensions: extensions(call),
+        extensions: extensions(request),
         flow,
-        trace: call.traceparent().map(str::to_owned),
-        base: agent_card::base(app, call.header(&header::HOST).unwrap_or_default()),
+        trace: request.traceparent().map(str::to_owned),
+        base: agent_card::base(app, request.header(&header::HOST).unwrap_or_default()),
     }
 }
 
-fn extensions(call: &Call) -> Extensions {
-    let values = EXTENSIONS.iter().flat_map(|name| call.headers.get_all(*name));
+fn extensions(request: &ApiRequest) -> Extensions {
+    let values = EXTENSIONS.iter().flat_map(|name| request.headers.get_all(*name));
     Extensions::named(values.filter_map(|value| value.to_str().ok()))
 }
 
 /// Says which of the extensions that were named are heeded.
-fn with_extensions(mut response: Response, call: &Call) -> Response {
-    let active = extensions(call).activated(&OURS);
+fn with_extensions(mut response: Response, request: &ApiRequest) -> Response {
+    let active = extensions(request).activated(&OURS);
     if let Some(value) = active.and_then(|active| HeaderValue::from_str(&active).ok()) {
         response.headers_mut().insert("a2a-extensions", value);
     }
@@ -257,39 +264,41 @@ fn with_extensions(mut response: Response, call: &Call) -> Response {
 }
 
 /// Does what is asked, whatever the version and the binding.
-async fn act(
+async fn perform(
     app: &Arc<App>,
-    mut asking: Asking,
+    mut client: Client,
     request: Request,
-    frame: Frame,
+    frame: Binding,
     last_seen: Option<&str>,
-) -> Result<Done, Fault> {
+) -> Result<Outcome, Fault> {
     if let Some(tenant) = request.tenant {
-        if asking.flow.as_ref().is_some_and(|flow| *flow != tenant) {
+        if client.flow.as_ref().is_some_and(|flow| *flow != tenant) {
             return Err(Fault::violation("tenant", "Must be the one of the path."));
         }
-        asking.flow = Some(tenant);
+        client.flow = Some(tenant);
     }
     match request.params {
-        Params::Send(message) => send_and_wait(app, asking, message).await.map(Done::Reply),
+        Params::Send(message) => send_and_wait(app, client, message).await.map(Outcome::Reply),
         Params::Stream(message) => {
-            let (shared, client) = (Arc::clone(app), asking.clone());
+            let (shared, owned) = (Arc::clone(app), client.clone());
             // Before anything is done: what is refused has changed nothing.
-            let permit = asking.permit(app)?;
-            let beginning = begins(&message);
-            let work = move || send::send(&shared, &client, &message);
-            let sent = in_request_time(app, in_turn(app, &asking, beginning, work)).await?;
-            stream::of_message(app, asking, frame, (sent, permit)).await.map(Done::Stream)
+            let permit = client.permit(app)?;
+            let beginning = start_key(&message);
+            let work = move || send::send(&shared, &owned, &message);
+            let sent = in_request_time(app, in_turn(app, &client, beginning, work)).await?;
+            stream::of_message(app, client, frame, (sent, permit)).await.map(Outcome::Stream)
         }
         Params::Subscribe { id } => {
-            asking.may(&[Scope::Read])?;
-            stream::of_task(app, asking, frame, &id, last_seen).await.map(Done::Stream)
+            client.require(&[Scope::Read])?;
+            stream::of_task(app, client, frame, &id, last_seen).await.map(Outcome::Stream)
         }
-        Params::Cancel { id, .. } => tasks::cancel(app, &asking, &id).await.map(Reply::Task).map(Done::Reply),
+        Params::Cancel { id, .. } => {
+            tasks::cancel(app, &client, &id).await.map(Reply::Task).map(Outcome::Reply)
+        }
         params => {
             let shared = Arc::clone(app);
-            let work = wait::aside(move || at_once(&shared, &asking, params));
-            in_request_time(app, work).await.map(Done::Reply)
+            let work = wait::on_thread(move || at_once(&shared, &client, params));
+            in_request_time(app, work).await.map(Outcome::Reply)
         }
     }
 }
@@ -300,7 +309,7 @@ async fn in_request_time<T>(app: &App, work: impl Future<Output = Result<T, Faul
 }
 
 /// A message that may begin a run, for it names no task: by what it is known if it comes again.
-fn begins(request: &SendRequest) -> Option<Option<String>> {
+fn start_key(request: &SendRequest) -> Option<Option<String>> {
     let message = &request.message;
     let known = || message.context_id.as_ref().map(|context| format!("{context}\n{}", message.id));
     message.task_id.is_none().then(known)
@@ -309,54 +318,54 @@ fn begins(request: &SendRequest) -> Option<Option<String>> {
 /// Does blocking work; in turns, if it begins a run.
 async fn in_turn<T: Send + 'static>(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     begins: Option<Option<String>>,
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let beginning = match begins {
-        Some(known) => Some(start::may_begin(app, &asking.bearer, known.as_deref()).await?),
+        Some(known) => Some(start::start_permit(app, &client.bearer, known.as_deref()).await?),
         None => None,
     };
-    wait::aside(move || {
+    wait::on_thread(move || {
         let _beginning = beginning;
         work()
     })
     .await
 }
 
-async fn send_and_wait(app: &Arc<App>, asking: Asking, request: SendRequest) -> Result<Reply, Fault> {
+async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> Result<Reply, Fault> {
     let Configuration { history_length, return_immediately, .. } = request.configuration;
-    let (shared, client) = (Arc::clone(app), asking.clone());
+    let (shared, owned) = (Arc::clone(app), client.clone());
     // What 0.3 leaves to the server: a client that does not say that it waits may not be able to.
     let waits = !return_immediately.unwrap_or(true);
     // Before anything is done: what is refused has changed nothing.
-    let permit = waits.then(|| asking.permit(app)).transpose()?;
-    let beginning = begins(&request);
-    let work = move || send::send(&shared, &client, &request);
-    let sent = in_request_time(app, in_turn(app, &asking, beginning, work)).await?;
+    let permit = waits.then(|| client.permit(app)).transpose()?;
+    let beginning = start_key(&request);
+    let work = move || send::send(&shared, &owned, &request);
+    let sent = in_request_time(app, in_turn(app, &client, beginning, work)).await?;
     let seen = match permit {
-        None => wait::off(app, &sent.run, super::task::loader::look).await?,
+        None => wait::on_run_thread(app, &sent.run, super::task::loader::load).await?,
         Some(permit) => wait::until_rest(app, &sent.run, permit).await?,
     };
     let shared = Arc::clone(app);
-    let mut task = wait::aside(move || Ok(seen.task(&shared, &asking.base, true))).await?;
+    let mut task = wait::on_thread(move || Ok(seen.task(&shared, &client.base, true))).await?;
     task.limit_history(history_length);
     Ok(Reply::SentTask(task))
 }
 
 /// What neither waits nor streams.
-fn at_once(app: &App, asking: &Asking, params: Params) -> Result<Reply, Fault> {
-    asking.may(&[Scope::Read])?;
+fn at_once(app: &App, client: &Client, params: Params) -> Result<Reply, Fault> {
+    client.require(&[Scope::Read])?;
     match params {
-        Params::Get(query) => tasks::get(app, asking, &query).map(Reply::Task),
-        Params::List(query) => tasks::list(app, asking, &query).map(Reply::Tasks),
-        Params::PushSet(push) => push_configs::set(app, asking, &push),
-        Params::PushGet { task_id, id } => push_configs::get(app, asking, &task_id, id.as_deref()),
+        Params::Get(query) => tasks::get(app, client, &query).map(Reply::Task),
+        Params::List(query) => tasks::list(app, client, &query).map(Reply::Tasks),
+        Params::PushSet(push) => push_configs::set(app, client, &push),
+        Params::PushGet { task_id, id } => push_configs::get(app, client, &task_id, id.as_deref()),
         Params::PushList { task_id, page_size, page_token } => {
-            push_configs::list(app, asking, &task_id, (page_size, page_token.as_deref()))
+            push_configs::list(app, client, &task_id, (page_size, page_token.as_deref()))
         }
-        Params::PushDelete { task_id, id } => push_configs::delete(app, asking, &task_id, &id),
-        Params::ExtendedCard => agent_card::extended(app, asking).map(Reply::Card),
+        Params::PushDelete { task_id, id } => push_configs::delete(app, client, &task_id, &id),
+        Params::ExtendedCard => agent_card::extended(app, client).map(Reply::Card),
         Params::Send(_) | Params::Stream(_) | Params::Subscribe { .. } | Params::Cancel { .. } => {
             Err(Fault::new(Kind::MethodNotFound))
         }

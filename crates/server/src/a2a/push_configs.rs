@@ -1,7 +1,7 @@
 //! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is [`crate::push`]'s.
 
 use super::{
-    client::{Asking, broken},
+    client::{Client, internal_fault},
     protocol::{
         fault::{Fault, Kind},
         model::{Authentication, PushConfig, Secret},
@@ -48,23 +48,25 @@ pub(crate) fn check(app: &App, push: &PushConfig) -> Result<(), Fault> {
 }
 
 /// `CreateTaskPushNotificationConfig`; one of the same id and token is replaced.
-pub(crate) fn set(app: &App, asking: &Asking, push: &PushConfig) -> Result<Reply, Fault> {
-    asking.may(&[Scope::Run])?;
-    let run = loader::run_of(app, asking, push.task_id.as_deref().unwrap_or_default())?;
+pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply, Fault> {
+    client.require(&[Scope::Run])?;
+    let run = loader::run_of(app, client, push.task_id.as_deref().unwrap_or_default())?;
     check(app, push)?;
-    let from = app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| broken(app, error))?;
-    let (row, _) = keep(app, asking, (&run, push), from)?;
+    let from =
+        app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let (row, _) = keep(app, client, (&run, push), from)?;
     announce(app, &row);
-    Ok(Reply::Push(shown(&row, &asking.bearer.id)))
+    Ok(Reply::Push(shown(&row, &client.bearer.id)))
 }
 
 /// Whether a run may have this configuration beside those that it has, or in the place of one.
-pub(crate) fn check_room(app: &App, asking: &Asking, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
-    let rows = app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| broken(app, error))?;
-    let client = &asking.bearer.id;
-    let id = id_of(client, push);
+pub(crate) fn check_room(app: &App, client: &Client, run: &RunId, push: &PushConfig) -> Result<(), Fault> {
+    let rows =
+        app.read(|reader| reader.pushes(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let token_id = &client.bearer.id;
+    let id = id_of(token_id, push);
     match rows.iter().find(|row| row.id == id) {
-        Some(row) if row.client != *client && row.state == PushState::Active => Err(anothers(&id)),
+        Some(row) if row.client != *token_id && row.state == PushState::Active => Err(anothers(&id)),
         None if rows.len() >= MAX_CONFIGS => {
             let detail = format!("a task has at most {MAX_CONFIGS} push configurations");
             Err(Fault::new(Kind::InvalidParams).detail(detail))
@@ -80,10 +82,10 @@ fn anothers(id: &str) -> Fault {
     Fault::new(Kind::InvalidParams).detail(detail)
 }
 
-/// The id of a configuration. A client that makes none, and sends its configuration with each message, has one a receiver.
-pub(crate) fn id_of(client: &str, push: &PushConfig) -> String {
+/// The id of a configuration. A token_id that makes none, and sends its configuration with each message, has one a receiver.
+pub(crate) fn id_of(token_id: &str, push: &PushConfig) -> String {
     push.id.clone().unwrap_or_else(|| {
-        let hex = Digest::of(format!("{client}\n{}", push.url).as_bytes()).hex();
+        let hex = Digest::of(format!("{token_id}\n{}", push.url).as_bytes()).hex();
         format!("push_{}", hex.chars().take(ID_DIGITS).collect::<String>())
     })
 }
@@ -91,22 +93,22 @@ pub(crate) fn id_of(client: &str, push: &PushConfig) -> String {
 /// Keeps a configuration of a run that tells what happens from an event on; also what it has replaced. It is not told yet.
 pub(crate) fn keep(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     (run, push): (&RunId, &PushConfig),
     next_seq: Seq,
 ) -> Result<(PushRow, Option<Box<PushRow>>), Fault> {
-    check_room(app, asking, run, push)?;
+    check_room(app, client, run, push)?;
     let secret = |secret: &Secret| secret.0.clone();
     let row = PushRow {
         run: run.clone(),
-        id: id_of(&asking.bearer.id, push),
+        id: id_of(&client.bearer.id, push),
         url: push.url.clone(),
         token: push.token.as_ref().map(secret),
         scheme: push.authentication.as_ref().map(|authentication| authentication.scheme.clone()),
         credentials: push.authentication.as_ref().and_then(|given| given.credentials.as_ref()).map(secret),
-        client: asking.bearer.id.clone(),
-        version: asking.version.word().to_owned(),
-        base: asking.base.clone(),
+        client: client.bearer.id.clone(),
+        version: client.version.word().to_owned(),
+        base: client.base.clone(),
         next_seq,
         tries: 0,
         due_at: app.now(),
@@ -114,7 +116,7 @@ pub(crate) fn keep(
         note: None,
         at: app.now(),
     };
-    match app.store.keep_push(&row).map_err(|error| broken(app, error))? {
+    match app.store.keep_push(&row).map_err(|error| internal_fault(app, error))? {
         KeptPush::Kept(before) => Ok((row, before)),
         KeptPush::Anothers => Err(anothers(&row.id)),
     }
@@ -123,53 +125,53 @@ pub(crate) fn keep(
 /// Sends to this configuration, which was just kept, from now on.
 pub(super) fn announce(app: &App, row: &PushRow) {
     let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_default();
-    let whose = dispatcher::whose(tenant, &app.settings.a2a.push, row);
-    app.pushes.add((row.run.clone(), row.id.clone()), whose, row.due_at);
+    let whose = dispatcher::owner_of(tenant, &app.settings.a2a.push, row);
+    app.push_scheduler.add((row.run.clone(), row.id.clone()), whose, row.due_at);
 }
 
 /// `GetTaskPushNotificationConfig`.
-pub(crate) fn get(app: &App, asking: &Asking, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
-    let rows = of(app, asking, task)?;
+pub(crate) fn get(app: &App, client: &Client, task: &str, id: Option<&str>) -> Result<Reply, Fault> {
+    let rows = of(app, client, task)?;
     let found = rows.iter().find(|row| id.is_none_or(|id| row.id == id));
-    found.map(|row| Reply::Push(shown(row, &asking.bearer.id))).ok_or_else(Fault::task_not_found)
+    found.map(|row| Reply::Push(shown(row, &client.bearer.id))).ok_or_else(Fault::task_not_found)
 }
 
 /// `ListTaskPushNotificationConfigs`.
 pub(crate) fn list(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     task: &str,
     (size, token): (Option<u32>, Option<&str>),
 ) -> Result<Reply, Fault> {
-    let rows = of(app, asking, task)?;
+    let rows = of(app, client, task)?;
     // A page goes on behind the id that its token is.
     let behind = rows.iter().filter(|row| token.is_none_or(|token| row.id.as_str() > token));
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
     let more = behind.count() > page.len();
     let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();
-    let configs = page.into_iter().map(|row| shown(row, &asking.bearer.id)).collect();
+    let configs = page.into_iter().map(|row| shown(row, &client.bearer.id)).collect();
     Ok(Reply::Pushes { configs, next_page_token })
 }
 
 /// `DeleteTaskPushNotificationConfig`; that there is none is as good.
-pub(crate) fn delete(app: &App, asking: &Asking, task: &str, id: &str) -> Result<Reply, Fault> {
-    asking.may(&[Scope::Run])?;
-    let run = loader::run_of(app, asking, task)?;
-    app.store.forget_push(&run, id).map_err(|error| broken(app, error))?;
+pub(crate) fn delete(app: &App, client: &Client, task: &str, id: &str) -> Result<Reply, Fault> {
+    client.require(&[Scope::Run])?;
+    let run = loader::run_of(app, client, task)?;
+    app.store.forget_push(&run, id).map_err(|error| internal_fault(app, error))?;
     // Its next turn finds that it is gone.
-    app.pushes.committed(&run, app.now());
+    app.push_scheduler.committed(&run, app.now());
     Ok(Reply::Nothing)
 }
 
-fn of(app: &App, asking: &Asking, task: &str) -> Result<Vec<PushRow>, Fault> {
-    let run = loader::run_of(app, asking, task)?;
-    app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| broken(app, error))
+fn of(app: &App, client: &Client, task: &str) -> Result<Vec<PushRow>, Fault> {
+    let run = loader::run_of(app, client, task)?;
+    app.read(|reader| reader.pushes(&run)).map_err(|error: ReadError| internal_fault(app, error))
 }
 
-/// A configuration as a client sees it: secrets only its own.
-fn shown(row: &PushRow, client: &str) -> PushConfig {
-    let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == client).map(Secret);
+/// A configuration as a token_id sees it: secrets only its own.
+fn shown(row: &PushRow, token_id: &str) -> PushConfig {
+    let own = |secret: &Option<String>| secret.clone().filter(|_| row.client == token_id).map(Secret);
     let credentials = own(&row.credentials);
     PushConfig {
         id: Some(row.id.clone()),
@@ -204,8 +206,8 @@ mod tests {
             note: None,
             at: Timestamp::from_millis(0),
         };
-        let secrets = |client: &str| {
-            let push = shown(&row, client);
+        let secrets = |token_id: &str| {
+            let push = shown(&row, token_id);
             let authentication = push.authentication.unwrap();
             assert_eq!((push.url, authentication.scheme), (row.url.clone(), "Bearer".to_owned()));
             (push.token.map(|token| token.0), authentication.credentials.map(|secret| secret.0))

@@ -1,4 +1,4 @@
-//! The tale of a run, from its journal, by the fold that streams are made by: who is told and who follows hear the same.
+//! The source of a run, from its journal, by the fold that streams are made by: who is told and who follows hear the same.
 //!
 //! A run is heard a moment at a time, so that no more of it is held than is just being told, and so that a receiver of version
 //! 0.3, which is sent whole tasks, is sent them as they stood then. Content is read when it is sent.
@@ -10,13 +10,13 @@ use super::{
         write_item,
     },
     task::{
-        fold::{Told, What},
-        loader::{self, Room, Seen, Store},
-        writer::Scribe,
+        fold::{TaskUpdate, UpdateKind},
+        loader::{self, LoadedTask, ReplyBudget, StoredContent},
+        writer::TaskWriter,
     },
 };
 use crate::{
-    push::event_source::{Item, Tale, Tales},
+    push::event_source::{EventSource, EventSources, Notification},
     state::app::App,
 };
 use envoi_journal::{PushRow, ReadError};
@@ -24,13 +24,14 @@ use envoi_kernel::{Record, ids::Seq};
 use std::{collections::VecDeque, sync::Arc};
 
 /// Tales of the runs of this server.
-pub(crate) struct Stories(pub(crate) Arc<App>);
+pub(crate) struct RunEventSources(pub(crate) Arc<App>);
 
-impl Tales for Stories {
-    fn open(&self, push: &PushRow) -> Result<Box<dyn Tale>, String> {
+impl EventSources for RunEventSources {
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String> {
         let app = Arc::clone(&self.0);
-        let seen = loader::unheard(&app, &push.run).map_err(|_| "the task cannot be read".to_owned())?;
-        Ok(Box::new(Story {
+        let seen =
+            loader::load_without_events(&app, &push.run).map_err(|_| "the task cannot be read".to_owned())?;
+        Ok(Box::new(RunEvents {
             version: if push.version == Version::V03.word() { Version::V03 } else { Version::V10 },
             base: push.base.clone(),
             from: push.next_seq,
@@ -42,9 +43,9 @@ impl Tales for Stories {
     }
 }
 
-struct Story {
+struct RunEvents {
     app: Arc<App>,
-    seen: Seen,
+    seen: LoadedTask,
     version: Version,
     base: String,
     /// Nothing of events before this one is told.
@@ -52,27 +53,27 @@ struct Story {
     /// What was read and not heard.
     unheard: VecDeque<Record>,
     /// What was heard and not told.
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<TaskUpdate>,
 }
 
-impl Tale for Story {
-    fn next(&mut self) -> Result<Option<Item>, String> {
+impl EventSource for RunEvents {
+    fn next(&mut self) -> Result<Option<Notification>, String> {
         while self.waiting.is_empty() {
             let moment = self.moment()?;
             if moment.is_empty() {
                 return Ok(None);
             }
-            let told = self.seen.fold.hear(&moment).map_err(|error| error.to_string())?;
-            self.waiting.extend(told.into_iter().filter(|told| told.place.seq() >= self.from));
+            let updates = self.seen.fold.apply(&moment).map_err(|error| error.to_string())?;
+            self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
             if self.version == Version::V03 {
                 // The task says all of it at once.
                 self.waiting.drain(..self.waiting.len().saturating_sub(1));
             }
         }
-        self.waiting.front().map(|told| self.written(told)).transpose()
+        self.waiting.front().map(|update| self.written(update)).transpose()
     }
 
-    fn told(&mut self) {
+    fn delivered(&mut self) {
         self.waiting.pop_front();
     }
 
@@ -81,12 +82,12 @@ impl Tale for Story {
     }
 }
 
-impl Story {
+impl RunEvents {
     /// The events of the next moment; none if there is none yet.
     fn moment(&mut self) -> Result<Vec<Record>, String> {
         if self.unheard.is_empty() {
-            let Seen { run, fold, .. } = &self.seen;
-            let read = self.app.read(|reader| loader::news(reader, run, fold));
+            let LoadedTask { run, fold, .. } = &self.seen;
+            let read = self.app.read(|reader| loader::next_records(reader, run, fold));
             self.unheard = read.map_err(|error: ReadError| error.to_string())?.into();
         }
         let at = self.unheard.front().map(|record| record.at);
@@ -94,14 +95,14 @@ impl Story {
         Ok(self.unheard.drain(..count).collect())
     }
 
-    fn written(&self, told: &Told) -> Result<Item, String> {
+    fn written(&self, update: &TaskUpdate) -> Result<Notification, String> {
         let (item, media_type) = match self.version {
             Version::V03 => (StreamItem::Task(self.task()?), "application/json"),
-            Version::V10 => (self.item(told), "application/a2a+json"),
+            Version::V10 => (self.item(update), "application/a2a+json"),
         };
-        Ok(Item {
-            place: told.place.to_string(),
-            next_seq: told.place.next_seq(),
+        Ok(Notification {
+            place: update.position.to_string(),
+            next_seq: update.position.next_seq(),
             media_type,
             body: write_item(self.version, &item).compact().into_bytes(),
         })
@@ -110,15 +111,18 @@ impl Story {
     /// The task as it stands, with the messages that have come since.
     fn task(&self) -> Result<Task, String> {
         let messages = self.app.read(|reader| reader.messages(&self.seen.run));
-        let said: Vec<_> =
-            messages.map_err(|error: ReadError| error.to_string())?.iter().filter_map(loader::said).collect();
-        let shelf = Store { app: &self.app, base: &self.base, room: &Room::default() };
-        Ok(Scribe { names: &self.seen.names, shelf: &shelf }.task(&self.seen.fold, &said, true))
+        let said: Vec<_> = messages
+            .map_err(|error: ReadError| error.to_string())?
+            .iter()
+            .filter_map(loader::client_message)
+            .collect();
+        let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
+        Ok(TaskWriter { ids: &self.seen.ids, content: &shelf }.task(&self.seen.fold, &said, true))
     }
 
-    fn item(&self, told: &Told) -> StreamItem {
-        let last = matches!(&told.what, What::Stands(standing) if standing.state.is_terminal());
-        let shelf = Store { app: &self.app, base: &self.base, room: &Room::default() };
-        Scribe { names: &self.seen.names, shelf: &shelf }.item(told, last)
+    fn item(&self, update: &TaskUpdate) -> StreamItem {
+        let last = matches!(&update.kind, UpdateKind::Status(standing) if standing.state.is_terminal());
+        let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
+        TaskWriter { ids: &self.seen.ids, content: &shelf }.item(update, last)
     }
 }

@@ -5,8 +5,8 @@
 //! one that a message opens ends where the task comes to rest; the one that follows a task, at the task's end.
 
 use super::{
-    client::Asking,
-    message::record::{From, Sent},
+    client::Client,
+    message::record::{FollowFrom, Sent},
     protocol::{
         fault::{Fault, Kind},
         json_rpc::{self, Id},
@@ -14,11 +14,11 @@ use super::{
         version::Version,
     },
     task::{
-        fold::{Place, Told, What},
-        loader::{self, Room, Seen, Store},
-        writer::Scribe,
+        fold::{StreamPosition, TaskUpdate, UpdateKind},
+        loader::{self, LoadedTask, ReplyBudget, StoredContent},
+        writer::TaskWriter,
     },
-    wait::{aside, off},
+    wait::{on_run_thread, on_thread},
 };
 use crate::{
     auth::token,
@@ -35,14 +35,14 @@ use tokio::sync::watch;
 
 /// How the things of a stream are written.
 #[derive(Debug, Clone)]
-pub(crate) enum Frame {
+pub(crate) enum Binding {
     /// Each is a response of JSON-RPC.
     Rpc(Id),
     /// Each is what it is.
     Rest,
 }
 
-impl Frame {
+impl Binding {
     fn write(&self, version: Version, item: &StreamItem) -> String {
         let value = super::protocol::write_item(version, item);
         match self {
@@ -55,8 +55,8 @@ impl Frame {
 /// An open stream.
 struct Follower {
     app: Arc<App>,
-    asking: Asking,
-    frame: Frame,
+    client: Client,
+    frame: Binding,
     /// Whether it ends where the task waits for its client.
     until_rest: bool,
     /// `None` while it is read from, and at the end.
@@ -68,10 +68,10 @@ struct Follower {
 
 /// What was heard, and what of it is still to be handed over.
 struct Reading {
-    seen: Seen,
+    seen: LoadedTask,
     /// Nothing up to here is handed over.
-    after: Place,
-    waiting: VecDeque<Told>,
+    after: StreamPosition,
+    waiting: VecDeque<TaskUpdate>,
     /// Whether the task itself is handed over first.
     first: bool,
 }
@@ -79,7 +79,7 @@ struct Reading {
 /// What a look at the journal brought.
 enum Next {
     /// A thing with its place, and whether the stream ends with it.
-    Thing(Place, Box<StreamItem>, bool),
+    Thing(StreamPosition, Box<StreamItem>, bool),
     /// Nothing yet.
     Nothing,
     /// There will be no more.
@@ -89,77 +89,78 @@ enum Next {
 /// What a message opens: from the moment that it began or moved the task, to where the task comes to rest.
 pub(crate) async fn of_message(
     app: &Arc<App>,
-    asking: Asking,
-    frame: Frame,
+    client: Client,
+    frame: Binding,
     (sent, permit): (Sent, Permit),
 ) -> Result<Response, Fault> {
-    let wake = app.wakes.of_run(&sent.run);
-    let reading = off(app, &sent.run.clone(), move |app, run| heard_until(app, run, &sent.from)).await?;
+    let wake = app.commits.of_run(&sent.run);
+    let reading =
+        on_run_thread(app, &sent.run.clone(), move |app, run| applied_until(app, run, &sent.from)).await?;
     let follower = Follower {
         stopping: app.stopping.clone(),
         app: Arc::clone(app),
-        asking,
+        client,
         frame,
         until_rest: true,
         reading: Some(reading),
         wake,
         _permit: permit,
     };
-    Ok(begun(follower))
+    Ok(response_of(follower))
 }
 
 /// Follows a task to its end.
 pub(crate) async fn of_task(
     app: &Arc<App>,
-    asking: Asking,
-    frame: Frame,
+    client: Client,
+    frame: Binding,
     id: &str,
     last_seen: Option<&str>,
 ) -> Result<Response, Fault> {
-    let after = last_seen.map(|id| Place::parse(id).ok_or_else(no_place)).transpose()?;
-    let permit = asking.permit(app)?;
-    let (shared, client, id) = (Arc::clone(app), asking.clone(), id.to_owned());
-    let run = aside(move || loader::run_of(&shared, &client, &id)).await?;
-    let wake = app.wakes.of_run(&run);
-    let version = asking.version;
-    let reading = off(app, &run, move |app, run| followed(app, run, after, version)).await?;
+    let after = last_seen.map(|id| StreamPosition::parse(id).ok_or_else(unknown_position)).transpose()?;
+    let permit = client.permit(app)?;
+    let (shared, owned, id) = (Arc::clone(app), client.clone(), id.to_owned());
+    let run = on_thread(move || loader::run_of(&shared, &owned, &id)).await?;
+    let wake = app.commits.of_run(&run);
+    let version = client.version;
+    let reading = on_run_thread(app, &run, move |app, run| followed(app, run, after, version)).await?;
     let follower = Follower {
         stopping: app.stopping.clone(),
         app: Arc::clone(app),
-        asking,
+        client,
         frame,
         until_rest: false,
         reading: Some(reading),
         wake,
         _permit: permit,
     };
-    Ok(begun(follower))
+    Ok(response_of(follower))
 }
 
-fn no_place() -> Fault {
+fn unknown_position() -> Fault {
     Fault::new(Kind::InvalidParams).detail("`Last-Event-ID` is not the id of an event of this stream")
 }
 
 /// A task of which as much was heard as there is up to what `from` says; the rest waits.
-fn heard_until(app: &App, run: &RunId, from: &From) -> Result<Reading, Fault> {
-    let mut seen = loader::unheard(app, run)?;
+fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, Fault> {
+    let mut seen = loader::load_without_events(app, run)?;
     let records = read(app, &seen)?;
     let request = match from {
-        From::Request(request) => Some(request.as_str()),
-        From::TheStart | From::Now => None,
+        FollowFrom::Request(request) => Some(request.as_str()),
+        FollowFrom::TheStart | FollowFrom::Now => None,
     };
     let reached = match from {
-        From::TheStart => records.first(),
-        From::Now => None,
-        From::Request(_) => records.iter().find(|record| is_of(record, request)),
+        FollowFrom::TheStart => records.first(),
+        FollowFrom::Now => None,
+        FollowFrom::Request(_) => records.iter().find(|record| is_of(record, request)),
     };
     // To the end of that moment, else of all there is; what is behind it is told as to whoever had waited.
     let before = match reached {
         Some(reached) => records.iter().take_while(|record| record.at <= reached.at).count(),
         None => records.len(),
     };
-    hear(app, &mut seen, records.get(..before).unwrap_or_default())?;
-    let after = Place::after(seen.fold.next_seq().saturating_sub(1));
+    apply(app, &mut seen, records.get(..before).unwrap_or_default())?;
+    let after = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
     Ok(Reading { seen, after, waiting: VecDeque::new(), first: true })
 }
 
@@ -174,21 +175,28 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
 ///
 /// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 says nothing about it, and its reference server yields
 /// the task and ends: a client that lost its stream just before the end learns the result that way.
-fn followed(app: &App, run: &RunId, after: Option<Place>, version: Version) -> Result<Reading, Fault> {
-    let mut seen = loader::unheard(app, run)?;
+fn followed(
+    app: &App,
+    run: &RunId,
+    after: Option<StreamPosition>,
+    version: Version,
+) -> Result<Reading, Fault> {
+    let mut seen = loader::load_without_events(app, run)?;
     let records = read(app, &seen)?;
-    let told = hear(app, &mut seen, &records)?;
-    let newest = Place::after(seen.fold.next_seq().saturating_sub(1));
+    let updates = apply(app, &mut seen, &records)?;
+    let newest = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
     let state = seen.fold.standing().state;
-    let unknown: VecDeque<Told> =
-        told.into_iter().filter(|told| after.is_some_and(|after| told.place.is_after(after))).collect();
+    let unknown: VecDeque<TaskUpdate> = updates
+        .into_iter()
+        .filter(|update| after.is_some_and(|after| update.position.is_after(after)))
+        .collect();
     let yields_the_task = version == Version::V03 && after.is_none_or(|after| !after.is_after(newest));
     if state.is_terminal() && unknown.is_empty() && !yields_the_task {
         let detail = "the task is over; `GetTask` has it as it ended";
         return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
     }
     match after {
-        Some(after) if after.is_after(newest) => Err(no_place()),
+        Some(after) if after.is_after(newest) => Err(unknown_position()),
         Some(_) if state.is_terminal() && unknown.is_empty() => {
             Ok(Reading { seen, after: newest, waiting: unknown, first: true })
         }
@@ -197,7 +205,7 @@ fn followed(app: &App, run: &RunId, after: Option<Place>, version: Version) -> R
     }
 }
 
-fn read(app: &App, seen: &Seen) -> Result<Vec<Record>, Fault> {
+fn read(app: &App, seen: &LoadedTask) -> Result<Vec<Record>, Fault> {
     let records = app.read(|reader| reader.records(&seen.run, 0, None).map_err(Problem::from));
     records.map_err(|problem| {
         app.note(&problem);
@@ -205,11 +213,11 @@ fn read(app: &App, seen: &Seen) -> Result<Vec<Record>, Fault> {
     })
 }
 
-fn hear(app: &App, seen: &mut Seen, records: &[Record]) -> Result<Vec<Told>, Fault> {
-    seen.fold.hear(records).map_err(|error| super::client::broken(app, error))
+fn apply(app: &App, seen: &mut LoadedTask, records: &[Record]) -> Result<Vec<TaskUpdate>, Fault> {
+    seen.fold.apply(records).map_err(|error| super::client::internal_fault(app, error))
 }
 
-fn begun(follower: Follower) -> Response {
+fn response_of(follower: Follower) -> Response {
     let events = stream::unfold(follower, |mut follower| async move {
         let chunk = follower.chunk().await?;
         Some((Ok::<_, Infallible>(chunk), follower))
@@ -231,7 +239,7 @@ impl Follower {
                     if last {
                         self.reading = None;
                     }
-                    let data = self.frame.write(self.asking.version, &item);
+                    let data = self.frame.write(self.client.version, &item);
                     return Some(format!("id: {place}\ndata: {data}\n\n").into());
                 }
                 Ok(Next::Nothing) => {
@@ -256,9 +264,9 @@ impl Follower {
 
     async fn look(&mut self) -> Result<Next, Fault> {
         let Some(mut reading) = self.reading.take() else { return Ok(Next::Over) };
-        let (app, asking, until_rest) = (Arc::clone(&self.app), self.asking.clone(), self.until_rest);
-        let looked = aside(move || {
-            let next = reading.next(&app, &asking, until_rest)?;
+        let (app, client, until_rest) = (Arc::clone(&self.app), self.client.clone(), self.until_rest);
+        let looked = on_thread(move || {
+            let next = reading.next(&app, &client, until_rest)?;
             Ok((reading, next))
         });
         let (reading, next) = looked.await?;
@@ -268,43 +276,43 @@ impl Follower {
 }
 
 impl Reading {
-    fn next(&mut self, app: &App, asking: &Asking, until_rest: bool) -> Result<Next, Fault> {
+    fn next(&mut self, app: &App, client: &Client, until_rest: bool) -> Result<Next, Fault> {
         let ends = |state: TaskState| state.is_terminal() || (until_rest && state.is_interrupted());
         if self.first {
             self.first = false;
-            let task = self.seen.task(app, &asking.base, true);
+            let task = self.seen.task(app, &client.base, true);
             let last = ends(task.status.state);
             return Ok(Next::Thing(self.after, Box::new(StreamItem::Task(task)), last));
         }
-        if self.waiting.is_empty() && !self.hear_more(app, asking)? {
+        if self.waiting.is_empty() && !self.hear_more(app, client)? {
             return Ok(Next::Over);
         }
-        let Some(told) = self.waiting.pop_front() else { return Ok(Next::Nothing) };
-        let last = matches!(&told.what, What::Stands(standing) if ends(standing.state));
-        let shelf = Store { app, base: &asking.base, room: &Room::default() };
-        let item = Scribe { names: &self.seen.names, shelf: &shelf }.item(&told, last);
-        self.after = told.place;
-        Ok(Next::Thing(told.place, Box::new(item), last))
+        let Some(update) = self.waiting.pop_front() else { return Ok(Next::Nothing) };
+        let last = matches!(&update.kind, UpdateKind::Status(standing) if ends(standing.state));
+        let shelf = StoredContent { app, base: &client.base, room: &ReplyBudget::default() };
+        let item = TaskWriter { ids: &self.seen.ids, content: &shelf }.item(&update, last);
+        self.after = update.position;
+        Ok(Next::Thing(update.position, Box::new(item), last))
     }
 
     /// Hears what is new until something of it is to be told. `false` if the client may see no more.
-    fn hear_more(&mut self, app: &App, asking: &Asking) -> Result<bool, Fault> {
+    fn hear_more(&mut self, app: &App, client: &Client) -> Result<bool, Fault> {
         loop {
-            let Seen { run, fold, .. } = &self.seen;
+            let LoadedTask { run, fold, .. } = &self.seen;
             let read = app.read(|reader| {
                 // A token that is good no more sees nothing more.
-                if !token::still_good(reader, &asking.bearer.id, app.now())? {
+                if !token::still_good(reader, &client.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }
-                Ok(Some(loader::news(reader, run, fold)?))
+                Ok(Some(loader::next_records(reader, run, fold)?))
             });
             let read = read.map_err(|problem| {
                 app.note(&problem);
                 Fault::from(problem)
             })?;
             let Some(records) = read else { return Ok(false) };
-            let told = hear(app, &mut self.seen, &records)?;
-            self.waiting.extend(told);
+            let updates = apply(app, &mut self.seen, &records)?;
+            self.waiting.extend(updates);
             if !self.waiting.is_empty() || records.is_empty() {
                 return Ok(true);
             }

@@ -1,21 +1,21 @@
 //! Tasks: one as it stands, a page of them, the end of one.
 
 use super::{
-    client::{Asking, broken},
+    client::{Client, internal_fault},
     protocol::{
         fault::{Fault, Kind},
         model::{Task, TaskState},
         request::{ListQuery, TaskPage, TaskQuery},
     },
     task::{
-        loader::{self, Room, Seen},
+        loader::{self, LoadedTask, ReplyBudget},
         state,
     },
-    wait::{self, off},
+    wait::{self, on_run_thread},
 };
 use crate::{
     auth::scope::Scope,
-    commands::submit::{ask, caller},
+    commands::submit::{caller_of_run, submit},
     http::problem::Problem,
     state::app::App,
 };
@@ -26,20 +26,20 @@ use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
 /// `GetTask`.
-pub(crate) fn get(app: &App, asking: &Asking, query: &TaskQuery) -> Result<Task, Fault> {
-    let run = loader::run_of(app, asking, &query.id)?;
-    let mut task = loader::look(app, &run)?.task(app, &asking.base, true);
+pub(crate) fn get(app: &App, client: &Client, query: &TaskQuery) -> Result<Task, Fault> {
+    let run = loader::run_of(app, client, &query.id)?;
+    let mut task = loader::load(app, &run)?.task(app, &client.base, true);
     task.limit_history(query.history_length);
     Ok(task)
 }
 
 /// `ListTasks`: those that have changed last come first.
-pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<TaskPage, Fault> {
-    let behind = query.page_token.as_deref().map(place).transpose()?;
+pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<TaskPage, Fault> {
+    let behind = query.page_token.as_deref().map(page_position).transpose()?;
     let mut page = envoi_journal::TaskPage {
-        tenant: asking.bearer.tenant.clone(),
+        tenant: client.bearer.tenant.clone(),
         context: query.context_id.clone(),
-        flow: asking.flow.clone(),
+        flow: client.flow.clone(),
         statuses: Vec::new(),
         // "Since then or later"; the journal's is "after".
         changed_after: query.status_after.map(|at| Timestamp::from_millis(at.as_millis().saturating_sub(1))),
@@ -55,22 +55,22 @@ pub(crate) fn list(app: &App, asking: &Asking, query: &ListQuery) -> Result<Task
         }
     }
     let (rows, total_size) =
-        app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| broken(app, error))?;
+        app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| internal_fault(app, error))?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == query.page_size);
-    let next_page_token = rows.last().filter(|_| full).map(token).unwrap_or_default();
-    let room = Room::default();
-    let tasks = rows.iter().map(|row| listed(app, asking, query, (row, &room))).collect::<Result<_, _>>()?;
+    let next_page_token = rows.last().filter(|_| full).map(page_token).unwrap_or_default();
+    let room = ReplyBudget::default();
+    let tasks = rows.iter().map(|row| listed(app, client, query, (row, &room))).collect::<Result<_, _>>()?;
     Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size })
 }
 
 fn listed(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     query: &ListQuery,
-    (row, room): (&RunRow, &Room),
+    (row, room): (&RunRow, &ReplyBudget),
 ) -> Result<Task, Fault> {
-    let seen = loader::look(app, &row.run)?;
-    let mut task = seen.task_within(app, &asking.base, query.include_artifacts, room);
+    let seen = loader::load(app, &row.run)?;
+    let mut task = seen.task_within(app, &client.base, query.include_artifacts, room);
     task.limit_history(query.history_length);
     // By the row it was chosen: it stands as the list says, even if it has gone on in between.
     if query.state.is_some_and(|state| state != task.status.state) {
@@ -93,11 +93,11 @@ fn words(state: TaskState) -> &'static [&'static str] {
 }
 
 /// The place behind a task of a list, as text that says nothing to clients.
-fn token(row: &RunRow) -> String {
+fn page_token(row: &RunRow) -> String {
     format!("{:x}.{}", row.updated_at.as_millis(), row.run)
 }
 
-fn place(token: &str) -> Result<(Timestamp, RunId), Fault> {
+fn page_position(token: &str) -> Result<(Timestamp, RunId), Fault> {
     let read = || {
         let (at, run) = token.split_once('.')?;
         let at = i64::from_str_radix(at, 16).ok()?;
@@ -107,35 +107,35 @@ fn place(token: &str) -> Result<(Timestamp, RunId), Fault> {
 }
 
 /// `CancelTask`: returns once it is over, or after as long as a request may take.
-pub(crate) async fn cancel(app: &Arc<App>, asking: &Asking, id: &str) -> Result<Task, Fault> {
-    asking.may(&[Scope::Run])?;
-    let (client, id) = (asking.clone(), id.to_owned());
+pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<Task, Fault> {
+    client.require(&[Scope::Run])?;
+    let (owned, id) = (client.clone(), id.to_owned());
     let shared = Arc::clone(app);
-    let run = wait::aside(move || asked_to_end(&shared, &client, &id)).await?;
-    let seen = tokio::time::timeout(app.settings.limits.request, over(app, &run)).await;
+    let run = wait::on_thread(move || request_cancel(&shared, &owned, &id)).await?;
+    let seen = tokio::time::timeout(app.settings.limits.request, until_over(app, &run)).await;
     let seen = match seen {
         Ok(seen) => seen?,
         // It is being ended; its steps take their time.
-        Err(_) => off(app, &run, loader::look).await?,
+        Err(_) => on_run_thread(app, &run, loader::load).await?,
     };
-    let (shared, base) = (Arc::clone(app), asking.base.clone());
-    wait::aside(move || Ok(seen.task(&shared, &base, true))).await
+    let (shared, base) = (Arc::clone(app), client.base.clone());
+    wait::on_thread(move || Ok(seen.task(&shared, &base, true))).await
 }
 
-fn asked_to_end(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
-    let run = loader::run_of(app, asking, id)?;
-    let over = |word: &str| {
+fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> {
+    let run = loader::run_of(app, client, id)?;
+    let refused = |word: &str| {
         let detail = format!("it is over ({word})");
         Fault::new(Kind::TaskNotCancelable).detail(detail).code("RUN_OVER").note("taskId", id)
     };
-    let row = app.read(|reader| reader.run(&run)).map_err(|error: ReadError| broken(app, error))?;
+    let row = app.read(|reader| reader.run(&run)).map_err(|error: ReadError| internal_fault(app, error))?;
     if let RunStatus::Ended(_) = row.status() {
-        return Err(over(row.status().word()));
+        return Err(refused(row.status().word()));
     }
-    let caller = caller(app, &run)?;
-    let request = Request::Cancel { run: run.clone(), by: asking.principal(), caller };
-    ask(app, request).map(drop).map_err(|problem: Problem| match problem.code.as_str() {
-        "RUN_OVER" => over("in the meantime"),
+    let caller = caller_of_run(app, &run)?;
+    let request = Request::Cancel { run: run.clone(), by: client.principal(), caller };
+    submit(app, request).map(drop).map_err(|problem: Problem| match problem.code.as_str() {
+        "RUN_OVER" => refused("in the meantime"),
         _ => {
             app.note(&problem);
             problem.into()
@@ -144,15 +144,16 @@ fn asked_to_end(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
     Ok(run)
 }
 
-async fn over(app: &Arc<App>, run: &RunId) -> Result<Seen, Fault> {
-    let mut wake = app.wakes.of_run(run);
+async fn until_over(app: &Arc<App>, run: &RunId) -> Result<LoadedTask, Fault> {
+    let mut wake = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {
         wake.borrow_and_update();
         let stops = *stopping.borrow_and_update();
-        let seen = off(app, run, move |app, run| {
-            let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
-            if row.ended.is_some() || stops { loader::look(app, run).map(Some) } else { Ok(None) }
+        let seen = on_run_thread(app, run, move |app, run| {
+            let row =
+                app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+            if row.ended.is_some() || stops { loader::load(app, run).map(Some) } else { Ok(None) }
         });
         if let Some(seen) = seen.await? {
             return Ok(seen);
@@ -175,9 +176,9 @@ mod tests {
             assert_eq!(states.count(), 1, "{word}");
         }
         let run = RunId::new("run_1").unwrap();
-        assert_eq!(place("ff.run_1").ok(), Some((Timestamp::from_millis(255), run)));
+        assert_eq!(page_position("ff.run_1").ok(), Some((Timestamp::from_millis(255), run)));
         for bad in ["", ".", "ff", "ff.", "ff.x", "x.run_1", "ff.run_1.run_2"] {
-            assert!(place(bad).is_err(), "{bad}");
+            assert!(page_position(bad).is_err(), "{bad}");
         }
     }
 }

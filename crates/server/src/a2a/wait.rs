@@ -4,10 +4,10 @@
 //! the end of the server: then the task is told as it stands.
 
 use super::{
-    client::broken,
+    client::internal_fault,
     protocol::{fault::Fault, model::TaskState},
     task::{
-        loader::{self, Seen},
+        loader::{self, LoadedTask},
         state,
     },
 };
@@ -21,14 +21,14 @@ use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
 /// The task once it is neither submitted nor at work. The permit counts until then.
-pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<Seen, Fault> {
-    let mut wake = app.wakes.of_run(run);
+pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<LoadedTask, Fault> {
+    let mut wake = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {
         // Seen before the look, so that what is committed during it wakes at once.
         wake.borrow_and_update();
         let stops = *stopping.borrow_and_update();
-        if let Some(seen) = off(app, run, move |app, run| at_rest(app, run, stops)).await? {
+        if let Some(seen) = on_run_thread(app, run, move |app, run| at_rest(app, run, stops)).await? {
             return Ok(seen);
         }
         tokio::select! {
@@ -38,29 +38,29 @@ pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> 
     }
 }
 
-fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<Seen>, Fault> {
-    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| broken(app, error))?;
+fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>, Fault> {
+    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
     if state::of_row(&row) == TaskState::Working && !whatever {
         return Ok(None);
     }
-    let seen = loader::look(app, run)?;
+    let seen = loader::load(app, run)?;
     // A row does not know of steps that only wait for a free slot.
     let works = matches!(seen.fold.standing().state, TaskState::Working | TaskState::Submitted);
     Ok((!works || whatever).then_some(seen))
 }
 
 /// Does blocking work about a run on a thread for it.
-pub(crate) async fn off<T: Send + 'static>(
+pub(crate) async fn on_run_thread<T: Send + 'static>(
     app: &Arc<App>,
     run: &RunId,
     work: impl FnOnce(&App, &RunId) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let (shared, run) = (Arc::clone(app), run.clone());
-    aside(move || work(&shared, &run)).await
+    on_thread(move || work(&shared, &run)).await
 }
 
 /// Does blocking work on a thread for it; what panics is a fault of ours.
-pub(crate) async fn aside<T: Send + 'static>(
+pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     blocking(move || Ok::<_, Problem>(work())).await.map_err(Fault::from)?

@@ -26,9 +26,9 @@ const PURPOSE: &str = "envoi attempt\n";
 
 /// See the module.
 #[derive(Clone)]
-pub struct Seal(hmac::Key);
+pub struct AttemptTokens(hmac::Key);
 
-impl Seal {
+impl AttemptTokens {
     /// The seal of the store in this folder. Its key is made once, readable to its owner alone; whoever copies the store
     /// copies it too.
     ///
@@ -59,7 +59,7 @@ impl Seal {
     }
 
     /// The attempt that a token is of; `None` if this seal has made no such token. Compares in constant time.
-    pub(crate) fn open(&self, token: &str) -> Option<(RunId, AttemptId)> {
+    pub(crate) fn attempt_of(&self, token: &str) -> Option<(RunId, AttemptId)> {
         let (digits, rest) = token.strip_prefix(PREFIX)?.split_once('.')?;
         let (run, attempt) = rest.split_once('.')?;
         let seal = bytes(digits)?;
@@ -116,19 +116,22 @@ mod tests {
     #[test]
     fn a_token_is_of_one_attempt_and_the_same_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let (seal, after) = (Seal::of_store(folder.path()).unwrap(), Seal::of_store(folder.path()).unwrap());
+        let (seal, after) = (
+            AttemptTokens::of_store(folder.path()).unwrap(),
+            AttemptTokens::of_store(folder.path()).unwrap(),
+        );
         for (run, attempt) in [("run_a", "draft.1.1"), ("run_b", "3.build.2.compile.1.2")] {
             let (run, attempt) = ids(run, attempt);
             let token = seal.token(&run, &attempt);
             assert_eq!(token, after.token(&run, &attempt));
-            assert_eq!(after.open(&token), Some((run, attempt)));
+            assert_eq!(after.attempt_of(&token), Some((run, attempt)));
         }
     }
 
     #[test]
     fn who_has_a_token_can_make_no_other() {
         let folder = tempfile::tempdir().unwrap();
-        let seal = Seal::of_store(folder.path()).unwrap();
+        let seal = AttemptTokens::of_store(folder.path()).unwrap();
         let (run, attempt) = ids("run_a", "draft.1.1");
         let token = seal.token(&run, &attempt);
         let other = tempfile::tempdir().unwrap();
@@ -144,20 +147,20 @@ mod tests {
             format!("{PREFIX}.{rest}"),
             format!("{PREFIX}{}.{rest}", &digits[4..digits.len() - 2]),
             format!("{token}.1"),
-            Seal::of_store(other.path()).unwrap().token(&run, &attempt),
+            AttemptTokens::of_store(other.path()).unwrap().token(&run, &attempt),
         ] {
-            assert_eq!(seal.open(&wrong), None, "{wrong}");
+            assert_eq!(seal.attempt_of(&wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn the_key_is_its_owner_s_alone_and_a_damaged_one_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        Seal::of_store(folder.path()).unwrap();
+        AttemptTokens::of_store(folder.path()).unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left there");
         fs::write(&path, b"short").unwrap();
-        assert!(Seal::of_store(folder.path()).is_err());
+        assert!(AttemptTokens::of_store(folder.path()).is_err());
     }
 }

@@ -48,7 +48,7 @@ pub enum TokenError {
 
 /// Who a token is to be for.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct NewToken {
     /// The actor of what is done with it.
     pub name: String,
     /// Whose runs it is about.
@@ -63,7 +63,7 @@ pub struct Wish {
 ///
 /// # Errors
 /// [`TokenError`]; nothing was kept.
-pub fn create(store: &Store, wish: &Wish, now: Timestamp) -> Result<String, TokenError> {
+pub fn create(store: &Store, wish: &NewToken, now: Timestamp) -> Result<String, TokenError> {
     check("a name", &wish.name)?;
     check("a tenant", &wish.tenant)?;
     let id = random::hex(&random::bytes::<ID_BYTES>()?);
@@ -138,9 +138,9 @@ mod tests {
         Timestamp::from_millis(seconds * 1_000)
     }
 
-    fn wish(name: &str) -> Wish {
+    fn wish(name: &str) -> NewToken {
         let scopes = Scopes::new([Scope::Run]);
-        Wish { name: name.to_owned(), tenant: "north".to_owned(), scopes, expires_at: Some(at(100)) }
+        NewToken { name: name.to_owned(), tenant: "north".to_owned(), scopes, expires_at: Some(at(100)) }
     }
 
     #[test]

@@ -65,7 +65,9 @@ pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
 }
 
 fn of_attempt(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
-    let Some((run, attempt)) = app.settings.seal.as_ref().and_then(|seal| seal.open(token)) else {
+    let Some((run, attempt)) =
+        app.settings.attempt_tokens.as_ref().and_then(|tokens| tokens.attempt_of(token))
+    else {
         return Ok(None);
     };
     let Some(tenant) = app.read(|reader| reader.tenant_of(&run).map_err(Problem::from))? else {

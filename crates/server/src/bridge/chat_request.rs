@@ -11,7 +11,7 @@ const ELSEWHERE: [&str; 2] = ["models", "route"];
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Chat {
+pub(crate) struct ChatRequest {
     /// Which model; the usual one unless said.
     pub(crate) model: Option<String>,
     /// Whether it is to be answered piece by piece.
@@ -21,7 +21,7 @@ pub(crate) struct Chat {
     members: Object,
 }
 
-impl Chat {
+impl ChatRequest {
     /// Reads a body.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn passed(body: &str) -> String {
-        let chat = Chat::read(body.as_bytes()).unwrap();
+        let chat = ChatRequest::read(body.as_bytes()).unwrap();
         String::from_utf8(chat.for_provider("lab-7").to_vec()).unwrap()
     }
 
@@ -107,12 +107,12 @@ mod tests {
             (r#"{"stream": true, "stream_options": {}}"#, None, true, false),
             (r#"{"stream": true, "stream_options": {"include_usage": true}}"#, None, true, true),
         ] {
-            let chat = Chat::read(body.as_bytes()).unwrap();
+            let chat = ChatRequest::read(body.as_bytes()).unwrap();
             let read = (chat.model.as_deref(), chat.streams, chat.wants_usage);
             assert_eq!(read, (model, streams, wants_usage), "{body}");
         }
         for body in ["", "[]", "{", r#"{"model": null}"#, r#"{"stream": 1}"#, r#"{"stream_options": true}"#] {
-            assert!(matches!(Chat::read(body.as_bytes()), Err(Refusal::Invalid(_))), "{body}");
+            assert!(matches!(ChatRequest::read(body.as_bytes()), Err(Refusal::Invalid(_))), "{body}");
         }
     }
 }

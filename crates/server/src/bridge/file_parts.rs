@@ -27,7 +27,7 @@ const MAX_WORD: usize = 200;
 
 /// What a model is given.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Given {
+pub(crate) struct FileParts {
     /// Parts of the message, after its text.
     pub(crate) parts: Vec<Value>,
     /// For the system prompt: what is not readable.
@@ -35,7 +35,7 @@ pub(crate) struct Given {
 }
 
 /// Reads the files that `references` lead to within a tenant; of none, if `tenant` is not known. Blocks.
-pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> Given {
+pub(crate) fn read(app: &App, tenant: Result<&str, &str>, references: &[AttachmentRef]) -> FileParts {
     given(references, MAX_ALL_BYTES, |reference, left| {
         let tenant = tenant.map_err(|reason| NotGiven::from(Unreadable::because(reason)))?;
         app.read(|reader| content(reader, tenant, reference, left))
@@ -70,7 +70,7 @@ fn given(
     references: &[AttachmentRef],
     mut left: u64,
     read: impl Fn(&AttachmentRef, &mut u64) -> Result<Value, NotGiven>,
-) -> Given {
+) -> FileParts {
     let (mut parts, mut lines) = (Vec::new(), Vec::new());
     for reference in references {
         match read(reference, &mut left) {
@@ -80,7 +80,7 @@ fn given(
     }
     let manifest =
         (!lines.is_empty()).then(|| format!("Attachments of the user's message:\n{}", lines.join("\n")));
-    Given { parts, manifest }
+    FileParts { parts, manifest }
 }
 
 fn content(

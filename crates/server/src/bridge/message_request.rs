@@ -8,7 +8,7 @@ use envoi_contract::{
 
 /// What is asked. Members that are not named here are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
+pub(crate) struct MessageRequest {
     /// As it came.
     pub(crate) user: String,
     /// Whether `user` is a user envelope.
@@ -23,7 +23,7 @@ pub(crate) struct Turn {
     pub(crate) agent_run: Option<String>,
 }
 
-impl Turn {
+impl MessageRequest {
     /// Reads a body.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ mod tests {
                          "text/plain", "originKind": "upload"}"#;
 
     fn wrong(body: &str) -> Vec<String> {
-        match Turn::read(body.as_bytes()) {
+        match MessageRequest::read(body.as_bytes()) {
             Err(Refusal::Invalid(issues)) => issues.into_iter().map(|(path, _)| path).collect(),
             other => panic!("{body}: {other:?}"),
         }
@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn what_is_known_is_read_and_the_rest_ignored() {
-        let turn = Turn::read(br#"{"user": "hi", "other": [1]}"#).unwrap();
+        let turn = MessageRequest::read(br#"{"user": "hi", "other": [1]}"#).unwrap();
         assert_eq!((turn.user.as_str(), turn.user_envelope, turn.attachments.len()), ("hi", false, 0));
         let body = format!(
             r#"{{"user": "hi", "user_envelope": true, "attachments": [{REF}], "model": "m", "system": "s", "agent_run_id": 7}}"#
         );
-        let turn = Turn::read(body.as_bytes()).unwrap();
+        let turn = MessageRequest::read(body.as_bytes()).unwrap();
         assert_eq!((turn.user_envelope, turn.attachments.len()), (true, 1));
         assert_eq!((turn.model.as_deref(), turn.system.as_deref()), (Some("m"), Some("s")));
         assert_eq!(turn.agent_run.as_deref(), Some(""));
@@ -145,7 +145,7 @@ mod tests {
             (r#"{"user": "a", "model": "m", "model_id": "m"}"#, Some("m")),
             (r#"{"user": "a"}"#, None),
         ] {
-            assert_eq!(Turn::read(body.as_bytes()).unwrap().model.as_deref(), model, "{body}");
+            assert_eq!(MessageRequest::read(body.as_bytes()).unwrap().model.as_deref(), model, "{body}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     http::{problem::Problem, work::blocking},
     limits::concurrency_limit::Permit,
     models::{
-        catalog::{Chosen, Offer},
+        catalog::{ChosenModel, Offer},
         usage::Usage,
     },
     state::app::App,
@@ -31,7 +31,7 @@ use tokio::runtime::Handle;
 /// See the module.
 pub(crate) struct Meter {
     app: Arc<App>,
-    chosen: Chosen,
+    chosen: ChosenModel,
     /// The run and the call; `None` if nobody pays, or once the end is told.
     open: Option<(RunId, CallId)>,
     /// The trace of the run, and the span of the call in it.
@@ -62,7 +62,7 @@ impl Meter {
     pub(crate) async fn begin(
         app: &Arc<App>,
         account: Account,
-        chosen: Chosen,
+        chosen: ChosenModel,
         permit: Permit,
     ) -> Result<Self, Denied> {
         let (began, usage) = (Instant::now(), None);
@@ -81,7 +81,7 @@ impl Meter {
         let (shared, of) = (Arc::clone(app), run.clone());
         // The call is open from here on, even if nobody waits for it any more: then the meter is dropped where it was made.
         let begin = move || {
-            Ok(shared.desk.model_call(&of, asked, || submit::caller(&shared, &of).ok()).map(|_| {
+            Ok(shared.desk.model_call(&of, asked, || submit::caller_of_run(&shared, &of).ok()).map(|_| {
                 meter.trace = traced(&shared, &run, &call);
                 (meter.open, meter.began) = (Some((run, call)), Instant::now());
                 meter
@@ -115,7 +115,7 @@ impl Meter {
         self.open.is_some()
     }
 
-    pub(crate) fn chosen(&self) -> &Chosen {
+    pub(crate) fn chosen(&self) -> &ChosenModel {
         &self.chosen
     }
 
@@ -145,7 +145,8 @@ impl Meter {
         };
         let app = Arc::clone(&self.app);
         Some(move || {
-            if let Err(refused) = app.desk.model_called(&run, told, || submit::caller(&app, &run).ok()) {
+            if let Err(refused) = app.desk.model_called(&run, told, || submit::caller_of_run(&app, &run).ok())
+            {
                 (app.settings.log)(&format!("a model call of run {run} is not charged: {}", refused.message));
             }
         })

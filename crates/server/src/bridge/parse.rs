@@ -5,7 +5,7 @@
 use super::refusal::Refusal;
 use crate::{
     http::work::{blocking, in_time},
-    limits::fair_semaphore::Lanes,
+    limits::fair_semaphore::FairSemaphore,
 };
 use bytes::Bytes;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const SMALL: usize = 64 * 1024;
 
 /// What is read of a body for this client, whose turn comes within `longest`.
-pub(super) async fn apart<T: Send + 'static>(
-    (lanes, client): (&Lanes, &str),
+pub(super) async fn parse<T: Send + 'static>(
+    (lanes, client): (&FairSemaphore, &str),
     longest: Duration,
     body: Bytes,
     read: impl FnOnce(&[u8]) -> Result<T, Refusal> + Send + 'static,
@@ -23,7 +23,7 @@ pub(super) async fn apart<T: Send + 'static>(
     if body.len() <= SMALL {
         return read(&body);
     }
-    let turn = in_time(longest, async { Ok(lanes.turn(client).await) }).await?;
+    let turn = in_time(longest, async { Ok(lanes.acquire(client).await) }).await?;
     let read = move || {
         let _turn = turn;
         Ok(read(&body))
@@ -39,11 +39,11 @@ mod tests {
     #[test]
     fn a_large_body_keeps_no_socket_waiting() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let lanes = Lanes::new(1, 1);
+        let lanes = FairSemaphore::new(1, 1);
         for (bytes, here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
             let read = move |body: &[u8]| Ok((thread::current().id(), body.len()));
             let body = Bytes::from(vec![0; bytes]);
-            let read = apart((&lanes, "north"), Duration::from_secs(60), body, read);
+            let read = parse((&lanes, "north"), Duration::from_secs(60), body, read);
             let (thread, read) = runtime.block_on(read).unwrap();
             assert_eq!((thread == thread::current().id(), read), (here, bytes));
         }

@@ -18,14 +18,14 @@ pub(crate) const TURN_PATH: &str = "/api/llm-bridge";
 
 /// Which of the two ways in was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ErrorShape {
     /// `POST /api/llm-bridge`.
     Bridge,
     /// The OpenAI API.
     Chat,
 }
 
-impl Shape {
+impl ErrorShape {
     /// That of what is asked for at this path.
     pub(super) fn of(path: &str) -> Self {
         if path == TURN_PATH { Self::Bridge } else { Self::Chat }
@@ -68,7 +68,7 @@ impl From<Problem> for Refusal {
 }
 
 /// What is said of a refusal.
-struct Told {
+struct ErrorBody {
     status: u16,
     /// As the OpenAI API calls the kind of it.
     kind: &'static str,
@@ -86,16 +86,16 @@ impl Refusal {
         Self::Invalid(vec![(place.to_owned(), message.into())])
     }
 
-    pub(crate) fn into_response(self, shape: Shape) -> Response {
+    pub(crate) fn into_response(self, shape: ErrorShape) -> Response {
         let told = match self {
             Self::Forbidden => return response::json(403, json!({"error": "Forbidden"}).to_string()),
-            Self::Invalid(issues) if shape == Shape::Bridge => return invalid(issues),
+            Self::Invalid(issues) if shape == ErrorShape::Bridge => return invalid(issues),
             refusal => refusal.told(),
         };
         let (status, body) = match shape {
-            Shape::Bridge if told.is_internal() => (500, told.internal()),
-            Shape::Bridge => (told.status, told.bridge()),
-            Shape::Chat => (told.status, told.chat()),
+            ErrorShape::Bridge if told.is_internal() => (500, told.internal()),
+            ErrorShape::Bridge => (told.status, told.bridge()),
+            ErrorShape::Chat => (told.status, told.chat()),
         };
         let mut response = response::json(status, body.to_string());
         if !told.again {
@@ -107,8 +107,8 @@ impl Refusal {
         response
     }
 
-    fn told(self) -> Told {
-        let bad = |code: &str, message: String, detail| Told {
+    fn told(self) -> ErrorBody {
+        let bad = |code: &str, message: String, detail| ErrorBody {
             status: 400,
             kind: "invalid_request_error",
             code: code.to_owned(),
@@ -118,7 +118,7 @@ impl Refusal {
             retry_after_s: None,
         };
         match self {
-            Self::TooLarge(limit) => Told {
+            Self::TooLarge(limit) => ErrorBody {
                 status: 413,
                 ..bad("BODY_TOO_LARGE", format!("the body is over {limit} bytes"), "detail")
             },
@@ -132,54 +132,56 @@ impl Refusal {
             Self::NoModel(NoModel::NoProvider) => {
                 let message = "no provider of models is configured here, or its key is missing";
                 let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
-                Told { status: 503, kind: "api_error", ..bad }
+                ErrorBody { status: 503, kind: "api_error", ..bad }
             }
             Self::NoModel(NoModel::NoDefault) => {
                 let message =
                     "the request names no model, and none is configured as the usual one (`models.default`)";
                 let bad = bad("NO_LLM_PROVIDER", message.to_owned(), "detail");
-                Told { status: 503, kind: "api_error", ..bad }
+                ErrorBody { status: 503, kind: "api_error", ..bad }
             }
             Self::Envelope(reason) => bad("INVALID_USER_ENVELOPE", reason, "reason"),
             Self::Exhausted(detail) => {
                 let bad = bad("BUDGET_EXHAUSTED", detail, "detail");
-                Told { status: 429, kind: "insufficient_quota", again: false, ..bad }
+                ErrorBody { status: 429, kind: "insufficient_quota", again: false, ..bad }
             }
             Self::TooMany => {
                 let message = "as many calls as may be are under way with this token";
                 let bad = bad("TOO_MANY_CALLS", message.to_owned(), "detail");
-                Told { status: 429, kind: "rate_limit_error", ..bad }
+                ErrorBody { status: 429, kind: "rate_limit_error", ..bad }
             }
-            Self::RunOver(detail) => Told { status: 409, again: false, ..bad("RUN_OVER", detail, "detail") },
+            Self::RunOver(detail) => {
+                ErrorBody { status: 409, again: false, ..bad("RUN_OVER", detail, "detail") }
+            }
             Self::Unreached => {
                 let message = "the model's provider cannot be reached".to_owned();
-                Told { status: 502, kind: "api_error", ..bad("PROVIDER_FAILED", message, "detail") }
+                ErrorBody { status: 502, kind: "api_error", ..bad("PROVIDER_FAILED", message, "detail") }
             }
             Self::Provider(detail) => {
                 let bad = bad("PROVIDER_FAILED", detail, "detail");
-                Told { status: 502, kind: "api_error", again: false, ..bad }
+                ErrorBody { status: 502, kind: "api_error", again: false, ..bad }
             }
             Self::BrokenOff => {
                 let message = "the server is stopping; the provider was asked, and its answer is lost";
                 let bad = bad("ENGINE_STOPPING", message.to_owned(), "detail");
-                Told { status: 503, kind: "api_error", again: false, ..bad }
+                ErrorBody { status: 503, kind: "api_error", again: false, ..bad }
             }
             Self::Forbidden => {
                 let kind = "permission_error";
-                Told { status: 403, kind, ..bad("FORBIDDEN", "Forbidden".to_owned(), "detail") }
+                ErrorBody { status: 403, kind, ..bad("FORBIDDEN", "Forbidden".to_owned(), "detail") }
             }
             // Their hints are about requests with a key, which there are none of here.
             Self::Problem(problem) => {
                 let status = problem.status.as_u16();
                 let kind = if status < 500 { "invalid_request_error" } else { "api_error" };
                 let told = bad(&problem.code, problem.detail().to_owned(), "detail");
-                Told { status, kind, retry_after_s: problem.retry_after_s(), ..told }
+                ErrorBody { status, kind, retry_after_s: problem.retry_after_s(), ..told }
             }
         }
     }
 }
 
-impl Told {
+impl ErrorBody {
     /// Whether contract 5 has one answer for it, whatever it is.
     fn is_internal(&self) -> bool {
         matches!(self.code.as_str(), "PROVIDER_FAILED" | "STORE_FAILED")
@@ -223,17 +225,17 @@ mod tests {
             (Problem::stopping().into(), 503, None),
         ] {
             let told = format!("{refusal:?}");
-            let response = refusal.into_response(Shape::Chat);
+            let response = refusal.into_response(ErrorShape::Chat);
             let header = response.headers().get(SHOULD_RETRY).map(|value| value.to_str().unwrap());
             assert_eq!((response.status().as_u16(), header), (status, said), "{told}");
         }
     }
     #[test]
     fn a_problem_is_told_in_the_shape_of_the_path_without_hints_that_are_not_true_there() {
-        for (path, shape) in [(TURN_PATH, Shape::Bridge), ("/api/llm-bridge/models", Shape::Chat)] {
-            assert_eq!(Shape::of(path), shape);
+        for (path, shape) in [(TURN_PATH, ErrorShape::Bridge), ("/api/llm-bridge/models", ErrorShape::Chat)] {
+            assert_eq!(ErrorShape::of(path), shape);
             let told = Refusal::from(Problem::stopping()).told();
-            let body = if shape == Shape::Bridge { told.bridge() } else { told.chat()["error"].clone() };
+            let body = if shape == ErrorShape::Bridge { told.bridge() } else { told.chat()["error"].clone() };
             assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
             assert!(!body.to_string().contains("Idempotency-Key"), "{body}");
             let response = Refusal::from(Problem::stopping()).into_response(shape);

@@ -11,7 +11,7 @@ const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Pieces {
+pub(crate) struct SseReader {
     unread: BytesMut,
     /// Bytes of `unread` that hold no end of an event.
     looked: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Pieces {
 
 /// One event, with the empty line that ends it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct SseEvent {
     pub(crate) bytes: Bytes,
     pub(crate) usage: Option<Usage>,
     /// Whether it tells of the use alone: who did not ask for that is not to see it.
@@ -32,28 +32,28 @@ pub(crate) struct Piece {
 
 /// An event that is too long to be one.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct EventTooLong;
 
-impl Pieces {
+impl SseReader {
     /// Takes what has come.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
 
     /// The next whole event.
-    pub(crate) fn next(&mut self) -> Result<Option<Piece>, TooLong> {
+    pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         let Some(end) = self.end() else {
             self.looked = self.unread.len().saturating_sub(3);
-            return if self.unread.len() > MAX_EVENT { Err(TooLong) } else { Ok(None) };
+            return if self.unread.len() > MAX_EVENT { Err(EventTooLong) } else { Ok(None) };
         };
         self.looked = 0;
-        Ok(Some(Piece::of(self.unread.split_to(end).freeze())))
+        Ok(Some(SseEvent::of(self.unread.split_to(end).freeze())))
     }
 
     /// What came last and is no whole event.
-    pub(crate) fn rest(&mut self) -> Option<Piece> {
+    pub(crate) fn rest(&mut self) -> Option<SseEvent> {
         let rest = self.unread.split().freeze();
-        (!rest.is_empty()).then(|| Piece::of(rest))
+        (!rest.is_empty()).then(|| SseEvent::of(rest))
     }
 
     /// Where the first event ends.
@@ -71,11 +71,11 @@ impl Pieces {
     }
 }
 
-impl Piece {
+impl SseEvent {
     fn of(bytes: Bytes) -> Self {
         let data = data(&bytes);
         let document = serde_json::from_slice::<Value>(&data).unwrap_or_default();
-        let usage = usage::told(&document);
+        let usage = usage::read(&document);
         let choices = document.get("choices").and_then(Value::as_array);
         let only_usage = usage.is_some() && choices.is_some_and(Vec::is_empty);
         let words = choices.is_some_and(|choices| !choices.is_empty());
@@ -98,8 +98,8 @@ mod tests {
                           x\ndata: {\"choices\":[],\ndata: \"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: \
                           [DONE]\n\n";
 
-    fn all(stream: &str, at_once: usize) -> Vec<Piece> {
-        let mut pieces = Pieces::default();
+    fn all(stream: &str, at_once: usize) -> Vec<SseEvent> {
+        let mut pieces = SseReader::default();
         let mut all = Vec::new();
         for part in stream.as_bytes().chunks(at_once) {
             pieces.push(part);
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn an_event_that_never_ends_is_not_kept() {
-        let mut pieces = Pieces::default();
+        let mut pieces = SseReader::default();
         let part = vec![b'x'; 1024 * 1024];
         let ended = (0..20).any(|_| {
             pieces.push(&part);
-            pieces.next() == Err(TooLong)
+            pieces.next() == Err(EventTooLong)
         });
         assert!(ended);
     }

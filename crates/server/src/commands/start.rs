@@ -6,7 +6,7 @@
 use crate::{
     auth::{random, token::Bearer},
     http::problem::Problem,
-    limits::{concurrency_limit::Permit, fair_semaphore::Turn},
+    limits::{concurrency_limit::Permit, fair_semaphore::FairPermit},
     state::app::App,
 };
 use envoi_contract::json::Object;
@@ -22,24 +22,28 @@ use std::{fs, path::PathBuf};
 pub(crate) const LOCAL: &str = "local";
 
 /// The right to begin a run; it goes along with the work, which lasts even if nobody waits for it any more.
-pub(crate) struct Beginning {
-    _turn: Turn,
-    _same: Option<Turn>,
+pub(crate) struct StartPermit {
+    _turn: FairPermit,
+    _same: Option<FairPermit>,
     _permit: Permit,
 }
 
 /// Waits for the right to begin a run, unless the token has as many under way as it may. What comes again under the `key` of
 /// another that is under way waits for that one, and takes nobody's turn meanwhile.
-pub(crate) async fn may_begin(app: &App, bearer: &Bearer, key: Option<&str>) -> Result<Beginning, Problem> {
-    let permit = app.starting.open(&bearer.id).ok_or_else(|| {
+pub(crate) async fn start_permit(
+    app: &App,
+    bearer: &Bearer,
+    key: Option<&str>,
+) -> Result<StartPermit, Problem> {
+    let permit = app.starts_under_way.acquire(&bearer.id).ok_or_else(|| {
         let detail = "this token has as many starts under way as it may";
         Problem::too_many("TOO_MANY_STARTS", detail).retry_after(1)
     })?;
     let same = match key {
-        Some(key) => Some(app.same_key.turn(&format!("{}\n{key}", bearer.id)).await),
+        Some(key) => Some(app.same_key_turns.acquire(&format!("{}\n{key}", bearer.id)).await),
         None => None,
     };
-    Ok(Beginning { _turn: app.beginnings.turn(&bearer.tenant).await, _same: same, _permit: permit })
+    Ok(StartPermit { _turn: app.start_turns.acquire(&bearer.tenant).await, _same: same, _permit: permit })
 }
 
 /// What begins a run of a registered flow for whom its tenant is, without inputs and alone in the workspace.

@@ -10,7 +10,7 @@ use std::{path::Path, sync::mpsc, thread};
 
 /// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
 /// is in the journal.
-pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
+pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem> {
     let (ask, run) = (request.name(), request.run().map(RunId::as_str));
     tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
@@ -20,12 +20,12 @@ pub(crate) fn ask(app: &App, request: Request) -> Result<Vec<String>, Problem> {
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
         .map_err(Problem::internal)?;
-    taken(&heard)
+    reply(&heard)
 }
 
 /// What is to be known besides, once the request is taken or refused. Before that a follower hears of what others ask of the
 /// same run: its records, and its rests.
-fn taken(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
+fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     loop {
         match heard.recv() {
@@ -39,16 +39,16 @@ fn taken(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
 }
 
 /// What commands of a run may see, as whoever resumes it here has it.
-pub(crate) fn caller(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
+pub(crate) fn caller_of_run(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
     let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
     let flow: &Flow = run.flow();
     Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
 }
 
-/// As [`caller`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
-pub(crate) fn caller_or_none(app: &App, run: &RunId) -> CallerWire {
-    caller(app, run).unwrap_or_default()
+/// As [`caller_of_run`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+pub(crate) fn caller_or_default(app: &App, run: &RunId) -> CallerWire {
+    caller_of_run(app, run).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
         client.send(Response::Rest { standing: Standing::answered() }).unwrap();
         client.send(Response::Noted { text: "this".to_owned() }).unwrap();
         client.send(last).unwrap();
-        taken(&heard)
+        reply(&heard)
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! A connection is that of whoever asked last on it, until it ends. Who is alone may have nearly all of them; the fewer are
 //! left, the fewer one client may have: at most so many times what is free. So many clients come to about the same share, some
-//! places are always left, and whoever has none gets one. Nobody is put out: who asks for more than there is may come again.
+//! permits are always left, and whoever has none gets one. Nobody is put out: who asks for more than there is may come again.
 
-use super::concurrency_limit::{Permit, Streams};
+use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -12,30 +12,30 @@ use tokio::sync::Semaphore;
 const TIMES: usize = 15;
 
 /// See the module.
-pub(crate) struct Crowd {
+pub(crate) struct ConnectionLimit {
     /// Connections that there may be.
-    pub(crate) places: Arc<Semaphore>,
-    clients: Streams,
+    pub(crate) permits: Arc<Semaphore>,
+    clients: ConcurrencyLimit,
 }
 
 /// One connection, and whose it is. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Seat(Arc<Mutex<Option<(String, Permit)>>>);
+pub(crate) struct ConnectionOwner(Arc<Mutex<Option<(String, Permit)>>>);
 
-impl Crowd {
+impl ConnectionLimit {
     pub(crate) fn new(connections: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(connections)), clients: Streams::new(usize::MAX) }
+        Self { permits: Arc::new(Semaphore::new(connections)), clients: ConcurrencyLimit::new(usize::MAX) }
     }
 
     /// The connection is this client's from now on. `false` if the client has as many as it may: it is nobody's then.
-    pub(crate) fn seat(&self, seat: &Seat, client: &str) -> bool {
-        let mut whose = seat.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn assign(&self, owner: &ConnectionOwner, client: &str) -> bool {
+        let mut whose = owner.0.lock().unwrap_or_else(PoisonError::into_inner);
         if whose.as_ref().is_some_and(|(known, _)| known == client) {
             return true;
         }
         *whose = None;
-        let most = self.places.available_permits().saturating_mul(TIMES).max(1);
-        *whose = self.clients.open_below(client, most).map(|permit| (client.to_owned(), permit));
+        let most = self.permits.available_permits().saturating_mul(TIMES).max(1);
+        *whose = self.clients.acquire_below(client, most).map(|permit| (client.to_owned(), permit));
         whose.is_some()
     }
 }
@@ -45,11 +45,15 @@ mod tests {
     use super::*;
 
     /// So many new connections of a client, of which each is kept if it is seated.
-    fn come(crowd: &Crowd, client: &str, times: usize) -> Vec<(Seat, tokio::sync::OwnedSemaphorePermit)> {
+    fn come(
+        limit: &ConnectionLimit,
+        client: &str,
+        times: usize,
+    ) -> Vec<(ConnectionOwner, tokio::sync::OwnedSemaphorePermit)> {
         let come = |_| {
-            let place = Arc::clone(&crowd.places).try_acquire_owned().ok()?;
-            let seat = Seat::default();
-            crowd.seat(&seat, client).then_some((seat, place))
+            let place = Arc::clone(&limit.permits).try_acquire_owned().ok()?;
+            let owner = ConnectionOwner::default();
+            limit.assign(&owner, client).then_some((owner, place))
         };
         (0..times).filter_map(come).collect()
     }
@@ -57,25 +61,25 @@ mod tests {
     #[test]
     fn one_client_never_has_all_places_and_another_always_finds_one() {
         for connections in [2, 8, 64, 1024] {
-            let crowd = Crowd::new(connections);
-            let greedy = come(&crowd, "north/a", connections * 2);
+            let limit = ConnectionLimit::new(connections);
+            let greedy = come(&limit, "north/a", connections * 2);
             assert!(greedy.len() >= connections * 7 / 10 || connections < 8, "alone it has nearly all");
             assert!(greedy.len() < connections, "{connections}");
-            assert_eq!(come(&crowd, "south/b", 1).len(), 1, "{connections}");
+            assert_eq!(come(&limit, "south/b", 1).len(), 1, "{connections}");
         }
     }
 
     #[test]
     fn a_connection_is_that_of_whoever_asked_last_until_it_ends() {
-        let crowd = Crowd::new(2);
-        let mut all = come(&crowd, "a", 1);
-        let (seat, _) = &all[0];
-        assert!(crowd.seat(seat, "a"), "again");
-        assert!(crowd.seat(seat, "b"), "behind a proxy");
-        assert_eq!(come(&crowd, "b", 1).len(), 0, "the last place is for somebody who has none");
-        all.extend(come(&crowd, "a", 1));
+        let limit = ConnectionLimit::new(2);
+        let mut all = come(&limit, "a", 1);
+        let (owner, _) = &all[0];
+        assert!(limit.assign(owner, "a"), "again");
+        assert!(limit.assign(owner, "b"), "behind a proxy");
+        assert_eq!(come(&limit, "b", 1).len(), 0, "the last place is for somebody who has none");
+        all.extend(come(&limit, "a", 1));
         assert_eq!(all.len(), 2);
         all.clear();
-        assert_eq!(come(&crowd, "b", 1).len(), 1);
+        assert_eq!(come(&limit, "b", 1).len(), 1);
     }
 }

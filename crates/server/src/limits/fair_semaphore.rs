@@ -10,29 +10,29 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// See the module.
-pub(crate) struct Lanes {
+pub(crate) struct FairSemaphore {
     all: Arc<Semaphore>,
     each: usize,
     lanes: Mutex<BTreeMap<String, Weak<Semaphore>>>,
 }
 
 /// The right to work; it ends when this is dropped. Whoever works on a thread of its own takes it along.
-pub(crate) struct Turn {
+pub(crate) struct FairPermit {
     _places: [Option<OwnedSemaphorePermit>; 2],
 }
 
-impl Lanes {
+impl FairSemaphore {
     /// At most `all` at once, of one client at most `each`.
     pub(crate) fn new(all: usize, each: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), each, lanes: Mutex::default() }
     }
 
     /// Waits until it is this client's turn.
-    pub(crate) async fn turn(&self, client: &str) -> Turn {
+    pub(crate) async fn acquire(&self, client: &str) -> FairPermit {
         // Nobody closes them.
         let own = self.lane(client).acquire_owned().await.ok();
         let place = Arc::clone(&self.all).acquire_owned().await.ok();
-        Turn { _places: [place, own] }
+        FairPermit { _places: [place, own] }
     }
 
     /// A lane lasts as long as somebody is in it.
@@ -56,7 +56,7 @@ mod tests {
         task::{Context, Poll, Waker},
     };
 
-    fn poll(turn: &mut Pin<&mut impl Future<Output = Turn>>) -> Option<Turn> {
+    fn poll(turn: &mut Pin<&mut impl Future<Output = FairPermit>>) -> Option<FairPermit> {
         match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(turn) => Some(turn),
             Poll::Pending => None,
@@ -65,14 +65,17 @@ mod tests {
 
     #[test]
     fn who_has_much_work_is_passed_by_who_has_little() {
-        let lanes = Lanes::new(2, 1);
-        let (mut first, mut second, mut third) =
-            (pin!(lanes.turn("north")), pin!(lanes.turn("north")), pin!(lanes.turn("north")));
-        let mut south = pin!(lanes.turn("south"));
+        let semaphore = FairSemaphore::new(2, 1);
+        let (mut first, mut second, mut third) = (
+            pin!(semaphore.acquire("north")),
+            pin!(semaphore.acquire("north")),
+            pin!(semaphore.acquire("north")),
+        );
+        let mut south = pin!(semaphore.acquire("south"));
         let at_work = poll(&mut first).unwrap();
         assert!(poll(&mut second).is_none() && poll(&mut third).is_none(), "one of north's at a time");
         let also = poll(&mut south).unwrap();
-        let mut east = pin!(lanes.turn("east"));
+        let mut east = pin!(semaphore.acquire("east"));
         assert!(poll(&mut east).is_none(), "two in all");
         drop(at_work);
         assert!(poll(&mut second).is_none(), "east was there before north's next");
@@ -84,10 +87,10 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_those_who_are_gone() {
-        let lanes = Lanes::new(2, 1);
+        let semaphore = FairSemaphore::new(2, 1);
         for client in ["a", "b", "c"] {
-            drop(poll(&mut pin!(lanes.turn(client))).unwrap());
+            drop(poll(&mut pin!(semaphore.acquire(client))).unwrap());
         }
-        assert_eq!(lanes.lanes.lock().unwrap().len(), 1);
+        assert_eq!(semaphore.lanes.lock().unwrap().len(), 1);
     }
 }

@@ -50,7 +50,7 @@ impl fmt::Debug for Provider {
 
 /// A model that is there, with whoever offers it.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenModel {
     /// The name under which it was asked for.
     pub(crate) model: String,
     pub(crate) offer: Offer,
@@ -94,12 +94,12 @@ impl Provider {
 
 impl Models {
     /// The model of this name, or the usual one.
-    pub(crate) fn choose(&self, name: Option<&str>) -> Result<Chosen, NoModel> {
+    pub(crate) fn choose(&self, name: Option<&str>) -> Result<ChosenModel, NoModel> {
         let none = if self.offer.is_empty() { NoModel::NoProvider } else { NoModel::NoDefault };
         let model = name.or(self.default.as_deref()).ok_or(none)?;
         let offer = self.offer.get(model).ok_or(NoModel::Unknown)?.clone();
         let provider = self.providers.get(&offer.provider).ok_or(NoModel::NoProvider)?.clone();
-        Ok(Chosen { model: model.to_owned(), offer, provider })
+        Ok(ChosenModel { model: model.to_owned(), offer, provider })
     }
 }
 

@@ -37,9 +37,9 @@ const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
 /// Why there is no answer; a sentence without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failed(pub(crate) String);
+pub(crate) struct ProviderError(pub(crate) String);
 
-impl Failed {
+impl ProviderError {
     fn because(what: &str, error: impl core::fmt::Display) -> Self {
         Self(format!("{what}: {error}"))
     }
@@ -47,27 +47,27 @@ impl Failed {
 
 /// A request that came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unanswered {
+pub(crate) enum PostError {
     /// Nothing of it was sent.
-    Unreached(Failed),
+    Unreached(ProviderError),
     /// It may have been heard, and be paid for.
-    Asked(Failed),
+    Asked(ProviderError),
 }
 
-impl From<Failed> for Unanswered {
-    fn from(failed: Failed) -> Self {
+impl From<ProviderError> for PostError {
+    fn from(failed: ProviderError) -> Self {
         Self::Asked(failed)
     }
 }
 
 /// How providers are reached. Roots are read when the first one is, that is encrypted.
 #[derive(Default)]
-pub(crate) struct Upstream {
+pub(crate) struct ProviderClient {
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
 /// An answer whose body is still to come.
-pub(crate) struct Answer {
+pub(crate) struct ProviderResponse {
     pub(crate) status: StatusCode,
     /// Its `Content-Type` and `Retry-After`, as they came.
     pub(crate) kind: Option<HeaderValue>,
@@ -86,7 +86,7 @@ impl Drop for Connection {
     }
 }
 
-impl Upstream {
+impl ProviderClient {
     /// Posts JSON to `path` of a provider.
     pub(crate) async fn post(
         &self,
@@ -94,22 +94,22 @@ impl Upstream {
         path: &str,
         trace: Option<Traceparent>,
         body: Bytes,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<ProviderResponse, PostError> {
         let uri: Uri = format!("{}{path}", provider.url.trim_end_matches('/'))
             .parse()
-            .map_err(|error| Unanswered::Unreached(Failed::because("its address", error)))?;
-        let request = request(&uri, provider, trace, body).map_err(Unanswered::Unreached)?;
+            .map_err(|error| PostError::Unreached(ProviderError::because("its address", error)))?;
+        let request = request(&uri, provider, trace, body).map_err(PostError::Unreached)?;
         let (mut sender, connection) = timeout(CONNECTING, self.connect(&uri))
             .await
-            .unwrap_or_else(|_| Err(Failed("it could not be connected to in time".to_owned())))
-            .map_err(Unanswered::Unreached)?;
+            .unwrap_or_else(|_| Err(ProviderError("it could not be connected to in time".to_owned())))
+            .map_err(PostError::Unreached)?;
         let response = timeout(provider.timeout, sender.send_request(request))
             .await
-            .map_err(|_| Failed("it did not answer in time".to_owned()))?
-            .map_err(|error| Failed::because("it did not answer", error))?;
+            .map_err(|_| ProviderError("it did not answer in time".to_owned()))?
+            .map_err(|error| ProviderError::because("it did not answer", error))?;
         let (parts, body) = response.into_parts();
         let header = |name| parts.headers.get(name).cloned();
-        Ok(Answer {
+        Ok(ProviderResponse {
             status: parts.status,
             kind: header(header::CONTENT_TYPE),
             retry_after: header(header::RETRY_AFTER),
@@ -119,30 +119,33 @@ impl Upstream {
         })
     }
 
-    async fn connect(&self, uri: &Uri) -> Result<(SendRequest<Full<Bytes>>, Connection), Failed> {
+    async fn connect(&self, uri: &Uri) -> Result<(SendRequest<Full<Bytes>>, Connection), ProviderError> {
         let encrypted = uri.scheme_str() == Some("https");
         let host = uri.host().unwrap_or_default();
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
         let stream = TcpStream::connect((bare, port))
             .await
-            .map_err(|error| Failed::because("it cannot be connected to", error))?;
+            .map_err(|error| ProviderError::because("it cannot be connected to", error))?;
         drop(stream.set_nodelay(true));
         if !encrypted {
             return shake_hands(stream).await;
         }
-        let name =
-            ServerName::try_from(bare.to_owned()).map_err(|error| Failed::because("its name", error))?;
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|error| ProviderError::because("its name", error))?;
         let connector = TlsConnector::from(self.tls()?);
         let stream = connector
             .connect(name, stream)
             .await
-            .map_err(|error| Failed::because("TLS cannot be had", error))?;
+            .map_err(|error| ProviderError::because("TLS cannot be had", error))?;
         shake_hands(stream).await
     }
 
-    fn tls(&self) -> Result<Arc<ClientConfig>, Failed> {
-        self.tls.get_or_init(config).clone().map_err(|error| Failed::because("TLS cannot be had", error))
+    fn tls(&self) -> Result<Arc<ClientConfig>, ProviderError> {
+        self.tls
+            .get_or_init(config)
+            .clone()
+            .map_err(|error| ProviderError::because("TLS cannot be had", error))
     }
 }
 
@@ -159,10 +162,10 @@ fn config() -> Result<Arc<ClientConfig>, String> {
 
 async fn shake_hands(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> Result<(SendRequest<Full<Bytes>>, Connection), Failed> {
+) -> Result<(SendRequest<Full<Bytes>>, Connection), ProviderError> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
-        .map_err(|error| Failed::because("it does not speak HTTP", error))?;
+        .map_err(|error| ProviderError::because("it does not speak HTTP", error))?;
     // What goes wrong with it is told to whoever waits for the answer.
     let task = tokio::spawn(async move { drop(connection.await) });
     Ok((sender, Connection(task.abort_handle())))
@@ -173,7 +176,7 @@ fn request(
     provider: &Provider,
     trace: Option<Traceparent>,
     body: Bytes,
-) -> Result<Request<Full<Bytes>>, Failed> {
+) -> Result<Request<Full<Bytes>>, ProviderError> {
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::builder()
@@ -188,23 +191,23 @@ fn request(
     }
     if let Some(key) = &provider.key {
         let value = HeaderValue::from_str(&format!("Bearer {key}"));
-        let mut value = value.map_err(|_| Failed("its key cannot be sent in a header".to_owned()))?;
+        let mut value = value.map_err(|_| ProviderError("its key cannot be sent in a header".to_owned()))?;
         value.set_sensitive(true);
         request = request.header(header::AUTHORIZATION, value);
     }
-    request.body(Full::new(body)).map_err(|error| Failed::because("its address", error))
+    request.body(Full::new(body)).map_err(|error| ProviderError::because("its address", error))
 }
 
-impl Answer {
+impl ProviderResponse {
     /// The next piece of the body; `None` at its end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Failed> {
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, ProviderError> {
         loop {
             let frame = timeout(self.patience, self.body.frame())
                 .await
-                .map_err(|_| Failed("nothing more came in time".to_owned()))?;
+                .map_err(|_| ProviderError("nothing more came in time".to_owned()))?;
             match frame {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(Failed::because("the answer broke off", error)),
+                Some(Err(error)) => return Err(ProviderError::because("the answer broke off", error)),
                 Some(Ok(frame)) => {
                     if let Ok(piece) = frame.into_data() {
                         return Ok(Some(piece));
@@ -215,11 +218,11 @@ impl Answer {
     }
 
     /// All of the body.
-    pub(crate) async fn whole(&mut self) -> Result<Bytes, Failed> {
+    pub(crate) async fn whole(&mut self) -> Result<Bytes, ProviderError> {
         let mut whole = BytesMut::new();
         while let Some(piece) = self.piece().await? {
             if whole.len().saturating_add(piece.len()) > MAX_ANSWER {
-                return Err(Failed(format!("the answer is over {MAX_ANSWER} bytes")));
+                return Err(ProviderError(format!("the answer is over {MAX_ANSWER} bytes")));
             }
             whole.extend_from_slice(&piece);
         }

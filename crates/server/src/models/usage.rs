@@ -10,7 +10,7 @@ pub(crate) struct Usage {
 }
 
 /// `usage` of a chat completion, or of a piece of one; `None` where it does not stand, or not in that shape.
-pub(crate) fn told(document: &Value) -> Option<Usage> {
+pub(crate) fn read(document: &Value) -> Option<Usage> {
     let usage = document.get("usage")?;
     let count = |name: &str| usage.get(name).and_then(Value::as_u64);
     Some(Usage { tokens_in: count("prompt_tokens")?, tokens_out: count("completion_tokens").unwrap_or(0) })
@@ -30,7 +30,7 @@ mod tests {
             (r#"{"usage": {"prompt_tokens": "7"}}"#, None),
             (r#"[]"#, None),
         ] {
-            let told = told(&serde_json::from_str(text).unwrap());
+            let told = read(&serde_json::from_str(text).unwrap());
             assert_eq!(told.map(|usage| (usage.tokens_in, usage.tokens_out)), expected, "{text}");
         }
     }

@@ -1,13 +1,13 @@
-//! The courier: tells receivers what happens to tasks, at least once, in order, and marks how far each has come.
+//! The dispatcher: tells receivers what happens to tasks, at least once, in order, and marks how far each has come.
 //!
 //! Owns the threads and what one turn does. How a run becomes things to tell is [`super::event_source`]'s, who is due is [`super::scheduler`]'s,
 //! how something is posted is crate `notify`'s. A mark is made after the receiver has said that it has the thing: what was told
 //! and not marked, because this server has ended in between, is told again by the next one.
 
 use super::{
-    event_source::{Item, Kept, Tale, Tales},
-    retry::{self, Next},
-    scheduler::{After, Board, Key, MOST_TURNS, Whose},
+    event_source::{EventSource, EventSources, Notification, SourceCache},
+    retry::{self, Decision},
+    scheduler::{Key, MOST_TURNS, Owner, Scheduler, TurnResult},
 };
 use crate::auth::token;
 use envoi_contract::time::Timestamp;
@@ -37,11 +37,11 @@ const STACK_BYTES: usize = 2 * 1024 * 1024;
 /// What clients of A2A 1.0 and 0.3 look for their own token in.
 const TOKEN_HEADER: &str = "x-a2a-notification-token";
 
-/// What the courier works with.
-pub(crate) struct Means {
+/// What the dispatcher works with.
+pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) tales: Box<dyn Tales>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) sources: Box<dyn EventSources>,
     pub(crate) reach: Reach,
     /// One that is set back does not hold up the next try.
     pub(crate) clock: SteadyClock,
@@ -50,184 +50,189 @@ pub(crate) struct Means {
 }
 
 /// See the module.
-pub(crate) struct Courier {
-    board: Arc<Board>,
+pub(crate) struct Dispatcher {
+    scheduler: Arc<Scheduler>,
 }
 
-impl Courier {
+impl Dispatcher {
     /// Goes on with whatever is to be told, until it is closed.
     ///
     /// # Errors
     /// The store cannot be read, or no thread be had.
-    pub(crate) fn start(means: Means) -> io::Result<Self> {
-        let board = Arc::clone(&means.board);
-        let reader = means.store.reader().map_err(io::Error::other)?;
+    pub(crate) fn start(parts: Parts) -> io::Result<Self> {
+        let scheduler = Arc::clone(&parts.scheduler);
+        let reader = parts.store.reader().map_err(io::Error::other)?;
         // No wait is longer: whatever is due later than that was marked before the clock was set back.
-        let latest = after(means.clock.now(), retry::LONGEST);
+        let latest = after(parts.clock.now(), retry::LONGEST);
         for row in reader.active_pushes().map_err(io::Error::other)? {
             // What was kept for a run that has not begun waits for the message that begins it.
             let tenant = reader.tenant_of(&row.run).map_err(io::Error::other)?;
             if tenant.is_none() {
                 continue;
             }
-            let whose = whose(tenant, &means.reach, &row);
-            board.add((row.run, row.id), whose, row.due_at.min(latest));
+            let whose = owner_of(tenant, &parts.reach, &row);
+            scheduler.add((row.run, row.id), whose, row.due_at.min(latest));
         }
-        let round = Arc::new(Round { means, kept: Mutex::default() });
+        let worker = Arc::new(Worker { parts, kept: Mutex::default() });
         for _ in 0..MOST_TURNS {
-            let round = Arc::clone(&round);
+            let worker = Arc::clone(&worker);
             thread::Builder::new()
                 .name("a2a-push".to_owned())
                 .stack_size(STACK_BYTES)
-                .spawn(move || round.go())?;
+                .spawn(move || worker.go())?;
         }
-        Ok(Self { board })
+        Ok(Self { scheduler })
     }
 
     /// Begins nothing more.
     pub(crate) fn close(&self) {
-        self.board.close();
+        self.scheduler.close();
     }
 
     /// Waits for what is under way, until then. What is not over by then is told again by the next server, whether it arrives
     /// or not.
     pub(crate) fn wait(self, until: Instant) {
-        self.board.wait_until_still(until);
+        self.scheduler.wait_until_still(until);
     }
 }
 
 /// By whom a configuration counts as busy. An address that is allowed no more counts for itself, and so does a run that cannot
 /// be read: its turn finds that out.
-pub(crate) fn whose(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Whose {
+pub(crate) fn owner_of(tenant: Option<String>, reach: &Reach, row: &PushRow) -> Owner {
     let receiver =
         reach.place(&row.url).map_or_else(|_| row.url.clone(), |place| place.receiver().to_owned());
     let tenant = tenant.unwrap_or_else(|| row.run.to_string());
-    Whose { tenant, receiver }
+    Owner { tenant, receiver }
 }
 
-struct Round {
-    means: Means,
-    kept: Mutex<Kept>,
+struct Worker {
+    parts: Parts,
+    kept: Mutex<SourceCache>,
 }
 
 /// Why a turn cannot be taken: the store's fault, never the receiver's.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum TurnError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Mark(#[from] CommitError),
 }
 
-impl Round {
+impl Worker {
     fn go(&self) {
         let mut reader = None;
-        while let Some(key) = self.means.board.take(|| self.means.clock.now()) {
+        while let Some(key) = self.parts.scheduler.take(|| self.parts.clock.now()) {
             let after = self.turn(&mut reader, &key).unwrap_or_else(|trouble| {
-                (self.means.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
-                After::Later(self.later(UNREADABLE))
+                (self.parts.log)(&format!("push notifications of task {} have to wait: {trouble}", key.0));
+                TurnResult::Later(self.later(UNREADABLE))
             });
-            self.means.board.give_back(&key, after, self.means.clock.now());
+            self.parts.scheduler.give_back(&key, after, self.parts.clock.now());
         }
     }
 
     /// Tells one configuration what there is, as much as one turn allows.
-    fn turn(&self, reader: &mut Option<Reader>, key: &Key) -> Result<After, Trouble> {
+    fn turn(&self, reader: &mut Option<Reader>, key: &Key) -> Result<TurnResult, TurnError> {
         let reader = match reader {
             Some(reader) => reader,
-            None => reader.insert(self.means.store.reader()?),
+            None => reader.insert(self.parts.store.reader()?),
         };
         let active = reader.push(&key.0, &key.1)?.filter(|row| row.state == PushState::Active);
-        let Some(mut row) = active else { return Ok(After::Gone) };
+        let Some(mut row) = active else { return Ok(TurnResult::Gone) };
         // Who may see the task no more is told nothing more of it.
         if !token::still_good(reader, &row.client, envoi_engine::now())? {
             return self.give_up(&mut row, "the token that asked for it is good no more".to_owned());
         }
         let kept = self.lock().take(key, row.at);
-        let tale = match kept {
-            Some(tale) => Ok(tale),
-            None => self.means.tales.open(&row),
+        let source = match kept {
+            Some(source) => Ok(source),
+            None => self.parts.sources.open(&row),
         };
-        let mut tale = match tale {
-            Ok(tale) => tale,
+        let mut source = match source {
+            Ok(source) => source,
             Err(error) => return self.came_to(&mut row, None, Outcome::failed(error)),
         };
-        let (after, tale_is_sound) = self.tell(&mut row, tale.as_mut())?;
-        if after != After::Gone && tale_is_sound {
-            self.lock().put(key.clone(), row.at, tale);
+        let (after, source_is_sound) = self.tell(&mut row, source.as_mut())?;
+        if after != TurnResult::Gone && source_is_sound {
+            self.lock().put(key.clone(), row.at, source);
         }
         Ok(after)
     }
 
     /// Tells what there is, and says whether the reading can still be read.
-    fn tell(&self, row: &mut PushRow, tale: &mut dyn Tale) -> Result<(After, bool), Trouble> {
+    fn tell(&self, row: &mut PushRow, source: &mut dyn EventSource) -> Result<(TurnResult, bool), TurnError> {
         for _ in 0..MOST_A_TURN {
-            if self.means.board.is_closed() {
+            if self.parts.scheduler.is_closed() {
                 break;
             }
-            let item = match tale.next() {
+            let item = match source.next() {
                 Ok(Some(item)) => item,
-                Ok(None) if tale.is_over() => return Ok((self.done(row)?, true)),
-                Ok(None) => return Ok((After::Idle, true)),
+                Ok(None) if source.is_over() => return Ok((self.done(row)?, true)),
+                Ok(None) => return Ok((TurnResult::Idle, true)),
                 Err(error) => return Ok((self.came_to(row, None, Outcome::failed(error))?, false)),
             };
             let reached = item.next_seq;
-            let outcome = parcel(row, item).post(&row.url, &self.means.reach);
+            let outcome = http_post(row, item).post(&row.url, &self.parts.reach);
             let arrived = outcome == Outcome::Delivered;
             let after = self.came_to(row, Some(reached), outcome)?;
             if !arrived {
                 return Ok((after, true));
             }
-            tale.told();
+            source.delivered();
         }
-        Ok((After::More, true))
+        Ok((TurnResult::More, true))
     }
 
     /// Marks what a try has come to; `reached` is how far it goes if it went well.
-    fn came_to(&self, row: &mut PushRow, reached: Option<Seq>, outcome: Outcome) -> Result<After, Trouble> {
+    fn came_to(
+        &self,
+        row: &mut PushRow,
+        reached: Option<Seq>,
+        outcome: Outcome,
+    ) -> Result<TurnResult, TurnError> {
         let tries = row.tries.saturating_add(1);
-        match retry::next(&format!("{} {}", row.run, row.id), tries, outcome) {
-            Next::Nothing => {
+        match retry::decide(&format!("{} {}", row.run, row.id), tries, outcome) {
+            Decision::Nothing => {
                 row.next_seq = reached.unwrap_or(row.next_seq);
-                (row.tries, row.note, row.due_at) = (0, None, self.means.clock.now());
-                self.means.store.mark_push(row)?;
-                Ok(After::More)
+                (row.tries, row.note, row.due_at) = (0, None, self.parts.clock.now());
+                self.parts.store.mark_push(row)?;
+                Ok(TurnResult::More)
             }
-            Next::Wait(wait, note) => {
+            Decision::Wait(wait, note) => {
                 (row.tries, row.note, row.due_at) = (tries, Some(note), self.later(wait));
-                self.means.store.mark_push(row)?;
-                Ok(After::Later(row.due_at))
+                self.parts.store.mark_push(row)?;
+                Ok(TurnResult::Later(row.due_at))
             }
-            Next::GiveUp(note) => {
+            Decision::GiveUp(note) => {
                 row.tries = tries;
                 self.give_up(row, note)
             }
         }
     }
 
-    fn give_up(&self, row: &mut PushRow, note: String) -> Result<After, Trouble> {
-        (self.means.log)(&format!("push notifications of task {} are given up: {note}", row.run));
+    fn give_up(&self, row: &mut PushRow, note: String) -> Result<TurnResult, TurnError> {
+        (self.parts.log)(&format!("push notifications of task {} are given up: {note}", row.run));
         tracing::warn!(run = %row.run, config = row.id, tries = row.tries, "push notifications are given up");
         (row.state, row.note) = (PushState::Failed, Some(note));
-        self.means.store.mark_push(row)?;
-        Ok(After::Gone)
+        self.parts.store.mark_push(row)?;
+        Ok(TurnResult::Gone)
     }
 
-    fn done(&self, row: &PushRow) -> Result<After, Trouble> {
-        self.means.store.mark_push(&PushRow { state: PushState::Done, ..row.clone() })?;
-        Ok(After::Gone)
+    fn done(&self, row: &PushRow) -> Result<TurnResult, TurnError> {
+        self.parts.store.mark_push(&PushRow { state: PushState::Done, ..row.clone() })?;
+        Ok(TurnResult::Gone)
     }
 
     fn later(&self, wait: Duration) -> Timestamp {
-        after(self.means.clock.now(), wait)
+        after(self.parts.clock.now(), wait)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SourceCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn parcel(row: &PushRow, item: Item) -> Parcel {
+fn http_post(row: &PushRow, item: Notification) -> Parcel {
     let authorization = row.scheme.as_ref().map(|scheme| match &row.credentials {
         Some(credentials) => format!("{scheme} {credentials}"),
         None => scheme.clone(),

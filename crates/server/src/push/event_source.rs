@@ -13,7 +13,7 @@ const MOST_KEPT: usize = 32;
 
 /// One thing to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct Notification {
     /// Its place: the same whenever it is told again.
     pub(crate) place: String,
     /// The first event of which nothing was told once it has arrived.
@@ -25,44 +25,44 @@ pub(crate) struct Item {
 }
 
 /// A reading of one run for one configuration.
-pub(crate) trait Tale: Send {
-    /// What is to be told next; the same again until [`Tale::told`].
+pub(crate) trait EventSource: Send {
+    /// What is to be told next; the same again until [`EventSource::delivered`].
     ///
     /// # Errors
     /// A sentence: the run cannot be read.
-    fn next(&mut self) -> Result<Option<Item>, String>;
+    fn next(&mut self) -> Result<Option<Notification>, String>;
 
     /// It has arrived.
-    fn told(&mut self);
+    fn delivered(&mut self);
 
     /// Whether nothing will follow, once there is nothing.
     fn is_over(&self) -> bool;
 }
 
 /// Opens readings.
-pub(crate) trait Tales: Send + Sync {
+pub(crate) trait EventSources: Send + Sync {
     /// A reading from the configuration's place on.
     ///
     /// # Errors
     /// A sentence: the run cannot be read.
-    fn open(&self, push: &PushRow) -> Result<Box<dyn Tale>, String>;
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String>;
 }
 
 /// Readings that were made and may be needed again, those used last at the end.
 #[derive(Default)]
-pub(crate) struct Kept(Vec<(Key, Timestamp, Box<dyn Tale>)>);
+pub(crate) struct SourceCache(Vec<(Key, Timestamp, Box<dyn EventSource>)>);
 
-impl Kept {
+impl SourceCache {
     /// The reading of this configuration, if it is still the one that was made then.
-    pub(crate) fn take(&mut self, key: &Key, made: Timestamp) -> Option<Box<dyn Tale>> {
+    pub(crate) fn take(&mut self, key: &Key, made: Timestamp) -> Option<Box<dyn EventSource>> {
         let found = self.0.iter().position(|(of, _, _)| of == key)?;
-        let (_, at, tale) = self.0.remove(found);
-        (at == made).then_some(tale)
+        let (_, at, source) = self.0.remove(found);
+        (at == made).then_some(source)
     }
 
     /// Keeps one; the one that was not used for longest goes if there are too many.
-    pub(crate) fn put(&mut self, key: Key, made: Timestamp, tale: Box<dyn Tale>) {
-        self.0.push((key, made, tale));
+    pub(crate) fn put(&mut self, key: Key, made: Timestamp, source: Box<dyn EventSource>) {
+        self.0.push((key, made, source));
         if self.0.len() > MOST_KEPT {
             drop(self.0.remove(0));
         }
@@ -76,12 +76,12 @@ mod tests {
 
     struct Nothing;
 
-    impl Tale for Nothing {
-        fn next(&mut self) -> Result<Option<Item>, String> {
+    impl EventSource for Nothing {
+        fn next(&mut self) -> Result<Option<Notification>, String> {
             Ok(None)
         }
 
-        fn told(&mut self) {}
+        fn delivered(&mut self) {}
 
         fn is_over(&self) -> bool {
             true
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn readings_are_kept_for_their_configuration_and_no_more_than_so_many() {
-        let (mut kept, at) = (Kept::default(), Timestamp::from_millis);
+        let (mut kept, at) = (SourceCache::default(), Timestamp::from_millis);
         let key = |name: usize| (RunId::new(format!("run_{name}")).unwrap(), "p".to_owned());
         for name in 0..=MOST_KEPT {
             kept.put(key(name), at(1), Box::new(Nothing));

@@ -19,7 +19,7 @@ const ALL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What is to be done after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum Decision {
     /// It has arrived.
     Nothing,
     /// Try again, not before this has passed.
@@ -29,15 +29,15 @@ pub(crate) enum Next {
 }
 
 /// What follows from the outcome of the try with this number, from 1, for `whom`.
-pub(crate) fn next(whom: &str, tries: u32, outcome: Outcome) -> Next {
+pub(crate) fn decide(whom: &str, tries: u32, outcome: Outcome) -> Decision {
     match outcome {
-        Outcome::Delivered => Next::Nothing,
-        Outcome::Refused { error } => Next::GiveUp(error),
+        Outcome::Delivered => Decision::Nothing,
+        Outcome::Refused { error } => Decision::GiveUp(error),
         Outcome::Failed { error, .. } if waited(whom, tries) >= ALL => {
-            Next::GiveUp(format!("{error}; it was tried {tries} times"))
+            Decision::GiveUp(format!("{error}; it was tried {tries} times"))
         }
         Outcome::Failed { error, wait: asked } => {
-            Next::Wait(wait(whom, tries).max(asked.unwrap_or_default()).min(LONGEST), error)
+            Decision::Wait(wait(whom, tries).max(asked.unwrap_or_default()).min(LONGEST), error)
         }
     }
 }
@@ -74,8 +74,8 @@ mod tests {
             (300, 150_000, 300_000),
         ] {
             let waits: Vec<u128> = (0..100)
-                .map(|whom| match next(&format!("run_{whom}"), tries, failed(None)) {
-                    Next::Wait(wait, _) => wait.as_millis(),
+                .map(|whom| match decide(&format!("run_{whom}"), tries, failed(None)) {
+                    Decision::Wait(wait, _) => wait.as_millis(),
                     other => panic!("{other:?}"),
                 })
                 .collect();
@@ -89,13 +89,13 @@ mod tests {
     fn it_is_given_up_after_a_day_of_waiting() {
         let mut waited = Duration::ZERO;
         for tries in 1.. {
-            match next("run_1", tries, failed(None)) {
-                Next::Wait(wait, _) => waited += wait,
-                Next::GiveUp(error) => {
+            match decide("run_1", tries, failed(None)) {
+                Decision::Wait(wait, _) => waited += wait,
+                Decision::GiveUp(error) => {
                     assert_eq!(error, format!("e; it was tried {tries} times"));
                     break;
                 }
-                Next::Nothing => panic!(),
+                Decision::Nothing => panic!(),
             }
             assert!(waited < ALL + LONGEST);
         }
@@ -104,11 +104,11 @@ mod tests {
 
     #[test]
     fn a_receiver_may_ask_for_more_within_bounds_and_say_that_it_is_gone() {
-        assert_eq!(next("r", 1, failed(Some(30))), Next::Wait(Duration::from_secs(30), "e".to_owned()));
-        assert_eq!(next("r", 1, failed(Some(86_400))), Next::Wait(LONGEST, "e".to_owned()));
-        assert!(matches!(next("r", 9, failed(Some(1))), Next::Wait(wait, _) if wait >= LONGEST / 2));
+        assert_eq!(decide("r", 1, failed(Some(30))), Decision::Wait(Duration::from_secs(30), "e".to_owned()));
+        assert_eq!(decide("r", 1, failed(Some(86_400))), Decision::Wait(LONGEST, "e".to_owned()));
+        assert!(matches!(decide("r", 9, failed(Some(1))), Decision::Wait(wait, _) if wait >= LONGEST / 2));
         let gone = Outcome::Refused { error: "gone".to_owned() };
-        assert_eq!(next("r", 1, gone), Next::GiveUp("gone".to_owned()));
-        assert_eq!(next("r", 99, Outcome::Delivered), Next::Nothing);
+        assert_eq!(decide("r", 1, gone), Decision::GiveUp("gone".to_owned()));
+        assert_eq!(decide("r", 99, Outcome::Delivered), Decision::Nothing);
     }
 }

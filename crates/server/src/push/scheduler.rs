@@ -26,9 +26,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// A configuration: the task and the id.
 pub(crate) type Key = (RunId, String);
 
-/// Whose a configuration is, and where it leads.
+/// Owner a configuration is, and where it leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Whose {
+pub(crate) struct Owner {
     /// The tenant of the task.
     pub(crate) tenant: String,
     /// Host and port.
@@ -37,7 +37,7 @@ pub(crate) struct Whose {
 
 /// How a turn has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum TurnResult {
     /// Everything is told, until there is news.
     Idle,
     /// There is more to tell.
@@ -50,7 +50,7 @@ pub(crate) enum After {
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Board {
+pub(crate) struct Scheduler {
     state: Mutex<State>,
     bell: Condvar,
 }
@@ -61,21 +61,21 @@ struct State {
     /// Those that wait for their turn, by when they may have it.
     due: BTreeSet<(Timestamp, Key)>,
     /// Turns under way, each with whose it was when the turn began.
-    turns: BTreeMap<Key, Whose>,
+    turns: BTreeMap<Key, Owner>,
     /// How many of them there are for each receiver.
     busy: BTreeMap<String, usize>,
     closed: bool,
 }
 
 struct Entry {
-    whose: Whose,
+    whose: Owner,
     at: Timestamp,
-    place: Place,
+    place: EntryState,
 }
 
 /// Where a configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EntryState {
     /// Nowhere: there is no news for it.
     Idle,
     /// Among those that are due, now or later.
@@ -84,16 +84,16 @@ enum Place {
     Turn { news: bool, renewed: bool },
 }
 
-impl Board {
+impl Scheduler {
     /// From now on this configuration is told; one of this key that was there is another now.
-    pub(crate) fn add(&self, key: Key, whose: Whose, at: Timestamp) {
+    pub(crate) fn add(&self, key: Key, whose: Owner, at: Timestamp) {
         let mut state = self.lock();
         let place = match state.entries.get(&key).map(|entry| entry.place) {
-            Some(Place::Turn { .. }) => Place::Turn { news: true, renewed: true },
-            _ => Place::Due,
+            Some(EntryState::Turn { .. }) => EntryState::Turn { news: true, renewed: true },
+            _ => EntryState::Due,
         };
         state.leave_queue(&key);
-        if place == Place::Due {
+        if place == EntryState::Due {
             state.due.insert((at, key.clone()));
         }
         state.entries.insert(key, Entry { whose, at, place });
@@ -107,12 +107,12 @@ impl Board {
         let mut idle = Vec::new();
         for (key, entry) in state.entries.range_mut(first..).take_while(|((of, _), _)| of == run) {
             match &mut entry.place {
-                Place::Turn { news, .. } => *news = true,
-                Place::Idle => {
-                    (entry.at, entry.place) = (now, Place::Due);
+                EntryState::Turn { news, .. } => *news = true,
+                EntryState::Idle => {
+                    (entry.at, entry.place) = (now, EntryState::Due);
                     idle.push((now, key.clone()));
                 }
-                Place::Due => {}
+                EntryState::Due => {}
             }
         }
         if !idle.is_empty() {
@@ -121,7 +121,7 @@ impl Board {
         }
     }
 
-    /// Whose turn it is; waits for it. `None` once it is closed.
+    /// Owner turn it is; waits for it. `None` once it is closed.
     pub(crate) fn take(&self, now: impl Fn() -> Timestamp) -> Option<Key> {
         let mut state = self.lock();
         loop {
@@ -138,26 +138,26 @@ impl Board {
     }
 
     /// A turn is over.
-    pub(crate) fn give_back(&self, key: &Key, after: After, now: Timestamp) {
+    pub(crate) fn give_back(&self, key: &Key, after: TurnResult, now: Timestamp) {
         let mut state = self.lock();
         state.end_turn(key);
         let (news, renewed) = match state.entries.get(key).map(|entry| entry.place) {
-            Some(Place::Turn { news, renewed }) => (news, renewed),
+            Some(EntryState::Turn { news, renewed }) => (news, renewed),
             _ => (false, false),
         };
         let due = match after {
             _ if renewed => Some(now),
-            After::More => Some(now),
-            After::Later(at) => Some(at),
-            After::Idle if news => Some(now),
-            After::Idle => None,
-            After::Gone => {
+            TurnResult::More => Some(now),
+            TurnResult::Later(at) => Some(at),
+            TurnResult::Idle if news => Some(now),
+            TurnResult::Idle => None,
+            TurnResult::Gone => {
                 state.entries.remove(key);
                 None
             }
         };
         if let Some(entry) = state.entries.get_mut(key) {
-            entry.place = if due.is_some() { Place::Due } else { Place::Idle };
+            entry.place = if due.is_some() { EntryState::Due } else { EntryState::Idle };
             entry.at = due.unwrap_or(now);
         }
         if let Some(at) = due {
@@ -208,7 +208,7 @@ impl State {
         let key = due.map(|(_, key)| key).find(|key| self.has_room(key))?.clone();
         self.leave_queue(&key);
         let entry = self.entries.get_mut(&key)?;
-        entry.place = Place::Turn { news: false, renewed: false };
+        entry.place = EntryState::Turn { news: false, renewed: false };
         let whose = entry.whose.clone();
         let busy = self.busy.entry(whose.receiver.clone()).or_default();
         *busy = busy.saturating_add(1);
@@ -243,7 +243,7 @@ impl State {
     }
 
     fn end_turn(&mut self, key: &Key) {
-        let Some(Whose { receiver, .. }) = self.turns.remove(key) else { return };
+        let Some(Owner { receiver, .. }) = self.turns.remove(key) else { return };
         match self.busy.get(&receiver).map_or(0, |busy| busy.saturating_sub(1)) {
             0 => drop(self.busy.remove(&receiver)),
             left => drop(self.busy.insert(receiver, left)),
@@ -264,144 +264,144 @@ mod tests {
     }
 
     /// Of a tenant of its own.
-    fn to(receiver: &str) -> Whose {
+    fn to(receiver: &str) -> Owner {
         of(receiver, receiver)
     }
 
-    fn of(tenant: &str, receiver: &str) -> Whose {
-        Whose { tenant: tenant.to_owned(), receiver: receiver.to_owned() }
+    fn of(tenant: &str, receiver: &str) -> Owner {
+        Owner { tenant: tenant.to_owned(), receiver: receiver.to_owned() }
     }
 
     /// How many turns are given before nobody gets one.
-    fn take_all(board: &Board, now: i64) -> usize {
-        std::iter::from_fn(|| take(board, now)).count()
+    fn take_all(scheduler: &Scheduler, now: i64) -> usize {
+        std::iter::from_fn(|| take(scheduler, now)).count()
     }
 
-    /// Whose turn it is, without waiting.
-    fn take(board: &Board, now: i64) -> Option<Key> {
-        board.lock().next(at(now))
+    /// Owner turn it is, without waiting.
+    fn take(scheduler: &Scheduler, now: i64) -> Option<Key> {
+        scheduler.lock().next(at(now))
     }
 
     #[test]
     fn turns_are_taken_by_who_is_due_first_and_one_at_a_time() {
-        let board = Board::default();
-        board.add(key("run_1", "a"), to("one:443"), at(5));
-        board.add(key("run_2", "a"), to("two:443"), at(3));
-        assert_eq!(take(&board, 2), None);
-        assert_eq!(board.lock().until_next(at(2)), Duration::from_millis(1));
-        assert_eq!(take(&board, 9), Some(key("run_2", "a")));
-        assert_eq!(take(&board, 9), Some(key("run_1", "a")));
-        assert_eq!(take(&board, 9), None);
-        board.give_back(&key("run_2", "a"), After::More, at(9));
-        assert_eq!(take(&board, 9), Some(key("run_2", "a")));
-        board.give_back(&key("run_2", "a"), After::Idle, at(9));
-        board.give_back(&key("run_1", "a"), After::Gone, at(9));
-        assert_eq!(take(&board, 99), None);
-        assert_eq!(board.lock().entries.len(), 1);
-        assert!(board.lock().busy.is_empty());
+        let scheduler = Scheduler::default();
+        scheduler.add(key("run_1", "a"), to("one:443"), at(5));
+        scheduler.add(key("run_2", "a"), to("two:443"), at(3));
+        assert_eq!(take(&scheduler, 2), None);
+        assert_eq!(scheduler.lock().until_next(at(2)), Duration::from_millis(1));
+        assert_eq!(take(&scheduler, 9), Some(key("run_2", "a")));
+        assert_eq!(take(&scheduler, 9), Some(key("run_1", "a")));
+        assert_eq!(take(&scheduler, 9), None);
+        scheduler.give_back(&key("run_2", "a"), TurnResult::More, at(9));
+        assert_eq!(take(&scheduler, 9), Some(key("run_2", "a")));
+        scheduler.give_back(&key("run_2", "a"), TurnResult::Idle, at(9));
+        scheduler.give_back(&key("run_1", "a"), TurnResult::Gone, at(9));
+        assert_eq!(take(&scheduler, 99), None);
+        assert_eq!(scheduler.lock().entries.len(), 1);
+        assert!(scheduler.lock().busy.is_empty());
     }
 
     #[test]
     fn news_wakes_those_of_the_run_alone_and_is_not_missed_during_a_turn() {
-        let board = Board::default();
+        let scheduler = Scheduler::default();
         for (run, id) in [("run_1", "a"), ("run_1", "b"), ("run_10", "a"), ("run_2", "a")] {
-            board.add(key(run, id), to(&format!("{run}{id}:443")), at(0));
-            let taken = take(&board, 0).unwrap();
-            board.give_back(&taken, After::Idle, at(0));
+            scheduler.add(key(run, id), to(&format!("{run}{id}:443")), at(0));
+            let taken = take(&scheduler, 0).unwrap();
+            scheduler.give_back(&taken, TurnResult::Idle, at(0));
         }
-        board.committed(&RunId::new("run_1").unwrap(), at(1));
-        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
-        assert_eq!(take(&board, 1), Some(key("run_1", "b")));
-        assert_eq!(take(&board, 1), None);
-        board.committed(&RunId::new("run_1").unwrap(), at(2));
-        board.give_back(&key("run_1", "a"), After::Idle, at(2));
-        board.give_back(&key("run_1", "b"), After::Later(at(50)), at(2));
-        assert_eq!(take(&board, 2), Some(key("run_1", "a")), "what came during its turn");
-        board.committed(&RunId::new("run_1").unwrap(), at(3));
-        assert_eq!(take(&board, 49), None, "one that failed waits, whatever is new");
-        assert_eq!(take(&board, 50), Some(key("run_1", "b")));
+        scheduler.committed(&RunId::new("run_1").unwrap(), at(1));
+        assert_eq!(take(&scheduler, 1), Some(key("run_1", "a")));
+        assert_eq!(take(&scheduler, 1), Some(key("run_1", "b")));
+        assert_eq!(take(&scheduler, 1), None);
+        scheduler.committed(&RunId::new("run_1").unwrap(), at(2));
+        scheduler.give_back(&key("run_1", "a"), TurnResult::Idle, at(2));
+        scheduler.give_back(&key("run_1", "b"), TurnResult::Later(at(50)), at(2));
+        assert_eq!(take(&scheduler, 2), Some(key("run_1", "a")), "what came during its turn");
+        scheduler.committed(&RunId::new("run_1").unwrap(), at(3));
+        assert_eq!(take(&scheduler, 49), None, "one that failed waits, whatever is new");
+        assert_eq!(take(&scheduler, 50), Some(key("run_1", "b")));
     }
 
     #[test]
     fn a_receiver_that_is_busy_is_left_alone_and_holds_up_nobody_else() {
-        let board = Board::default();
+        let scheduler = Scheduler::default();
         for run in 1..=5 {
-            board.add(key(&format!("run_{run}"), "a"), to("slow:443"), at(0));
+            scheduler.add(key(&format!("run_{run}"), "a"), to("slow:443"), at(0));
         }
-        board.add(key("run_9", "a"), to("fast:443"), at(1));
-        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
-        assert_eq!(take(&board, 1), Some(key("run_2", "a")));
-        assert_eq!(take(&board, 1), Some(key("run_9", "a")));
-        assert_eq!(take(&board, 1), None);
-        board.give_back(&key("run_1", "a"), After::More, at(2));
-        assert_eq!(take(&board, 2), Some(key("run_3", "a")), "in turn");
-        assert_eq!(take(&board, 2), None);
+        scheduler.add(key("run_9", "a"), to("fast:443"), at(1));
+        assert_eq!(take(&scheduler, 1), Some(key("run_1", "a")));
+        assert_eq!(take(&scheduler, 1), Some(key("run_2", "a")));
+        assert_eq!(take(&scheduler, 1), Some(key("run_9", "a")));
+        assert_eq!(take(&scheduler, 1), None);
+        scheduler.give_back(&key("run_1", "a"), TurnResult::More, at(2));
+        assert_eq!(take(&scheduler, 2), Some(key("run_3", "a")), "in turn");
+        assert_eq!(take(&scheduler, 2), None);
     }
 
     #[test]
     fn a_tenant_whose_receivers_all_hang_leaves_room_for_every_other() {
-        let board = Board::default();
+        let scheduler = Scheduler::default();
         let add = |tenant: &str, count: usize| {
             for n in 0..count {
                 let key = key(&format!("run_{tenant}{n}"), "a");
-                board.add(key, of(tenant, &format!("{tenant}{n}:443")), at(0));
+                scheduler.add(key, of(tenant, &format!("{tenant}{n}:443")), at(0));
             }
         };
         add("dead", 100);
-        assert_eq!(take_all(&board, 0), 8, "alone it has half");
+        assert_eq!(take_all(&scheduler, 0), 8, "alone it has half");
         add("north", 1);
-        assert_eq!(take(&board, 0), Some(key("run_north0", "a")), "whoever has waited longer");
+        assert_eq!(take(&scheduler, 0), Some(key("run_north0", "a")), "whoever has waited longer");
         add("gone", 100);
-        assert_eq!(take_all(&board, 0), 3, "half of what is left");
+        assert_eq!(take_all(&scheduler, 0), 3, "half of what is left");
         for (tenant, turns) in [("south", 2), ("east", 1), ("west", 1)] {
             add(tenant, 3);
-            assert_eq!(take_all(&board, 0), turns, "{tenant}");
+            assert_eq!(take_all(&scheduler, 0), turns, "{tenant}");
         }
-        assert_eq!(board.lock().turns.len(), MOST_TURNS);
+        assert_eq!(scheduler.lock().turns.len(), MOST_TURNS);
         add("late", 1);
-        assert_eq!(take(&board, 0), None, "there are no more");
+        assert_eq!(take(&scheduler, 0), None, "there are no more");
         // Who has much waits for those who have nothing.
-        board.give_back(&key("run_north0", "a"), After::Gone, at(1));
-        assert_eq!(take(&board, 1), Some(key("run_late0", "a")));
-        assert_eq!(take(&board, 1), None);
+        scheduler.give_back(&key("run_north0", "a"), TurnResult::Gone, at(1));
+        assert_eq!(take(&scheduler, 1), Some(key("run_late0", "a")));
+        assert_eq!(take(&scheduler, 1), None);
     }
 
     #[test]
     fn one_that_is_made_anew_during_its_turn_does_not_wait_for_the_failure_of_the_old_one() {
-        for after in [After::Later(at(1_000)), After::Gone, After::Idle] {
-            let board = Board::default();
-            board.add(key("run_1", "a"), to("old:443"), at(0));
-            let taken = take(&board, 0).unwrap();
-            board.add(taken.clone(), to("new:443"), at(1));
-            assert_eq!(take(&board, 1), None, "not twice at once");
-            board.give_back(&taken, after, at(2));
-            assert!(board.lock().busy.is_empty(), "{after:?}");
-            assert_eq!(take(&board, 2), Some(taken), "{after:?}");
-            assert!(board.lock().busy.contains_key("new:443"), "{after:?}");
+        for after in [TurnResult::Later(at(1_000)), TurnResult::Gone, TurnResult::Idle] {
+            let scheduler = Scheduler::default();
+            scheduler.add(key("run_1", "a"), to("old:443"), at(0));
+            let taken = take(&scheduler, 0).unwrap();
+            scheduler.add(taken.clone(), to("new:443"), at(1));
+            assert_eq!(take(&scheduler, 1), None, "not twice at once");
+            scheduler.give_back(&taken, after, at(2));
+            assert!(scheduler.lock().busy.is_empty(), "{after:?}");
+            assert_eq!(take(&scheduler, 2), Some(taken), "{after:?}");
+            assert!(scheduler.lock().busy.contains_key("new:443"), "{after:?}");
         }
     }
 
     #[test]
     fn one_that_is_made_anew_while_it_waits_is_due_at_once_and_once() {
-        let board = Board::default();
-        board.add(key("run_1", "a"), to("old:443"), at(500));
-        board.add(key("run_1", "a"), to("new:443"), at(1));
-        assert_eq!(take(&board, 1), Some(key("run_1", "a")));
-        assert!(board.lock().busy.contains_key("new:443"));
-        board.give_back(&key("run_1", "a"), After::Idle, at(1));
-        assert_eq!(take(&board, 999), None);
+        let scheduler = Scheduler::default();
+        scheduler.add(key("run_1", "a"), to("old:443"), at(500));
+        scheduler.add(key("run_1", "a"), to("new:443"), at(1));
+        assert_eq!(take(&scheduler, 1), Some(key("run_1", "a")));
+        assert!(scheduler.lock().busy.contains_key("new:443"));
+        scheduler.give_back(&key("run_1", "a"), TurnResult::Idle, at(1));
+        assert_eq!(take(&scheduler, 999), None);
     }
 
     #[test]
     fn a_closed_board_gives_no_turns_and_says_when_it_is_still() {
-        let board = Board::default();
-        board.add(key("run_1", "a"), to("one:443"), at(0));
-        let taken = board.take(|| at(0)).unwrap();
-        board.close();
-        assert_eq!(board.take(|| at(0)), None);
-        assert!(!board.wait_until_still(Instant::now()));
-        board.give_back(&taken, After::More, at(0));
-        assert!(board.wait_until_still(Instant::now()));
-        assert_eq!(board.take(|| at(0)), None);
+        let scheduler = Scheduler::default();
+        scheduler.add(key("run_1", "a"), to("one:443"), at(0));
+        let taken = scheduler.take(|| at(0)).unwrap();
+        scheduler.close();
+        assert_eq!(scheduler.take(|| at(0)), None);
+        assert!(!scheduler.wait_until_still(Instant::now()));
+        scheduler.give_back(&taken, TurnResult::More, at(0));
+        assert!(scheduler.wait_until_still(Instant::now()));
+        assert_eq!(scheduler.take(|| at(0)), None);
     }
 }

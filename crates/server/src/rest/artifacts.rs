@@ -8,7 +8,7 @@ use crate::{
         response,
         work::{blocking, timed_out},
     },
-    request::Call,
+    request::ApiRequest,
     state::{app::App, attachments},
 };
 use axum::{
@@ -30,9 +30,13 @@ const MAX_MIME: usize = 127;
 const LEAST_RATE: u64 = 1024;
 
 /// `uploadArtifact`: hashed on the way into the store, never held.
-pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Result<Response, Problem> {
+pub(crate) async fn upload(
+    app: &Arc<App>,
+    request: ApiRequest,
+    body: &mut Body,
+) -> Result<Response, Problem> {
     let (limit, longest) = (app.settings.limits.artifact_bytes, app.settings.limits.request);
-    let _incoming = app.incoming(&call.bearer)?;
+    let _incoming = app.incoming_body(&request.bearer)?;
     let blobs = app.store.blobs();
     let mut waited = Duration::ZERO;
     let mut incoming: Incoming = blocking(move || Ok(blobs.receive()?)).await?;
@@ -52,7 +56,7 @@ pub(crate) async fn upload(app: &Arc<App>, call: Call, body: &mut Body) -> Resul
         .await?;
     }
     let app = Arc::clone(app);
-    blocking(move || kept(&app, &call, incoming)).await
+    blocking(move || kept(&app, &request, incoming)).await
 }
 
 fn too_slow(longest: Duration) -> Problem {
@@ -68,27 +72,28 @@ fn patience(longest: Duration, bytes: u64, waited: Duration) -> Duration {
     longest.saturating_add(earned).saturating_sub(waited).min(longest)
 }
 
-fn kept(app: &App, call: &Call, incoming: Incoming) -> Result<Response, Problem> {
+fn kept(app: &App, request: &ApiRequest, incoming: Incoming) -> Result<Response, Problem> {
     let (digest, size_bytes) = incoming.finish()?;
-    let mime = call.header(&header::CONTENT_TYPE).filter(|mime| !mime.is_empty() && mime.len() <= MAX_MIME);
+    let mime =
+        request.header(&header::CONTENT_TYPE).filter(|mime| !mime.is_empty() && mime.len() <= MAX_MIME);
     let upload = Upload {
         digest,
         size_bytes,
         mime: mime.unwrap_or(attachments::UNKNOWN).to_owned(),
         uploaded_at: app.now(),
-        uploaded_by: call.bearer.name.clone(),
+        uploaded_by: request.bearer.name.clone(),
     };
-    let new = app.store.keep_upload(&call.bearer.tenant, &upload)?;
+    let new = app.store.keep_upload(&request.bearer.tenant, &upload)?;
     let reference = attachments::reference(&upload);
     Ok(response::json(if new { 201 } else { 200 }, reference.to_value().compact()))
 }
 
 /// `getArtifact`. What is given was compared with its digest before; see [`crate::state::digest_cache`].
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let name = call.param("digest");
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let name = request.param("digest");
     let none = || Problem::not_found("content", name);
     let digest = Digest::parse(name).ok_or_else(none)?;
-    let tenant = &call.bearer.tenant;
+    let tenant = &request.bearer.tenant;
     let (known, inline) = app.read(|reader| {
         let known = reader.is_content_of(tenant, &digest)?;
         let inline = if known { reader.inline_content(&digest)? } else { None };
@@ -97,18 +102,18 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     if !known {
         return Err(none());
     }
-    give(app, call, digest, inline)
+    give(app, request, digest, inline)
 }
 
 /// Content that the caller may have; `inline` is what the database has of it.
 pub(crate) fn give(
     app: &App,
-    call: &Call,
+    request: &ApiRequest,
     digest: Digest,
     inline: Option<Vec<u8>>,
 ) -> Result<Response, Problem> {
     let tag = HeaderValue::from_str(&format!("\"{digest}\"")).map_err(Problem::internal)?;
-    let seen = call.header(&header::IF_NONE_MATCH).unwrap_or_default();
+    let seen = request.header(&header::IF_NONE_MATCH).unwrap_or_default();
     if seen.split(',').any(|seen| seen.trim() == tag || seen.trim() == "*") {
         let mut response = response::empty(304);
         response.headers_mut().insert(header::ETAG, tag);
@@ -119,8 +124,9 @@ pub(crate) fn give(
         None => {
             let blobs = app.store.blobs();
             let file = blobs.open(&digest)?;
-            app.verified
-                .once(digest.as_bytes(), &file, |file| Ok::<_, Problem>(blobs.verify(&digest, file)?))?;
+            app.checked_digests.check_once(digest.as_bytes(), &file, |file| {
+                Ok::<_, Problem>(blobs.verify(&digest, file)?)
+            })?;
             let size = file.metadata().map_err(Problem::internal)?.len();
             (Source::File(Arc::new(file)), Some(size))
         }
@@ -129,7 +135,7 @@ pub(crate) fn give(
         Source::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
         Source::File(_) => 0,
     });
-    let mut response = byte_range::serve(call.header(&header::RANGE), source, size)?;
+    let mut response = byte_range::serve(request.header(&header::RANGE), source, size)?;
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
 }

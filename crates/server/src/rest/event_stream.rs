@@ -9,7 +9,7 @@ use crate::{
     auth::token,
     http::{problem::Problem, response, work::blocking},
     limits::concurrency_limit::Permit,
-    request::Call,
+    request::ApiRequest,
     state::app::App,
 };
 use axum::{body::Body, http::StatusCode, response::Response};
@@ -34,7 +34,7 @@ const PAGE_BYTES: usize = 64 * 1024;
 
 /// What a stream follows.
 #[derive(Clone)]
-enum What {
+enum Feed {
     /// A run: ids are the `seq` of its events.
     Run(RunId),
     /// The questions of a tenant: ids are `RUN:SEQ` of their events. Their places among the events of all runs, by which a
@@ -44,7 +44,7 @@ enum What {
 
 struct Follower {
     app: Arc<App>,
-    what: What,
+    what: Feed,
     token: String,
     /// The first event that has not been handed over.
     next: u64,
@@ -64,38 +64,38 @@ enum Page {
 }
 
 /// `followRun`.
-pub(crate) async fn run(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
-    let next = match call.last_event_id() {
+pub(crate) async fn run(app: &Arc<App>, request: ApiRequest) -> Result<Response, Problem> {
+    let next = match request.last_event_id() {
         None => 0,
         Some(id) => id.parse::<u64>().map_err(|_| bad_id())?.saturating_add(1),
     };
-    let (shared, call) = (Arc::clone(app), call);
-    let (call, run, over) = blocking(move || {
-        let run = call.run(&shared)?;
+    let (shared, request) = (Arc::clone(app), request);
+    let (request, run, over) = blocking(move || {
+        let run = request.run(&shared)?;
         let row = shared.read(|reader| reader.run(&run).map_err(Problem::from))?;
         let over = is_over(next, row.next_seq, row.ended.is_some())?;
-        Ok((call, run, over))
+        Ok((request, run, over))
     })
     .await?;
     if over {
         return Ok(response::empty(204));
     }
-    let wake = app.wakes.of_run(&run);
-    begin(app, &call, What::Run(run), next, wake)
+    let wake = app.commits.of_run(&run);
+    open(app, &request, Feed::Run(run), next, wake)
 }
 
 /// `followQuestions`.
-pub(crate) async fn questions(app: &Arc<App>, call: Call) -> Result<Response, Problem> {
-    let wake = app.wakes.of_questions();
+pub(crate) async fn questions(app: &Arc<App>, request: ApiRequest) -> Result<Response, Problem> {
+    let wake = app.commits.of_questions();
     let shared = Arc::clone(app);
-    let (call, last) = blocking(move || {
-        let last = shared.read(|reader| last_seen(reader, &call))?;
-        Ok((call, last))
+    let (request, last) = blocking(move || {
+        let last = shared.read(|reader| last_seen(reader, &request))?;
+        Ok((request, last))
     })
     .await?;
     let next = last.saturating_add(1);
-    let what = What::Questions(call.bearer.tenant.clone());
-    begin(app, &call, what, next, wake)
+    let what = Feed::Questions(request.bearer.tenant.clone());
+    open(app, &request, what, next, wake)
 }
 
 /// Whether nothing follows for whoever wants the events from `next` on. An event that is not there yet nobody has seen: what
@@ -109,31 +109,31 @@ fn bad_id() -> Problem {
 }
 
 /// The place of the last event that was seen; now, if nothing is said.
-fn last_seen(reader: &Reader, call: &Call) -> Result<u64, Problem> {
-    let Some(id) = call.last_event_id() else { return Ok(reader.position()?) };
+fn last_seen(reader: &Reader, request: &ApiRequest) -> Result<u64, Problem> {
+    let Some(id) = request.last_event_id() else { return Ok(reader.position()?) };
     if id == NOTHING_SEEN {
         return Ok(0);
     }
     let (run, seq) = id.split_once(':').ok_or_else(bad_id)?;
     let (run, seq) = (RunId::new(run).map_err(|_| bad_id())?, seq.parse().map_err(|_| bad_id())?);
-    reader.place_of(&call.bearer.tenant, &run, seq)?.ok_or_else(bad_id)
+    reader.place_of(&request.bearer.tenant, &run, seq)?.ok_or_else(bad_id)
 }
 
-fn begin(
+fn open(
     app: &Arc<App>,
-    call: &Call,
-    what: What,
+    request: &ApiRequest,
+    what: Feed,
     next: u64,
     wake: watch::Receiver<u64>,
 ) -> Result<Response, Problem> {
-    let permit = app.streams.open(&call.bearer.id).ok_or_else(|| {
+    let permit = app.open_streams.acquire(&request.bearer.id).ok_or_else(|| {
         let detail = "this token has as many streams open as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", detail).retry_after(5)
     })?;
     let follower = Follower {
         app: Arc::clone(app),
         what,
-        token: call.bearer.id.clone(),
+        token: request.bearer.id.clone(),
         next,
         wake,
         stopping: app.stopping.clone(),
@@ -195,8 +195,8 @@ impl Follower {
                     return Ok(Page::Over);
                 }
                 match what {
-                    What::Run(run) => run_page(reader, &run, next),
-                    What::Questions(tenant) => question_page(reader, &tenant, next),
+                    Feed::Run(run) => run_page(reader, &run, next),
+                    Feed::Questions(tenant) => question_page(reader, &tenant, next),
                 }
             })
         })

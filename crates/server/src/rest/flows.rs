@@ -2,7 +2,7 @@
 
 use crate::{
     http::{problem::Problem, response},
-    request::{Call, text},
+    request::{ApiRequest, text},
     state::app::App,
 };
 use axum::{
@@ -32,19 +32,20 @@ fn view(flow: &RegisteredFlow) -> serde_json::Value {
 }
 
 /// `listFlows`.
-pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
-    let flows = app.read(|reader| reader.registered_flows(&call.bearer.tenant).map_err(Problem::from))?;
+pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let flows = app.read(|reader| reader.registered_flows(&request.bearer.tenant).map_err(Problem::from))?;
     let flows: Vec<_> = flows.iter().map(view).collect();
     Ok(response::json(200, json!({"flows": flows}).to_string()))
 }
 
 /// `getFlow`.
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let name = call.param("flow");
-    let flow = app.read(|reader| reader.registered_flow(&call.bearer.tenant, name).map_err(Problem::from))?;
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let name = request.param("flow");
+    let flow =
+        app.read(|reader| reader.registered_flow(&request.bearer.tenant, name).map_err(Problem::from))?;
     let none = || Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", format!("there is no flow `{name}`"));
     let mut flow = flow.ok_or_else(none)?;
-    let text = match call.query("file") {
+    let text = match request.query("file") {
         Some(file) if file != flow.file => {
             flow.parts.remove(file).ok_or_else(|| Problem::not_found("file of this flow", file))?
         }
@@ -54,11 +55,11 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `registerFlow`.
-pub(crate) fn register(app: &App, call: &Call) -> Result<Response, Problem> {
-    let kind = call.header(&header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
+pub(crate) fn register(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let kind = request.header(&header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
     let several = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON));
-    let given = if several { Given::files(call)? } else { Given::text(&call.body)? };
-    let Given { folder, file, text, files } = &given;
+    let given = if several { SubmittedFlow::files(request)? } else { SubmittedFlow::text(&request.body)? };
+    let SubmittedFlow { folder, file, text, files } = &given;
     let loaded = envoi_flow::load_with(&format!("{folder}{file}"), text, &given).map_err(|report| {
         // Every mistake at its place, as `envoi check` shows them.
         invalid(report.render(envoi_flow::Colour::Never))
@@ -77,9 +78,9 @@ pub(crate) fn register(app: &App, call: &Call) -> Result<Response, Problem> {
         text: text.clone(),
         parts: loaded.parts,
         registered_at: app.now(),
-        registered_by: call.bearer.name.clone(),
+        registered_by: request.bearer.name.clone(),
     };
-    let new = app.store.register_flow(&call.bearer.tenant, &flow)?;
+    let new = app.store.register_flow(&request.bearer.tenant, &flow)?;
     Ok(response::json(if new { 201 } else { 200 }, view(&flow).to_string()))
 }
 
@@ -88,7 +89,7 @@ fn invalid(detail: String) -> Problem {
 }
 
 /// A flow as it was given, and all that it can name: nothing of the machine's is read.
-struct Given {
+struct SubmittedFlow {
     /// With its `/`, or empty.
     folder: String,
     file: String,
@@ -97,7 +98,7 @@ struct Given {
     files: BTreeMap<String, String>,
 }
 
-impl Given {
+impl SubmittedFlow {
     /// One text, which names no other.
     fn text(body: &[u8]) -> Result<Self, Problem> {
         let text = std::str::from_utf8(body)
@@ -107,9 +108,9 @@ impl Given {
     }
 
     /// `{"flow": path, "files": {path: text, …}}`.
-    fn files(call: &Call) -> Result<Self, Problem> {
+    fn files(request: &ApiRequest) -> Result<Self, Problem> {
         let bad = || Problem::bad_request("`files` is not an object of texts");
-        let members = call.members(&["flow", "files"])?;
+        let members = request.members(&["flow", "files"])?;
         let flow = text(&members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
         let files = members.get("files").and_then(Value::as_object).ok_or_else(bad)?;
         let read = |(path, text): (&str, &Value)| Some((path.to_owned(), text.as_str()?.to_owned()));
@@ -125,7 +126,7 @@ impl Given {
     }
 }
 
-impl Files for Given {
+impl Files for SubmittedFlow {
     fn text(&self, path: &str) -> Result<String, String> {
         let found = self.files.get(&format!("{}{path}", self.folder));
         found.cloned().ok_or_else(|| "it is not among the files that were given".to_owned())

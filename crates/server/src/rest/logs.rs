@@ -6,7 +6,7 @@ use crate::{
         problem::Problem,
         response,
     },
-    request::Call,
+    request::ApiRequest,
     state::app::App,
 };
 use axum::{http::header, response::Response};
@@ -22,9 +22,9 @@ use std::{
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
 /// `listLogs`.
-pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
-    let (from, limit) = (call.after()?, call.limit()?);
-    let run = call.run(app)?;
+pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let (from, limit) = (request.after()?, request.limit()?);
+    let run = request.run(app)?;
     let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
     let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
     let next = attempts.last().filter(|_| full).map(|(seq, _)| *seq);
@@ -44,9 +44,9 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `getLog`.
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
-    let (name, stream) = (call.param("attempt"), call.param("stream"));
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
+    let (name, stream) = (request.param("attempt"), request.param("stream"));
     let none = || Problem::not_found("log", &format!("{name}/{stream}"));
     // As it is written, so that no path is made of anything else.
     let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);
@@ -58,10 +58,10 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
     match plain::open_if_there(&app.layout().attempt(&run, &attempt).join(stream)) {
         Ok(Some(file)) => {
             let size = file.metadata().map_err(Problem::internal)?.len();
-            byte_range::serve(call.header(&header::RANGE), Source::File(Arc::new(file)), size)
+            byte_range::serve(request.header(&header::RANGE), Source::File(Arc::new(file)), size)
         }
         // It has not written anything yet.
-        Ok(None) => byte_range::serve(call.header(&header::RANGE), Source::Bytes(bytes::Bytes::new()), 0),
+        Ok(None) => byte_range::serve(request.header(&header::RANGE), Source::Bytes(bytes::Bytes::new()), 0),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(none()),
         Err(error) => Err(Problem::internal(error)),
     }

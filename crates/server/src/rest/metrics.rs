@@ -2,7 +2,7 @@
 
 use crate::{
     http::{problem::Problem, response},
-    request::Call,
+    request::ApiRequest,
     state::app::App,
 };
 use axum::response::Response;
@@ -10,8 +10,8 @@ use envoi_journal::ReadError;
 use std::fmt::Write as _;
 
 /// `getMetrics`. The names are documented in `docs/server.md`.
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let tenant = &call.bearer.tenant;
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let tenant = &request.bearer.tenant;
     let counts = app.read(|reader| reader.counts(tenant).map_err(Problem::from))?;
     let mut text = String::new();
     let gauges = [
@@ -33,15 +33,15 @@ pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `getReadiness`: the store can be read, and the engine is not going.
-pub(crate) fn ready(app: &App, _: &Call) -> Result<Response, Problem> {
+pub(crate) fn ready(app: &App, _: &ApiRequest) -> Result<Response, Problem> {
     app.read(|reader| reader.position().map(drop).map_err(|error: ReadError| Problem::from(error)))?;
     if *app.stopping.borrow() {
         return Err(Problem::stopping());
     }
-    health(app, &Call::default())
+    health(app, &ApiRequest::default())
 }
 
 /// `getHealth`.
-pub(crate) fn health(_: &App, _: &Call) -> Result<Response, Problem> {
+pub(crate) fn health(_: &App, _: &ApiRequest) -> Result<Response, Problem> {
     Ok(response::json(200, serde_json::json!({"status": "ok"}).to_string()))
 }

@@ -4,10 +4,10 @@ use super::{event_stream::NOTHING_SEEN, rows};
 use crate::{
     commands::{
         amount,
-        submit::{ask, caller},
+        submit::{caller_of_run, submit},
     },
     http::{problem::Problem, response},
-    request::{Call, text, word},
+    request::{ApiRequest, text, word},
     state::{app::App, attachments},
 };
 use axum::{http::StatusCode, response::Response};
@@ -30,18 +30,18 @@ use envoi_kernel::{
 use serde_json::json;
 
 /// `listQuestions`.
-pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
-    let closed = match call.query("closed") {
+pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let closed = match request.query("closed") {
         None | Some("false") => false,
         Some("true") => true,
         Some(_) => return Err(Problem::bad_request("`closed` is neither `true` nor `false`")),
     };
-    let limit = call.limit()?;
+    let limit = request.limit()?;
     let page = InboxPage {
-        tenant: call.bearer.tenant.clone(),
-        run: call.query("run").map(str::to_owned),
+        tenant: request.bearer.tenant.clone(),
+        run: request.query("run").map(str::to_owned),
         closed,
-        after: call.query("cursor").map(str::to_owned),
+        after: request.query("cursor").map(str::to_owned),
         limit,
     };
     let (newest, rows) = app.read(|reader| {
@@ -63,27 +63,27 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `getQuestion`.
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let row = asked(app, call)?;
-    shown(app, &row.interrupt, call)
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let row = question_row(app, request)?;
+    shown(app, &row.interrupt, request)
 }
 
 /// The question that the path names, if it is the tenant's.
-fn asked(app: &App, call: &Call) -> Result<InboxRow, Problem> {
-    let id = call.param("question");
+fn question_row(app: &App, request: &ApiRequest) -> Result<InboxRow, Problem> {
+    let id = request.param("question");
     let none = || Problem::no_question(id);
     let interrupt = InterruptId::new(id).map_err(|_| none())?;
     app.read(|reader| {
-        reader.question_of(&call.bearer.tenant, &interrupt).map_err(|error| match error {
+        reader.question_of(&request.bearer.tenant, &interrupt).map_err(|error| match error {
             ReadError::Missing { .. } => none(),
             error => error.into(),
         })
     })
 }
 
-fn shown(app: &App, interrupt: &InterruptId, call: &Call) -> Result<Response, Problem> {
+fn shown(app: &App, interrupt: &InterruptId, request: &ApiRequest) -> Result<Response, Problem> {
     let (row, run) = app.read(|reader| {
-        let row = reader.question_of(&call.bearer.tenant, interrupt)?;
+        let row = reader.question_of(&request.bearer.tenant, interrupt)?;
         let run = load_run(reader, &row.run)?;
         Ok::<_, Problem>((row, run))
     })?;
@@ -108,23 +108,31 @@ fn schema<'r>(run: &'r Run, raised: &InterruptRaised) -> Option<&'r Value> {
 }
 
 /// `answerQuestion`.
-pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members =
-        call.members(&["choice", "text", "data", "attachments", "user_envelope", "seen", "raise", "resume"])?;
+pub(crate) fn answer(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&[
+        "choice",
+        "text",
+        "data",
+        "attachments",
+        "user_envelope",
+        "seen",
+        "raise",
+        "resume",
+    ])?;
     let follow = match members.get("resume") {
         None => true,
         Some(Value::Bool(resume)) => *resume,
         Some(_) => return Err(Problem::bad_request("`resume` is neither `true` nor `false`")),
     };
-    let row = asked(app, call)?;
+    let row = question_row(app, request)?;
     let run = app.read(|reader| load_run(reader, &row.run).map_err(Problem::from))?;
     let raised = run.interrupts().find(|raised| raised.interrupt == row.interrupt);
-    let by = call.principal();
-    let (text, references) = said(&members)?;
-    let attachments = match resolved(app, &call.bearer.tenant, references.clone()) {
+    let by = request.principal();
+    let (text, references) = answer_text(&members)?;
+    let attachments = match resolved(app, &request.bearer.tenant, references.clone()) {
         Ok(resolved) => resolved,
         // What the first one led to may be gone; the answer is there, and no other one is given.
-        Err(_) if call.was_done(app, "answerQuestion", &row.run)? => references,
+        Err(_) if request.was_done(app, "answerQuestion", &row.run)? => references,
         Err(problem) => return Err(problem),
     };
     let answer = Answer {
@@ -134,12 +142,13 @@ pub(crate) fn answer(app: &App, call: &Call) -> Result<Response, Problem> {
         raise: members.get("raise").map(|more| amount::read("raise", more)).transpose()?,
         seen: seen(&members)?,
         channel: "rest".to_owned(),
-        request: Some(call.request_id(app, "answerQuestion", &row.run)?),
+        request: Some(request.request_id(app, "answerQuestion", &row.run)?),
         ..Answer::new(row.interrupt.clone(), choice(&members, &run, raised)?, by)
     };
-    let request = AnswerRequest { run: row.run.clone(), answer, follow, caller: caller(app, &row.run)? };
-    ask(app, Request::Answer(Box::new(request)))?;
-    shown(app, &row.interrupt, call)
+    let answer =
+        AnswerRequest { run: row.run.clone(), answer, follow, caller: caller_of_run(app, &row.run)? };
+    submit(app, Request::Answer(Box::new(answer)))?;
+    shown(app, &row.interrupt, request)
 }
 
 /// The decision; words or a form stand for themselves where the question takes them.
@@ -162,11 +171,11 @@ fn choice(members: &Object, run: &Run, raised: Option<&InterruptRaised>) -> Resu
     let takes_words = raised.is_none_or(|raised| run.accepts(raised).contains(&Choice::Respond));
     match takes_words {
         true => Ok(Choice::Respond),
-        false => Err(misfit("this question takes a decision: say which as `choice`")),
+        false => Err(answer_invalid("this question takes a decision: say which as `choice`")),
     }
 }
 
-fn misfit(detail: impl Into<String>) -> Problem {
+fn answer_invalid(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWER_INVALID", detail)
 }
 
@@ -177,7 +186,7 @@ fn seen(members: &Object) -> Result<Option<Digest>, Problem> {
 
 /// The words and the files of an answer, as they were sent. With `user_envelope` the text is contract 5's envelope, and its
 /// files come first.
-fn said(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
+fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>), Problem> {
     let beside = references(members)?;
     let text = text(members, "text")?;
     let enabled = match members.get("user_envelope") {

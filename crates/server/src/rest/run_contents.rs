@@ -5,7 +5,7 @@
 use super::artifacts;
 use crate::{
     http::{problem::Problem, response},
-    request::Call,
+    request::ApiRequest,
     state::app::App,
 };
 use axum::response::Response;
@@ -22,8 +22,8 @@ use serde_json::json;
 const PAGE: u32 = 200;
 
 /// `getRunFlow`.
-pub(crate) fn flow(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
+pub(crate) fn flow(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
     let pinned = app.read(|reader| reader.load(&run).map_err(Problem::from))?.pinned;
     let body = json!({
         "digest": pinned.digest.to_string(),
@@ -36,24 +36,24 @@ pub(crate) fn flow(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `getRunContent`. What is given was compared with its digest before.
-pub(crate) fn content(app: &App, call: &Call) -> Result<Response, Problem> {
-    let name = call.param("digest");
+pub(crate) fn content(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let name = request.param("digest");
     let none = || Problem::not_found("content", name);
-    let run = call.run(app)?;
+    let run = request.run(app)?;
     let digest = Digest::parse(name).ok_or_else(none)?;
     let (known, inline) = app.read(|reader| {
-        let known = had(reader, &run, &digest)?;
+        let known = has_content(reader, &run, &digest)?;
         let inline = if known { reader.inline_content(&digest)? } else { None };
         Ok::<_, Problem>((known, inline))
     })?;
     let stored = known && (inline.is_some() || app.layout().blob(&digest).is_file());
     // What was there before a run, or was too large to be kept, is named by its digest and not in the store.
-    if stored { artifacts::give(app, call, digest, inline) } else { Err(none()) }
+    if stored { artifacts::give(app, request, digest, inline) } else { Err(none()) }
 }
 
 /// Whether an event says that a file of the run had this content. A digest that stands in words of a step does not count:
 /// whoever writes those could name anybody's.
-fn had(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
+fn has_content(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
     let mut next: Seq = 0;
     loop {
         let records = reader.records(run, next, Some(PAGE))?;

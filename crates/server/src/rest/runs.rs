@@ -6,11 +6,11 @@ use super::rows;
 use crate::{
     commands::{
         amount,
-        submit::{ask, caller, caller_or_none},
+        submit::{caller_of_run, caller_or_default, submit},
     },
     http::{problem::Problem, response},
     operation::STATUSES,
-    request::{Call, text, word},
+    request::{ApiRequest, text, word},
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
@@ -30,8 +30,8 @@ use serde_json::json;
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// `listRuns`.
-pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
-    let status = call.query("status");
+pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let status = request.query("status");
     if let Some(unknown) = status.filter(|status| !STATUSES.contains(status)) {
         return Err(Problem::bad_request(format!(
             "`{unknown}` is no status; expected {}",
@@ -39,12 +39,12 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
         )));
     }
     let bad_cursor = || Problem::bad_request("`cursor` is not the `next` of a page");
-    let before = call.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
-    let limit = call.limit()?;
+    let before = request.query("cursor").map(RunId::new).transpose().map_err(|_| bad_cursor())?;
+    let limit = request.limit()?;
     let page = RunPage {
-        tenant: call.bearer.tenant.clone(),
+        tenant: request.bearer.tenant.clone(),
         status: status.map(str::to_owned),
-        flow: call.query("flow").map(str::to_owned),
+        flow: request.query("flow").map(str::to_owned),
         before,
         limit,
     };
@@ -63,8 +63,8 @@ pub(crate) fn list(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `getRun`.
-pub(crate) fn get(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
+pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
     shown(app, 200, &run)
 }
 
@@ -74,26 +74,26 @@ pub(crate) fn shown(app: &App, status: u16, run: &RunId) -> Result<Response, Pro
 }
 
 /// `getEnvelope`.
-pub(crate) fn envelope(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
+pub(crate) fn envelope(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
     let loaded = app.read(|reader| load_run(reader, &run).map_err(Problem::from))?;
     Ok(response::json(200, loaded.envelope().to_state_dict().pretty()))
 }
 
 /// `listEvents`.
-pub(crate) fn events(app: &App, call: &Call) -> Result<Response, Problem> {
-    told(app, call, Told::All)
+pub(crate) fn events(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    event_page(app, request, Told::All)
 }
 
 /// `explainRun`.
-pub(crate) fn why(app: &App, call: &Call) -> Result<Response, Problem> {
-    told(app, call, Told::Deciding)
+pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    event_page(app, request, Told::Deciding)
 }
 
 /// A page of events. One that is full of bytes ends before it has as many as were asked for.
-fn told(app: &App, call: &Call, told: Told) -> Result<Response, Problem> {
-    let (from, limit) = (call.after()?, call.limit()?);
-    let run = call.run(app)?;
+fn event_page(app: &App, request: &ApiRequest, told: Told) -> Result<Response, Problem> {
+    let (from, limit) = (request.after()?, request.limit()?);
+    let run = request.run(app)?;
     // One more than the page has says whether there is another one.
     let most = limit.saturating_add(1);
     let mut events =
@@ -110,26 +110,28 @@ fn told(app: &App, call: &Call, told: Told) -> Result<Response, Problem> {
 }
 
 /// `listHandoffs`.
-pub(crate) fn handoffs(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
+pub(crate) fn handoffs(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
     let rows = app.read(|reader| reader.handoffs(&run).map_err(Problem::from))?;
     let rows: Vec<_> = rows.iter().map(rows::handoff).collect();
     Ok(response::json(200, json!({"handoffs": rows}).to_string()))
 }
 
 /// `getHandoff`.
-pub(crate) fn handoff(app: &App, call: &Call) -> Result<Response, Problem> {
-    let visit = call.number("visit")?.map(u32::try_from).transpose();
+pub(crate) fn handoff(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let visit = request.number("visit")?.map(u32::try_from).transpose();
     let visit = visit.map_err(|_| Problem::bad_request("`visit` is not the number of a visit"))?;
-    let run = call.run(app)?;
-    let name = call.param("handoff");
+    let run = request.run(app)?;
+    let name = request.param("handoff");
     let none = || Problem::not_found("hand-off", name);
-    let found = Place::parse(name).ok_or_else(none)?;
+    let found = HandoffName::parse(name).ok_or_else(none)?;
     let bytes = app.read(|reader| {
         let bytes = match &found {
-            Place::Visit(of) if visit.is_none_or(|visit| visit == of.visit) => reader.handoff_of(&run, of),
-            Place::Visit(_) => return Err(none()),
-            Place::Step { scope, step } => reader.handoff(&run, scope, step, visit),
+            HandoffName::Visit(of) if visit.is_none_or(|visit| visit == of.visit) => {
+                reader.handoff_of(&run, of)
+            }
+            HandoffName::Visit(_) => return Err(none()),
+            HandoffName::Step { scope, step } => reader.handoff(&run, scope, step, visit),
         };
         bytes.map_err(|error| match error {
             ReadError::Missing { .. } => none(),
@@ -140,14 +142,14 @@ pub(crate) fn handoff(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// Which hand-off is meant.
-enum Place {
+enum HandoffName {
     /// That of one visit: `[scope.]step.visit`.
     Visit(VisitId),
     /// The newest of a step: `[scope.]step`.
     Step { scope: String, step: StepId },
 }
 
-impl Place {
+impl HandoffName {
     fn parse(name: &str) -> Option<Self> {
         if name.starts_with('.') {
             return None;
@@ -161,17 +163,17 @@ impl Place {
 }
 
 /// `cancelRun`.
-pub(crate) fn cancel(app: &App, call: &Call) -> Result<Response, Problem> {
-    let run = call.run(app)?;
-    let caller = caller_or_none(app, &run);
-    let request = Request::Cancel { run: run.clone(), by: call.principal(), caller };
-    ask(app, request)?;
+pub(crate) fn cancel(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let run = request.run(app)?;
+    let caller = caller_or_default(app, &run);
+    let command = Request::Cancel { run: run.clone(), by: request.principal(), caller };
+    submit(app, command)?;
     shown(app, 202, &run)
 }
 
 /// `resumeRun`.
-pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["choice", "why"])?;
+pub(crate) fn resume(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&["choice", "why"])?;
     let choice = match word(&members, "choice")? {
         None => None,
         Some("rerun") => Some(Choice::Rerun),
@@ -185,19 +187,19 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
         }
     };
     let why = text(&members, "why")?.map(str::to_owned);
-    let run = call.run(app)?;
-    let request = Request::Resume(Box::new(ResumeRequest {
+    let run = request.run(app)?;
+    let command = Request::Resume(Box::new(ResumeRequest {
         run: run.clone(),
         choice,
         reopen: choice.is_none(),
         again: true,
         raise: None,
-        request: choice.map(|_| call.request_id(app, "resumeRun", &run)).transpose()?,
+        request: choice.map(|_| request.request_id(app, "resumeRun", &run)).transpose()?,
         why,
-        by: call.principal(),
-        caller: caller_or_none(app, &run),
+        by: request.principal(),
+        caller: caller_or_default(app, &run),
     }));
-    ask(app, request).map_err(|mut problem| {
+    submit(app, command).map_err(|mut problem| {
         // There is no question that the decision could be about; with an answer it would be the wrong decision.
         if problem.code == "WRONG_ANSWER" {
             problem.status = StatusCode::CONFLICT;
@@ -208,18 +210,18 @@ pub(crate) fn resume(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// `raiseRun`.
-pub(crate) fn raise(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["more", "why"])?;
+pub(crate) fn raise(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&["more", "why"])?;
     let more = members.get("more").ok_or_else(|| Problem::bad_request("`more` is missing"))?;
     let more = amount::read("more", more)?;
     let why = text(&members, "why")?.map(str::to_owned);
-    let run = call.run(app)?;
-    let request = Request::Resume(Box::new(ResumeRequest {
+    let run = request.run(app)?;
+    let command = Request::Resume(Box::new(ResumeRequest {
         raise: Some(more),
         why,
-        request: Some(call.request_id(app, "raiseRun", &run)?),
-        ..ResumeRequest::follow(run.clone(), call.principal(), caller(app, &run)?)
+        request: Some(request.request_id(app, "raiseRun", &run)?),
+        ..ResumeRequest::follow(run.clone(), request.principal(), caller_of_run(app, &run)?)
     }));
-    ask(app, request)?;
+    submit(app, command)?;
     shown(app, 202, &run)
 }

@@ -6,10 +6,10 @@ use super::{rows, runs::shown};
 use crate::{
     commands::{
         start::{new_run, of_flow},
-        submit::{ask, caller},
+        submit::{caller_of_run, submit},
     },
     http::{problem::Problem, response},
-    request::{Call, text, word},
+    request::{ApiRequest, text, word},
     state::app::App,
 };
 use axum::{http::StatusCode, response::Response};
@@ -26,46 +26,46 @@ use envoi_kernel::{
 use serde_json::json;
 
 /// Members of the body of `startRun`.
-const WANTED: [&str; 8] =
+const START_MEMBERS: [&str; 8] =
     ["flow", "inputs", "workspace", "yes_to", "user_id", "session_id", "metadata", "raw_input"];
 
 /// `startRun`.
-pub(crate) fn start(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&WANTED)?;
-    let wanted = Wanted::read(&members)?;
-    let flow =
-        app.read(|reader| reader.registered_flow(&call.bearer.tenant, wanted.flow).map_err(Problem::from))?;
+pub(crate) fn start(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&START_MEMBERS)?;
+    let wanted = StartBody::read(&members)?;
+    let flow = app
+        .read(|reader| reader.registered_flow(&request.bearer.tenant, wanted.flow).map_err(Problem::from))?;
     let Some(flow) = flow else {
         let detail = format!("there is no flow `{}`", wanted.flow);
         return Err(Problem::new(StatusCode::NOT_FOUND, "FLOW_NOT_FOUND", detail)
             .hint("`POST /v1/flows` registers one"));
     };
     let body = Digest::of(Value::Object(members.clone()).compact().as_bytes());
-    let begun = once(app, call, body, |run| {
+    let begun = start_once(app, request, body, |run| {
         Ok(Request::Start(Box::new(StartRequest {
             inputs: wanted.inputs,
             workspace: wanted.workspace,
             yes_to: wanted.yes_to,
-            trace: call.traceparent().map(str::to_owned),
+            trace: request.traceparent().map(str::to_owned),
             requester: wanted.requester,
-            ..of_flow(app, run, flow, call.principal())?
+            ..of_flow(app, run, flow, request.principal())?
         })))
     })?;
     shown(app, begun.status(), begun.run())
 }
 
 /// `forkRun`.
-pub(crate) fn fork(app: &App, call: &Call) -> Result<Response, Problem> {
-    let members = call.members(&["from", "workspace", "yes_to", "why"])?;
+pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
+    let members = request.members(&["from", "workspace", "yes_to", "why"])?;
     let bad_step = |_| Problem::bad_request("`from` is not the id of a step");
     let step = text(&members, "from")?.map(StepId::new).transpose().map_err(bad_step)?;
     let (workspace, yes_to) = (workspace(&members)?, yes_to(&members)?);
     let why = text(&members, "why")?.map(str::to_owned);
-    let from = call.run(app)?;
+    let from = request.run(app)?;
     let body = Digest::of(format!("fork {from}\n{}", Value::Object(members.clone()).compact()).as_bytes());
-    let begun = once(app, call, body, |run| {
-        let caller = caller(app, &from)?;
-        let by = call.principal();
+    let begun = start_once(app, request, body, |run| {
+        let caller = caller_of_run(app, &from)?;
+        let by = request.principal();
         Ok(Request::Fork(Box::new(ForkRequest { run, from, step, workspace, yes_to, why, by, caller })))
     })?;
     let row =
@@ -78,14 +78,14 @@ pub(crate) fn fork(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// What became of a request to begin a run.
-enum Begun {
+enum Started {
     /// It is durable; this is to be known besides.
     Now(RunId, Vec<String>),
     /// The request has been made before.
     Before(RunId),
 }
 
-impl Begun {
+impl Started {
     fn run(&self) -> &RunId {
         let (Self::Now(run, _) | Self::Before(run)) = self;
         run
@@ -107,41 +107,41 @@ impl Begun {
 }
 
 /// Begins a run, once for a key of a token: `body` is what a request with the same key has to be about.
-fn once(
+fn start_once(
     app: &App,
-    call: &Call,
+    request: &ApiRequest,
     body: Digest,
     begin: impl FnOnce(RunId) -> Result<Request, Problem>,
-) -> Result<Begun, Problem> {
+) -> Result<Started, Problem> {
     let fresh = new_run(app)?;
     // Starts and forks are one kind of request: a key that has begun one run begins no other.
-    let of = call.key()?.map(|key| format!("begin\n{}\n{key}", call.bearer.id));
+    let of = request.key()?.map(|key| format!("begin\n{}\n{key}", request.bearer.id));
     // Two requests with one key, at once: the second one waits until the run of the first is there to be found.
-    let _turn = of.as_deref().map(|key| app.starts.turn(key));
+    let _lock = of.as_deref().map(|key| app.key_locks.lock(key));
     let run = match of {
         None => fresh,
         Some(key) => {
-            let asked = StartKey { tenant: call.bearer.tenant.clone(), key, body, run: fresh };
+            let asked = StartKey { tenant: request.bearer.tenant.clone(), key, body, run: fresh };
             let kept = app.store.keep_start(&asked, app.now())?;
             if kept.body != asked.body {
                 return Err(Problem::key_reused());
             }
             if app.read(|reader| reader.tenant_of(&kept.run).map_err(Problem::from))?.is_some() {
-                return Ok(Begun::Before(kept.run));
+                return Ok(Started::Before(kept.run));
             }
             kept.run
         }
     };
-    app.starts.count(&call.bearer.id, app.now()).map_err(|seconds| {
+    app.start_rate.count(&request.bearer.id, app.now()).map_err(|seconds| {
         let detail = "this token has started as many runs in a minute as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
     })?;
-    let notes = ask(app, begin(run.clone())?)?;
-    Ok(Begun::Now(run, notes))
+    let notes = submit(app, begin(run.clone())?)?;
+    Ok(Started::Now(run, notes))
 }
 
 /// What a request to start a run says.
-struct Wanted<'m> {
+struct StartBody<'m> {
     flow: &'m str,
     inputs: Object,
     workspace: WorkspaceUse,
@@ -149,7 +149,7 @@ struct Wanted<'m> {
     requester: Requester,
 }
 
-impl<'m> Wanted<'m> {
+impl<'m> StartBody<'m> {
     fn read(members: &'m Object) -> Result<Self, Problem> {
         let flow = word(members, "flow")?.ok_or_else(|| Problem::bad_request("`flow` is missing"))?;
         let inputs = match members.get("inputs") {

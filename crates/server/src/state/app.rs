@@ -1,17 +1,20 @@
 //! What every request shares: the store, the engine's desk, and the bounds that hold for all of them.
 
-use super::{commit_watch::Wakes, digest_cache::Verified, request_counts::RequestCounts, settings::Settings};
+use super::{
+    commit_watch::CommitWatch, digest_cache::DigestCache, request_counts::RequestCounts, settings::Settings,
+};
 use crate::{
     auth::token::Bearer,
     http::problem::Problem,
     limits::{
-        concurrency_limit::{Permit, Streams},
-        connection_limit::Crowd,
-        fair_semaphore::Lanes,
-        rate_limit::Starts,
+        concurrency_limit::{ConcurrencyLimit, Permit},
+        connection_limit::ConnectionLimit,
+        fair_semaphore::FairSemaphore,
+        key_lock::KeyLocks,
+        rate_limit::RateLimit,
     },
-    models::provider::Upstream,
-    push::scheduler::Board,
+    models::provider::ProviderClient,
+    push::scheduler::Scheduler,
 };
 use envoi_contract::time::Timestamp;
 use envoi_engine::Desk;
@@ -25,31 +28,33 @@ pub(crate) struct App {
     pub(crate) hosts: Vec<String>,
     pub(crate) store: Arc<Store>,
     pub(crate) desk: Desk,
-    pub(crate) wakes: Arc<Wakes>,
-    pub(crate) pushes: Arc<Board>,
-    pub(crate) crowd: Crowd,
-    pub(crate) streams: Streams,
+    pub(crate) commits: Arc<CommitWatch>,
+    pub(crate) push_scheduler: Arc<Scheduler>,
+    pub(crate) connections: ConnectionLimit,
+    pub(crate) open_streams: ConcurrencyLimit,
     /// Bodies that are being sent, by one token.
-    incoming: Streams,
+    incoming_bodies: ConcurrencyLimit,
     /// Starts under way, by one token.
-    pub(crate) starting: Streams,
+    pub(crate) starts_under_way: ConcurrencyLimit,
     /// Turns of starts, by tenant.
-    pub(crate) beginnings: Lanes,
+    pub(crate) start_turns: FairSemaphore,
     /// Turns of those who begin a run with the same key.
-    pub(crate) same_key: Lanes,
+    pub(crate) same_key_turns: FairSemaphore,
     /// Turns of large bodies that are read, by tenant.
-    pub(crate) parsings: Lanes,
+    pub(crate) parse_turns: FairSemaphore,
     /// Calls of models under way, by one token or attempt.
-    pub(crate) calls: Streams,
+    pub(crate) model_calls: ConcurrencyLimit,
     /// Messages whose files may be read now.
-    pub(crate) readings: Semaphore,
-    pub(crate) starts: Starts,
+    pub(crate) file_reads: Semaphore,
+    pub(crate) start_rate: RateLimit,
+    /// Of runs that are being started, and of tasks that are being answered.
+    pub(crate) key_locks: KeyLocks,
     pub(crate) request_counts: RequestCounts,
-    pub(crate) verified: Verified,
+    pub(crate) checked_digests: DigestCache,
     /// When the server came up.
-    pub(crate) since: Timestamp,
+    pub(crate) started_at: Timestamp,
     pub(crate) stopping: watch::Receiver<bool>,
-    pub(crate) upstream: Upstream,
+    pub(crate) providers: ProviderClient,
     readers: Mutex<Vec<Reader>>,
 }
 
@@ -78,30 +83,31 @@ impl App {
         desk: Desk,
         stopping: watch::Receiver<bool>,
     ) -> Self {
-        let wakes = Arc::new(Wakes::default());
-        let (streams, starts) =
-            (Streams::new(settings.limits.streams_a_token), Starts::new(settings.limits.starts_a_minute));
+        let commits = Arc::new(CommitWatch::default());
+        let open_streams = ConcurrencyLimit::new(settings.limits.streams_a_token);
+        let start_rate = RateLimit::new(settings.limits.starts_a_minute);
         Self {
             hosts,
             store,
             desk,
-            wakes,
-            pushes: Arc::default(),
-            crowd: Crowd::new(settings.limits.connections),
-            streams,
-            incoming: Streams::new(settings.limits.incoming_a_token),
-            starting: Streams::new(settings.limits.starting_a_token),
-            beginnings: Lanes::new(MAX_STARTS, MAX_STARTS_A_TENANT),
-            same_key: Lanes::new(Semaphore::MAX_PERMITS, 1),
-            parsings: Lanes::new(MAX_PARSINGS, 1),
-            calls: Streams::new(MAX_CALLS),
-            readings: Semaphore::new(MAX_READINGS),
-            starts,
+            commits,
+            push_scheduler: Arc::default(),
+            connections: ConnectionLimit::new(settings.limits.connections),
+            open_streams,
+            incoming_bodies: ConcurrencyLimit::new(settings.limits.incoming_a_token),
+            starts_under_way: ConcurrencyLimit::new(settings.limits.starting_a_token),
+            start_turns: FairSemaphore::new(MAX_STARTS, MAX_STARTS_A_TENANT),
+            same_key_turns: FairSemaphore::new(Semaphore::MAX_PERMITS, 1),
+            parse_turns: FairSemaphore::new(MAX_PARSINGS, 1),
+            model_calls: ConcurrencyLimit::new(MAX_CALLS),
+            file_reads: Semaphore::new(MAX_READINGS),
+            start_rate,
+            key_locks: KeyLocks::default(),
             request_counts: RequestCounts::default(),
-            verified: Verified::default(),
-            since: envoi_engine::now(),
+            checked_digests: DigestCache::default(),
+            started_at: envoi_engine::now(),
             stopping,
-            upstream: Upstream::default(),
+            providers: ProviderClient::default(),
             readers: Mutex::default(),
             settings,
         }
@@ -130,8 +136,8 @@ impl App {
     }
 
     /// The right to send one more body; until it is read.
-    pub(crate) fn incoming(&self, bearer: &Bearer) -> Result<Permit, Problem> {
-        self.incoming.open(&bearer.id).ok_or_else(|| {
+    pub(crate) fn incoming_body(&self, bearer: &Bearer) -> Result<Permit, Problem> {
+        self.incoming_bodies.acquire(&bearer.id).ok_or_else(|| {
             let detail = "as many bodies as may be are being sent with this token";
             Problem::too_many("TOO_MANY_REQUESTS", detail).retry_after(1)
         })

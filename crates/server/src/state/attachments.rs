@@ -21,7 +21,7 @@ pub(crate) const UNKNOWN: &str = "application/octet-stream";
 
 /// What the store has where a reference leads. Whether its bytes are those of the digest is known once they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundContent {
     pub(crate) digest: Digest,
     /// How many bytes there are.
     pub(crate) size: u64,
@@ -91,7 +91,11 @@ pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
 ///
 /// # Errors
 /// [`Unreadable`], when it leads to nothing; what is not the reference's fault is also told to the server's log.
-pub(crate) fn resolve(app: &App, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+pub(crate) fn resolve(
+    app: &App,
+    tenant: &str,
+    reference: &AttachmentRef,
+) -> Result<FoundContent, Unreadable> {
     let resolved = app.read(|reader| look(reader, tenant, reference));
     resolved.inspect_err(|unreadable| note(app, reference, unreadable))
 }
@@ -103,7 +107,7 @@ pub(crate) fn note(app: &App, reference: &AttachmentRef, unreadable: &Unreadable
     }
 }
 
-fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<FoundContent, Unreadable> {
     let found = find(reader, tenant, reference)?;
     write(reader, &found, &mut io::sink())?;
     Ok(found)
@@ -113,7 +117,7 @@ fn look(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Foun
 ///
 /// # Errors
 /// [`Unreadable`], when they are not those of the digest.
-pub(crate) fn write(reader: &Reader, found: &Found, target: &mut dyn Write) -> Result<(), Unreadable> {
+pub(crate) fn write(reader: &Reader, found: &FoundContent, target: &mut dyn Write) -> Result<(), Unreadable> {
     Ok(reader.write_blob(&found.digest, target)?)
 }
 
@@ -121,7 +125,11 @@ pub(crate) fn write(reader: &Reader, found: &Found, target: &mut dyn Write) -> R
 ///
 /// # Errors
 /// [`Unreadable`], when there is nothing.
-pub(crate) fn find(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> Result<Found, Unreadable> {
+pub(crate) fn find(
+    reader: &Reader,
+    tenant: &str,
+    reference: &AttachmentRef,
+) -> Result<FoundContent, Unreadable> {
     let digest = named(reference)?;
     if !reader.is_content_of(tenant, &digest)? {
         return Err(Unreadable::missing());
@@ -134,7 +142,7 @@ pub(crate) fn find(reader: &Reader, tenant: &str, reference: &AttachmentRef) -> 
     };
     let given = reference.filename.clone().filter(|name| !name.is_empty());
     let own = path.and_then(|path| Some(path.rsplit('/').next()?.to_owned()));
-    Ok(Found { digest, size, mime, name: given.or(own) })
+    Ok(FoundContent { digest, size, mime, name: given.or(own) })
 }
 
 /// The content that the three ids of a reference agree on. Content never changes, so that an artifact has one revision:
@@ -203,7 +211,7 @@ mod tests {
             };
             let resolved = look(&store.reader().unwrap(), "north", &told).unwrap();
             let name = Some("minutes.txt".to_owned());
-            assert_eq!(resolved, Found { digest, size: 20, mime: "text/plain".to_owned(), name });
+            assert_eq!(resolved, FoundContent { digest, size: 20, mime: "text/plain".to_owned(), name });
         }
         assert_eq!(look(&store.reader().unwrap(), "north", &own).unwrap().name, None);
     }

@@ -11,19 +11,19 @@ use std::{
 use tokio::sync::watch;
 
 /// See the module.
-pub(crate) struct Wakes {
+pub(crate) struct CommitWatch {
     runs: Mutex<BTreeMap<RunId, watch::Sender<u64>>>,
     news: watch::Sender<u64>,
 }
 
-impl Default for Wakes {
+impl Default for CommitWatch {
     fn default() -> Self {
         Self { runs: Mutex::default(), news: watch::Sender::new(0) }
     }
 }
 
-impl Wakes {
-    /// Wakes those who follow `run`, and those who follow questions if one of these is about any.
+impl CommitWatch {
+    /// CommitWatch those who follow `run`, and those who follow questions if one of these is about any.
     pub(crate) fn committed(&self, run: &RunId, records: &[Record]) {
         if let Some(sender) = self.lock().get(run) {
             sender.send_modify(|count| *count = count.wrapping_add(1));

@@ -41,16 +41,16 @@ impl Identity {
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Verified {
+pub(crate) struct DigestCache {
     known: Mutex<BTreeMap<[u8; 32], Identity>>,
 }
 
-impl Verified {
+impl DigestCache {
     /// Compares the open file of this digest by `compare`, unless it was compared before and is the same.
     ///
     /// # Errors
     /// Those of `compare`, and of looking at the file.
-    pub(crate) fn once<E: From<io::Error>>(
+    pub(crate) fn check_once<E: From<io::Error>>(
         &self,
         digest: &[u8; 32],
         file: &File,
@@ -89,10 +89,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("content");
         fs::write(&path, "words").unwrap();
-        let (verified, compared) = (Verified::default(), Cell::new(0));
+        let (cache, compared) = (DigestCache::default(), Cell::new(0));
         let look = |digest: &[u8; 32]| {
             let file = File::open(&path).unwrap();
-            verified.once::<io::Error>(digest, &file, |_| {
+            cache.check_once::<io::Error>(digest, &file, |_| {
                 compared.set(compared.get() + 1);
                 Ok(())
             })
@@ -120,10 +120,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("content");
         fs::write(&path, "words").unwrap();
-        let (verified, file) = (Verified::default(), File::open(&path).unwrap());
+        let (cache, file) = (DigestCache::default(), File::open(&path).unwrap());
         let damaged = || io::Error::other("damaged");
-        assert!(verified.once(&DIGEST, &file, |_| Err(damaged())).is_err());
-        verified.once::<io::Error>(&DIGEST, &file, |_| fs::write(&path, "longer words")).unwrap();
-        assert!(verified.once(&DIGEST, &file, |_| Err(damaged())).is_err());
+        assert!(cache.check_once(&DIGEST, &file, |_| Err(damaged())).is_err());
+        cache.check_once::<io::Error>(&DIGEST, &file, |_| fs::write(&path, "longer words")).unwrap();
+        assert!(cache.check_once(&DIGEST, &file, |_| Err(damaged())).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! What the composition root decides.
 
-use crate::{auth::attempt_token::Seal, http::tls::Tls, models::catalog::Models};
+use crate::{auth::attempt_token::AttemptTokens, http::tls::Tls, models::catalog::Models};
 use envoi_engine::protocol::{CallerWire, WorkspaceUse};
 use envoi_kernel::Flow;
 use envoi_notify::Reach;
@@ -27,7 +27,7 @@ pub struct Settings {
     /// Models that may be called through the bridge.
     pub models: Models,
     /// What tokens of attempts are made by; `None`: there are none.
-    pub seal: Option<Seal>,
+    pub attempt_tokens: Option<AttemptTokens>,
     /// What commands of a run may see of this environment.
     pub caller: fn(&Flow, &Path) -> CallerWire,
     /// Takes a line for the person who runs the server.

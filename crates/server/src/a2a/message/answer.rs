@@ -38,7 +38,7 @@ const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 
 /// What a message answers.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct AnswerContent {
     /// The decision.
     pub(crate) choice: Choice,
     /// In words, as they were given.
@@ -49,7 +49,7 @@ pub(crate) struct Wanted {
     pub(crate) raise: Option<Ledger>,
 }
 
-impl Wanted {
+impl AnswerContent {
     fn of(choice: Choice) -> Self {
         Self { choice, text: None, data: None, raise: None }
     }
@@ -64,44 +64,49 @@ impl Wanted {
 ///
 /// # Errors
 /// It is no answer to it.
-pub(crate) fn read(question: &Question, message: &Message, words: Option<&str>) -> Result<Wanted, Fault> {
+pub(crate) fn read(
+    question: &Question,
+    message: &Message,
+    words: Option<&str>,
+) -> Result<AnswerContent, Fault> {
     let data = data(message)?;
     if let Some(form) = &question.form {
-        return filled_in(question, form, data, words);
+        return form_answer(question, form, data, words);
     }
     if let Some(data) = data {
-        let Some(members) = exact(data) else {
-            return Err(misfit(
+        let Some(members) = exact_members(data) else {
+            return Err(not_an_answer(
                 question,
                 "a data part says `choice` or `approved`, and nothing that is unknown",
             ));
         };
-        return exactly(question, members, words);
+        return exact_answer(question, members, words);
     }
-    let Some(words) = words else { return Err(misfit(question, "the message says nothing")) };
+    let Some(words) = words else { return Err(not_an_answer(question, "the message says nothing")) };
     if takes_words(&question.choices) {
-        return Ok(Wanted { text: Some(words.to_owned()), ..Wanted::of(Choice::Respond) });
+        return Ok(AnswerContent { text: Some(words.to_owned()), ..AnswerContent::of(Choice::Respond) });
     }
-    decision(question, words).ok_or_else(|| misfit(question, "the text is no decision"))
+    decision(question, words).ok_or_else(|| not_an_answer(question, "the text is no decision"))
 }
 
 /// A form: in a data part, or as JSON; or a decision about it, which never passes for a form.
-fn filled_in(
+fn form_answer(
     question: &Question,
     form: &Value,
     data: Option<&Value>,
     words: Option<&str>,
-) -> Result<Wanted, Fault> {
+) -> Result<AnswerContent, Fault> {
     let yes = yes(&question.choices).unwrap_or(Choice::Respond);
     match (data, words) {
         (Some(data), words) => form_or_decision(question, (form, yes), data, words),
         (None, Some(words)) => match Value::parse_str(words) {
             Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
             // A yes without a form: the engine fills in the defaults, or names the fields that are missing.
-            _ => decision(question, words)
-                .ok_or_else(|| misfit(question, "the text is no form: an object in JSON, or a data part")),
+            _ => decision(question, words).ok_or_else(|| {
+                not_an_answer(question, "the text is no form: an object in JSON, or a data part")
+            }),
         },
-        (None, None) => Err(misfit(question, "the message says nothing")),
+        (None, None) => Err(not_an_answer(question, "the message says nothing")),
     }
 }
 
@@ -110,18 +115,18 @@ fn form_or_decision(
     (form, yes): (&Value, Choice),
     data: &Value,
     words: Option<&str>,
-) -> Result<Wanted, Fault> {
+) -> Result<AnswerContent, Fault> {
     let fits = envoi_flow::answers::complete(form, Some(data)).is_ok();
-    match exact(data) {
+    match exact_members(data) {
         // A no that a lenient form would let through is not to become a yes.
         Some(members) if fits && decides(question, members) && !members.contains_key("data") => {
             let why = "that is a decision and fits the form as well; say it as `choice` and `data`";
-            Err(misfit(question, why))
+            Err(not_an_answer(question, why))
         }
-        Some(members) if !fits || decides(question, members) => exactly(question, members, words),
+        Some(members) if !fits || decides(question, members) => exact_answer(question, members, words),
         // What does not fit is passed on: the engine says what is wrong with it.
         _ => {
-            let filled = Wanted { data: Some(data.clone()), ..Wanted::of(yes) };
+            let filled = AnswerContent { data: Some(data.clone()), ..AnswerContent::of(yes) };
             Ok(filled.saying(words.unwrap_or_default()))
         }
     }
@@ -137,7 +142,7 @@ fn decides(question: &Question, members: &Object) -> bool {
 }
 
 /// The members of a `data` part that says an answer exactly, if it does.
-fn exact(data: &Value) -> Option<&Object> {
+fn exact_members(data: &Value) -> Option<&Object> {
     let members = data.as_object()?;
     let known = members.keys().all(|name| EXACT.contains(&name));
     let decides = members.get("choice").is_some_and(|choice| choice.as_str().is_some())
@@ -145,15 +150,18 @@ fn exact(data: &Value) -> Option<&Object> {
     (known && decides).then_some(members)
 }
 
-fn exactly(question: &Question, members: &Object, words: Option<&str>) -> Result<Wanted, Fault> {
+fn exact_answer(question: &Question, members: &Object, words: Option<&str>) -> Result<AnswerContent, Fault> {
     let text = match members.get("text") {
         None | Some(Value::Null) => words.map(str::to_owned),
         Some(Value::String(text)) => Some(text.clone()),
-        Some(_) => return Err(misfit(question, "`text` is not a string")),
+        Some(_) => return Err(not_an_answer(question, "`text` is not a string")),
     };
     let raise = members.get("raise").map(|more| amount::read("raise", more).ok()).unwrap_or_default();
     if members.contains_key("raise") && raise.is_none() {
-        return Err(misfit(question, "`raise` is not an object of numbers, `cost_usd` a decimal string"));
+        return Err(not_an_answer(
+            question,
+            "`raise` is not an object of numbers, `cost_usd` a decimal string",
+        ));
     }
     let approved = members.get("approved").and_then(Value::as_bool);
     let choice = match (members.get("choice").and_then(Value::as_str), approved) {
@@ -163,23 +171,25 @@ fn exactly(question: &Question, members: &Object, words: Option<&str>) -> Result
         // Both, or neither.
         _ => None,
     };
-    let choice = choice.ok_or_else(|| misfit(question, "that is no decision of this question"))?;
+    let choice = choice.ok_or_else(|| not_an_answer(question, "that is no decision of this question"))?;
     let data = members.get("data").filter(|data| !data.is_null()).cloned();
-    Ok(Wanted { text, data, raise, ..Wanted::of(choice) })
+    Ok(AnswerContent { text, data, raise, ..AnswerContent::of(choice) })
 }
 
 /// What a text decides, if it plainly decides anything.
-fn decision(question: &Question, words: &str) -> Option<Wanted> {
+fn decision(question: &Question, words: &str) -> Option<AnswerContent> {
     let words = words.trim_ascii();
     let choices = &question.choices;
     if let Some(note) = words.strip_prefix(APPROVED) {
-        return Some(Wanted::of(yes(choices)?).saying(note.trim_ascii()));
+        return Some(AnswerContent::of(yes(choices)?).saying(note.trim_ascii()));
     }
     if let Some(note) = words.strip_prefix(DENIED) {
-        return Some(Wanted::of(no(choices)?).saying(note.trim_ascii()));
+        return Some(AnswerContent::of(no(choices)?).saying(note.trim_ascii()));
     }
     // By how much is not said in a word.
-    choice(choices, &words.to_ascii_lowercase()).filter(|choice| *choice != Choice::Raise).map(Wanted::of)
+    choice(choices, &words.to_ascii_lowercase())
+        .filter(|choice| *choice != Choice::Raise)
+        .map(AnswerContent::of)
 }
 
 /// Whether `message` is nothing but a decision, whatever is asked: a word for one, one of an operator, or one in JSON.
@@ -194,7 +204,7 @@ pub(crate) fn is_decision(message: &Message) -> bool {
     words.starts_with(APPROVED)
         || words.starts_with(DENIED)
         || choice(&DECISIONS, &words.to_ascii_lowercase()).is_some()
-        || Value::parse_str(words).is_ok_and(|data| exact(&data).is_some())
+        || Value::parse_str(words).is_ok_and(|data| exact_members(&data).is_some())
 }
 
 /// The decision that a word stands for.
@@ -229,7 +239,7 @@ fn data(message: &Message) -> Result<Option<&Value>, Fault> {
 }
 
 /// It is no answer; what would be one.
-fn misfit(question: &Question, why: &str) -> Fault {
+fn not_an_answer(question: &Question, why: &str) -> Fault {
     let words: Vec<String> = question.choices.iter().map(|choice| format!("`{}`", choice.word())).collect();
     let id = &question.raised.interrupt;
     let detail = format!("question `{id}` stays open: {why}; it takes {}", words.join(", "));

@@ -2,12 +2,12 @@
 
 use super::{
     answer, envelope,
-    pending_push_config::Brought,
-    record::{From, Sent, already_done, digest, forgotten, kept_as, was_done},
+    pending_push_config::PendingPushConfig,
+    record::{FollowFrom, Sent, already_done, digest, forget_refused, new_row, was_done},
 };
 use crate::{
     a2a::{
-        client::{Asking, broken},
+        client::{Client, internal_fault},
         protocol::{
             fault::{Fault, Kind},
             model::{Content, Message},
@@ -15,7 +15,7 @@ use crate::{
         task::{fold::Question, loader, writer::QUESTION},
     },
     auth::scope::Scope,
-    commands::submit::{ask, caller},
+    commands::submit::{caller_of_run, submit},
     http::problem::Problem,
     state::{app::App, attachments},
 };
@@ -37,33 +37,33 @@ const CHANNEL: &str = "a2a";
 /// Answers a question of a task.
 pub(crate) fn answer(
     app: &App,
-    asking: &Asking,
-    (message, brought): (&Message, Brought<'_>),
+    client: &Client,
+    (message, pending): (&Message, PendingPushConfig<'_>),
     run: &RunId,
 ) -> Result<Sent, Fault> {
-    asking.may(&[Scope::Answer])?;
+    client.require(&[Scope::Answer])?;
     let (context, next_seq) = app
         .read(|reader| Ok((loader::context_of(reader, run)?, reader.next_seq(run)?)))
-        .map_err(|error: ReadError| broken(app, error))?;
-    let request = request_id(asking, &context, run, message);
-    let _turn = app.starts.turn(&request);
-    let row = kept_as(app, asking, message, (run, &context, run.as_str()), request);
+        .map_err(|error: ReadError| internal_fault(app, error))?;
+    let request = request_id(client, &context, run, message);
+    let _lock = app.key_locks.lock(&request);
+    let row = new_row(app, client, message, (run, &context, run.as_str()), request);
     if was_done(app, &row)? {
-        return already_done(&row, brought);
+        return already_done(&row, pending);
     }
     let loaded = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
-    let question = asked(&loaded, message)?;
-    let files = carried(app, asking, message)?;
+    let question = open_question(&loaded, message)?;
+    let files = attached_files(app, client, message)?;
     let references: Vec<AttachmentRef> = files.iter().map(|file| file.reference.clone()).collect();
-    let envelope = envelope::open(message, &asking.extensions, &references)?;
+    let envelope = envelope::open(message, &client.extensions, &references)?;
     let has_words = message.parts.iter().any(|part| matches!(part.content, Content::Text(_)));
     let wanted = answer::read(&question, message, has_words.then_some(envelope.text.as_str()))?;
     let mut attachments = envelope.attachments;
     // What is not to be had refuses the message before anything that it carries is kept.
-    let carried = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
-    resolve(app, asking, &mut attachments, |reference| !carried(reference))?;
-    keep_uploads(app, asking, &files)?;
-    resolve(app, asking, &mut attachments, carried)?;
+    let is_attached = |reference: &AttachmentRef| references.iter().any(|own| own.digest == reference.digest);
+    resolve(app, client, &mut attachments, |reference| !is_attached(reference))?;
+    keep_uploads(app, client, &files)?;
+    resolve(app, client, &mut attachments, is_attached)?;
     let answer = Answer {
         text: wanted.text,
         data: wanted.data,
@@ -72,34 +72,34 @@ pub(crate) fn answer(
         seen: seen(message)?,
         channel: CHANNEL.to_owned(),
         request: Some(row.request.clone()),
-        ..Answer::new(question.raised.interrupt.clone(), wanted.choice, asking.principal())
+        ..Answer::new(question.raised.interrupt.clone(), wanted.choice, client.principal())
     };
-    let caller = caller(app, run)?;
-    app.store.keep_message(&row).map_err(|error| broken(app, error))?;
-    let push = brought.keep(run, next_seq)?;
+    let caller = caller_of_run(app, run)?;
+    app.store.keep_message(&row).map_err(|error| internal_fault(app, error))?;
+    let push = pending.store(run, next_seq)?;
     let order = AnswerRequest { run: run.clone(), answer, follow: true, caller };
-    match ask(app, Request::Answer(Box::new(order))) {
+    match submit(app, Request::Answer(Box::new(order))) {
         Ok(_) => {
-            push.tell();
-            Ok(Sent { run: run.clone(), from: From::Request(row.request) })
+            push.announce();
+            Ok(Sent { run: run.clone(), from: FollowFrom::Request(row.request) })
         }
         Err(_) if was_done(app, &row)? => {
-            push.tell();
-            Ok(Sent { run: run.clone(), from: From::Now })
+            push.announce();
+            Ok(Sent { run: run.clone(), from: FollowFrom::Now })
         }
-        Err(problem) => Err(forgotten(app, &row, push, problem)),
+        Err(problem) => Err(forget_refused(app, &row, push, problem)),
     }
 }
 
 /// The id under which the engine knows an answer: the same for the same message, wherever and whenever it comes.
-fn request_id(asking: &Asking, context: &str, run: &RunId, message: &Message) -> String {
-    let of = [&asking.bearer.id, context, run.as_str(), &message.id, &digest(asking, message).to_string()]
+fn request_id(client: &Client, context: &str, run: &RunId, message: &Message) -> String {
+    let of = [&client.bearer.id, context, run.as_str(), &message.id, &digest(client, message).to_string()]
         .join("\n");
     format!("msg_{}", Digest::of(of.as_bytes()).hex())
 }
 
 /// The question that a message is about: the one that it names, else the only one.
-fn asked(run: &Run, message: &Message) -> Result<Question, Fault> {
+fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
     if let Status::Ended(ended) = run.status() {
         let detail = format!("the task is over ({}), and takes no more messages", ended.status.word());
         return Err(Fault::new(Kind::UnsupportedOperation).detail(detail).code("RUN_OVER"));
@@ -153,14 +153,18 @@ fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
 }
 
 /// A file that a message carries.
-struct Carried<'m> {
+struct AttachedFile<'m> {
     upload: Upload,
     bytes: &'m [u8],
     reference: AttachmentRef,
 }
 
 /// The files that a message carries. Nothing is fetched from an address.
-fn carried<'m>(app: &App, asking: &Asking, message: &'m Message) -> Result<Vec<Carried<'m>>, Fault> {
+fn attached_files<'m>(
+    app: &App,
+    client: &Client,
+    message: &'m Message,
+) -> Result<Vec<AttachedFile<'m>>, Fault> {
     let mut files = Vec::new();
     for (at, part) in message.parts.iter().enumerate() {
         let bytes = match &part.content {
@@ -177,19 +181,19 @@ fn carried<'m>(app: &App, asking: &Asking, message: &'m Message) -> Result<Vec<C
             size_bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             mime: part.media_type.clone().or(named).unwrap_or_else(|| attachments::UNKNOWN.to_owned()),
             uploaded_at: app.now(),
-            uploaded_by: asking.bearer.name.clone(),
+            uploaded_by: client.bearer.name.clone(),
         };
         let reference = AttachmentRef { filename: part.filename.clone(), ..attachments::reference(&upload) };
-        files.push(Carried { upload, bytes, reference });
+        files.push(AttachedFile { upload, bytes, reference });
     }
     Ok(files)
 }
 
 /// Keeps what a message carries as content of the tenant.
-fn keep_uploads(app: &App, asking: &Asking, files: &[Carried<'_>]) -> Result<(), Fault> {
-    for Carried { upload, bytes, .. } in files {
-        app.store.blobs().put(bytes).map_err(|error| broken(app, error))?;
-        app.store.keep_upload(&asking.bearer.tenant, upload).map_err(|error| broken(app, error))?;
+fn keep_uploads(app: &App, client: &Client, files: &[AttachedFile<'_>]) -> Result<(), Fault> {
+    for AttachedFile { upload, bytes, .. } in files {
+        app.store.blobs().put(bytes).map_err(|error| internal_fault(app, error))?;
+        app.store.keep_upload(&client.bearer.tenant, upload).map_err(|error| internal_fault(app, error))?;
     }
     Ok(())
 }
@@ -197,12 +201,12 @@ fn keep_uploads(app: &App, asking: &Asking, files: &[Carried<'_>]) -> Result<(),
 /// Gives those of the references that are `meant` the size and the type that the store knows, whatever the client says.
 fn resolve(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     references: &mut [AttachmentRef],
     meant: impl Fn(&AttachmentRef) -> bool,
 ) -> Result<(), Fault> {
     for (place, reference) in references.iter_mut().enumerate().filter(|(_, reference)| meant(reference)) {
-        let resolved = attachments::resolve(app, &asking.bearer.tenant, reference).map_err(|unreadable| {
+        let resolved = attachments::resolve(app, &client.bearer.tenant, reference).map_err(|unreadable| {
             let (place, id) = (place.saturating_add(1), &reference.artifact_id);
             let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
             Fault::new(Kind::InvalidParams).detail(detail).code("ATTACHMENT_UNREADABLE")

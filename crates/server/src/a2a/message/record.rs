@@ -1,9 +1,9 @@
 //! A message as it is kept: found when it comes again, forgotten when it is refused.
 
-use super::pending_push_config::{Brought, Kept};
+use super::pending_push_config::{PendingPushConfig, StoredPushConfig};
 use crate::{
     a2a::{
-        client::{Asking, broken},
+        client::{Client, internal_fault},
         protocol::{fault::Fault, model::Message, request::Reply, version::Version, write},
     },
     http::problem::Problem,
@@ -19,12 +19,12 @@ pub(crate) struct Sent {
     /// The run.
     pub(crate) run: RunId,
     /// Where whoever follows the message begins.
-    pub(crate) from: From,
+    pub(crate) from: FollowFrom,
 }
 
 /// See [`Sent::from`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum FollowFrom {
     /// It began the run.
     TheStart,
     /// It is the answer with this id of its request.
@@ -34,22 +34,22 @@ pub(crate) enum From {
 }
 
 /// A message that has been done before: how things stand is the answer.
-pub(crate) fn already_done(row: &MessageRow, brought: Brought<'_>) -> Result<Sent, Fault> {
-    brought.again(&row.run, &row.request)?;
-    Ok(Sent { run: row.run.clone(), from: From::Now })
+pub(crate) fn already_done(row: &MessageRow, pending: PendingPushConfig<'_>) -> Result<Sent, Fault> {
+    pending.store_again(&row.run, &row.request)?;
+    Ok(Sent { run: row.run.clone(), from: FollowFrom::Now })
 }
 
 /// Of what a message says; not of where it is said, but for the flow that it is said to.
-pub(crate) fn digest(asking: &Asking, message: &Message) -> Digest {
-    digest_for(asking.flow.as_deref(), message)
+pub(crate) fn digest(client: &Client, message: &Message) -> Digest {
+    digest_for(client.flow.as_deref(), message)
 }
 
 fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     let content = Message { context_id: None, task_id: None, ..message.clone() };
     // What has a task is said to that, by whatever path.
     let said = match flow.filter(|_| message.task_id.is_none()) {
-        Some(flow) => format!("{}\n{flow}", written(&content)),
-        None => written(&content),
+        Some(flow) => format!("{}\n{flow}", stored_form(&content)),
+        None => stored_form(&content),
     };
     Digest::of(said.as_bytes())
 }
@@ -63,41 +63,46 @@ pub(crate) fn message_text(message: &Message) -> String {
 }
 
 /// A message as it is kept: `{"message": …}` in JSON of 1.0, as [`loader`] reads it.
-pub(crate) fn written(message: &Message) -> String {
+pub(crate) fn stored_form(message: &Message) -> String {
     write(Version::V10, &Reply::SentMessage(message.clone())).compact()
 }
 
 pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
     let done = app.read(|reader| reader.has_request(&row.run, &row.request));
-    done.map_err(|error: ReadError| broken(app, error))
+    done.map_err(|error: ReadError| internal_fault(app, error))
 }
 
-/// A message that was refused is forgotten, with what it brought, unless it may be done all the same: when it comes again, it is.
-pub(crate) fn forgotten(app: &App, row: &MessageRow, kept: Kept<'_>, problem: Problem) -> Fault {
+/// A message that was refused is forgotten, with what it pending, unless it may be done all the same: when it comes again, it is.
+pub(crate) fn forget_refused(
+    app: &App,
+    row: &MessageRow,
+    push: StoredPushConfig<'_>,
+    problem: Problem,
+) -> Fault {
     app.note(&problem);
     if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
-        kept.take_back();
-        drop(app.store.forget_message(row).map_err(|error| broken(app, error)));
+        push.revoke();
+        drop(app.store.forget_message(row).map_err(|error| internal_fault(app, error)));
     }
     problem.into()
 }
 
-pub(crate) fn kept_as(
+pub(crate) fn new_row(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     message: &Message,
     (run, context, task): (&RunId, &str, &str),
     request: String,
 ) -> MessageRow {
     MessageRow {
         run: run.clone(),
-        token: asking.bearer.id.clone(),
+        token: client.bearer.id.clone(),
         context: context.to_owned(),
         task: task.to_owned(),
         message_id: message.id.clone(),
-        digest: digest(asking, message),
+        digest: digest(client, message),
         request,
-        body: written(message),
+        body: stored_form(message),
         at: app.now(),
     }
 }

@@ -7,13 +7,13 @@
 
 use super::{
     answer, answer_task,
-    pending_push_config::Brought,
+    pending_push_config::PendingPushConfig,
     record::{Sent, already_done, digest, was_done},
     start_task,
 };
 use crate::{
     a2a::{
-        client::{Asking, broken},
+        client::{Client, internal_fault},
         protocol::{
             card,
             fault::{Fault, Kind},
@@ -37,25 +37,25 @@ const MAX_ID_BYTES: usize = 256;
 ///
 /// # Errors
 /// It was refused, and nothing has changed.
-pub(crate) fn send(app: &App, asking: &Asking, request: &SendRequest) -> Result<Sent, Fault> {
+pub(crate) fn send(app: &App, client: &Client, request: &SendRequest) -> Result<Sent, Fault> {
     let message = &request.message;
     check(message)?;
     let push = request.configuration.push_config.as_ref();
     if let Some(push) = push {
-        asking.may(&[Scope::Run])?;
+        client.require(&[Scope::Run])?;
         push_configs::check(app, push)?;
     }
-    let about = about(app, asking, message)?;
-    let brought = Brought { app, asking, push };
+    let about = about(app, client, message)?;
+    let pending = PendingPushConfig { app, client, push };
     match about {
-        About::Known(row) => already_done(&row, brought),
+        About::Known(row) => already_done(&row, pending),
         About::Task(run) => {
             if let Some(push) = push {
-                push_configs::check_room(app, asking, &run, push)?;
+                push_configs::check_room(app, client, &run, push)?;
             }
-            answer_task::answer(app, asking, (message, brought), &run)
+            answer_task::answer(app, client, (message, pending), &run)
         }
-        About::Nothing => start_task::begin(app, asking, (message, brought)),
+        About::Nothing => start_task::start_task(app, client, (message, pending)),
     }
 }
 
@@ -98,20 +98,20 @@ enum About {
     Nothing,
 }
 
-fn about(app: &App, asking: &Asking, message: &Message) -> Result<About, Fault> {
+fn about(app: &App, client: &Client, message: &Message) -> Result<About, Fault> {
     if let Some(id) = &message.task_id {
-        let run = loader::run_of(app, asking, id)?;
+        let run = loader::run_of(app, client, id)?;
         let context = app
             .read(|reader| loader::context_of(reader, &run))
-            .map_err(|error: ReadError| broken(app, error))?;
+            .map_err(|error: ReadError| internal_fault(app, error))?;
         if message.context_id.as_ref().is_some_and(|named| *named != context) {
             return Err(Fault::violation("message.contextId", "Must be the context of the task."));
         }
         return Ok(About::Task(run));
     }
     // Clients of 0.3 answer in a context, without the id of the task.
-    match (&message.context_id, asking.version) {
-        (Some(context), Version::V03) => about_context(app, asking, message, context),
+    match (&message.context_id, client.version) {
+        (Some(context), Version::V03) => about_context(app, client, message, context),
         _ => Ok(About::Nothing),
     }
 }
@@ -125,17 +125,18 @@ struct InContext {
     has_task: bool,
 }
 
-fn about_context(app: &App, asking: &Asking, message: &Message, context: &str) -> Result<About, Fault> {
-    let token = &asking.bearer.id;
-    let flow = start_task::named(asking, message)?;
+fn about_context(app: &App, client: &Client, message: &Message, context: &str) -> Result<About, Fault> {
+    let token = &client.bearer.id;
+    let flow = start_task::flow_named_by(client, message)?;
     let found = app.read(|reader| {
         Ok(InContext {
-            kept: reader.message_in_context(token, context, &message.id, &digest(asking, message))?,
+            kept: reader.message_in_context(token, context, &message.id, &digest(client, message))?,
             waiting: reader.waiting_in_context(token, context)?,
             has_task: reader.has_task_in_context(token, context)?,
         })
     });
-    let InContext { kept, mut waiting, has_task } = found.map_err(|error: ReadError| broken(app, error))?;
+    let InContext { kept, mut waiting, has_task } =
+        found.map_err(|error: ReadError| internal_fault(app, error))?;
     // A client that names a flow does not mean a question of another flow.
     waiting.retain(|row| flow.as_ref().is_none_or(|flow| loader::is_of(row, flow)));
     if let Some(row) = kept {

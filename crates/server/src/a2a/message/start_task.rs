@@ -2,12 +2,12 @@
 
 use super::{
     inputs,
-    pending_push_config::Brought,
-    record::{From, Sent, already_done, digest, forgotten, kept_as, message_text},
+    pending_push_config::PendingPushConfig,
+    record::{FollowFrom, Sent, already_done, digest, forget_refused, message_text, new_row},
 };
 use crate::{
     a2a::{
-        client::{Asking, broken},
+        client::{Client, internal_fault},
         protocol::{
             fault::{Fault, Kind},
             model::Message,
@@ -17,7 +17,7 @@ use crate::{
     auth::{random, scope::Scope},
     commands::{
         start::{self, new_run},
-        submit::ask,
+        submit::submit,
     },
     http::problem::Problem,
     state::app::App,
@@ -38,79 +38,80 @@ const WORKSPACE: &str = "urn:envoi:a2a:workspace";
 const OURS: &str = "urn:envoi:a2a:";
 
 /// Starts a run.
-pub(crate) fn begin(
+pub(crate) fn start_task(
     app: &App,
-    asking: &Asking,
-    (message, brought): (&Message, Brought<'_>),
+    client: &Client,
+    (message, pending): (&Message, PendingPushConfig<'_>),
 ) -> Result<Sent, Fault> {
-    asking.may(&[Scope::Run])?;
+    client.require(&[Scope::Run])?;
     // Whatever has become of the flow since.
-    if let Some(row) = first_message(app, asking, message)? {
-        return already_done(&row, brought);
+    if let Some(row) = first_message(app, client, message)? {
+        return already_done(&row, pending);
     }
-    let registered = flow(app, asking, message)?;
+    let registered = flow(app, client, message)?;
     let loaded = envoi_flow::load_with(&registered.file, &registered.text, &registered.parts)
-        .map_err(|report| broken(app, format!("a registered flow cannot be read: {report}")))?;
+        .map_err(|report| internal_fault(app, format!("a registered flow cannot be read: {report}")))?;
     let inputs = inputs::read(&loaded.flow, message)?;
     let workspace = workspace_use(app, message)?;
     let fresh = new_run(app)?;
     let context = match &message.context_id {
         Some(context) => context.clone(),
-        None => random::id("ctx_", app.now()).map_err(|error| broken(app, error))?,
+        None => random::id("ctx_", app.now()).map_err(|error| internal_fault(app, error))?,
     };
     let task = TaskRow {
         run: fresh.clone(),
-        tenant: asking.bearer.tenant.clone(),
-        token: asking.bearer.id.clone(),
+        tenant: client.bearer.tenant.clone(),
+        token: client.bearer.id.clone(),
         context: context.clone(),
         at: app.now(),
     };
-    let row = kept_as(app, asking, message, (&fresh, &context, ""), fresh.to_string());
+    let row = new_row(app, client, message, (&fresh, &context, ""), fresh.to_string());
     // The same message twice at once: the second one waits until the run of the first is there to be found.
-    let _turn = app.starts.turn(&format!("{}\n{context}\n{}", row.token, row.message_id));
-    let kept = app.store.keep_task(&task, &row).map_err(|error| broken(app, error))?;
-    let begun =
-        app.read(|reader| reader.tenant_of(&kept.run)).map_err(|error: ReadError| broken(app, error))?;
+    let _lock = app.key_locks.lock(&format!("{}\n{context}\n{}", row.token, row.message_id));
+    let kept = app.store.keep_task(&task, &row).map_err(|error| internal_fault(app, error))?;
+    let begun = app
+        .read(|reader| reader.tenant_of(&kept.run))
+        .map_err(|error: ReadError| internal_fault(app, error))?;
     if begun.is_some() {
-        return already_done(&kept, brought);
+        return already_done(&kept, pending);
     }
-    let push = brought.keep(&kept.run, 0)?;
-    let may = app.starts.count(&asking.bearer.id, app.now()).map_err(|seconds| {
+    let push = pending.store(&kept.run, 0)?;
+    let may = app.start_rate.count(&client.bearer.id, app.now()).map_err(|seconds| {
         let detail = "this token has started as many runs in a minute as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
     });
     let requester = requester(message, &context);
-    match may.and_then(|()| start(app, asking, &kept.run, registered, (inputs, workspace, requester))) {
+    match may.and_then(|()| start(app, client, &kept.run, registered, (inputs, workspace, requester))) {
         Ok(()) => {
-            push.tell();
-            Ok(Sent { run: kept.run, from: From::TheStart })
+            push.announce();
+            Ok(Sent { run: kept.run, from: FollowFrom::TheStart })
         }
-        Err(problem) => Err(forgotten(app, &kept, push, problem)),
+        Err(problem) => Err(forget_refused(app, &kept, push, problem)),
     }
 }
 
 /// This very message, if it has begun a run.
-fn first_message(app: &App, asking: &Asking, message: &Message) -> Result<Option<MessageRow>, Fault> {
+fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option<MessageRow>, Fault> {
     let Some(context) = &message.context_id else { return Ok(None) };
     let begun = app.read(|reader| {
-        let token = &asking.bearer.id;
-        let known = reader.first_message_in_context(token, context, &message.id, &digest(asking, message))?;
+        let token = &client.bearer.id;
+        let known = reader.first_message_in_context(token, context, &message.id, &digest(client, message))?;
         let Some(row) = known else { return Ok(None) };
         Ok(reader.tenant_of(&row.run)?.map(|_| row))
     });
-    begun.map_err(|error: ReadError| broken(app, error))
+    begun.map_err(|error: ReadError| internal_fault(app, error))
 }
 
 fn start(
     app: &App,
-    asking: &Asking,
+    client: &Client,
     run: &RunId,
     registered: RegisteredFlow,
     (inputs, workspace, requester): (Object, WorkspaceUse, Requester),
 ) -> Result<(), Problem> {
-    let request = start::of_flow(app, run.clone(), registered, asking.principal())?;
-    let request = StartRequest { inputs, workspace, trace: asking.trace.clone(), requester, ..request };
-    ask(app, Request::Start(Box::new(request))).map(drop)
+    let request = start::of_flow(app, run.clone(), registered, client.principal())?;
+    let request = StartRequest { inputs, workspace, trace: client.trace.clone(), requester, ..request };
+    submit(app, Request::Start(Box::new(request))).map(drop)
 }
 
 /// On whose behalf the run is started: its conversation is the context, its raw input the message as JSON of 1.0.
@@ -135,9 +136,9 @@ fn requester(message: &Message, context: &str) -> Requester {
 }
 
 /// The flow that a message names, in its metadata, else in its path or as `tenant`: an id or a digest.
-pub(crate) fn named(asking: &Asking, message: &Message) -> Result<Option<String>, Fault> {
+pub(crate) fn flow_named_by(client: &Client, message: &Message) -> Result<Option<String>, Fault> {
     match message.metadata.get(FLOW) {
-        None => Ok(asking.flow.clone()),
+        None => Ok(client.flow.clone()),
         Some(Value::String(name)) => Ok(Some(name.clone())),
         Some(_) => Err(Fault::violation(format!("message.metadata[\"{FLOW}\"]"), "Must be a string.")),
     }
@@ -145,20 +146,21 @@ pub(crate) fn named(asking: &Asking, message: &Message) -> Result<Option<String>
 
 /// The flow that a message starts: the one that it names, else that of the path or of `tenant`, else the configured one,
 /// else the only one.
-fn flow(app: &App, asking: &Asking, message: &Message) -> Result<RegisteredFlow, Fault> {
-    let tenant = &asking.bearer.tenant;
+fn flow(app: &App, client: &Client, message: &Message) -> Result<RegisteredFlow, Fault> {
+    let tenant = &client.bearer.tenant;
     let usual = || app.settings.a2a.default_flow.clone();
-    if let Some(name) = named(asking, message)?.or_else(usual) {
+    if let Some(name) = flow_named_by(client, message)?.or_else(usual) {
         let found = app.read(|reader| reader.registered_flow(tenant, &name));
         let none = || {
             Fault::new(Kind::InvalidParams)
                 .detail(format!("there is no flow `{name}`"))
                 .code("FLOW_NOT_FOUND")
         };
-        return found.map_err(|error: ReadError| broken(app, error))?.ok_or_else(none);
+        return found.map_err(|error: ReadError| internal_fault(app, error))?.ok_or_else(none);
     }
-    let all =
-        app.read(|reader| reader.registered_flows(tenant)).map_err(|error: ReadError| broken(app, error))?;
+    let all = app
+        .read(|reader| reader.registered_flows(tenant))
+        .map_err(|error: ReadError| internal_fault(app, error))?;
     let mut ids: Vec<&str> = all.iter().map(|flow| flow.id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();

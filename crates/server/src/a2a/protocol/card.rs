@@ -7,7 +7,7 @@
 //!
 //! Owns also what HTTP says of the card: its tag, its age, and whether a client has it already. The card is not signed.
 
-use super::{object_writer::Writing, version::Version};
+use super::{object_writer::ObjectWriter, version::Version};
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp, user_envelope::EXTENSION_URI};
 
 /// The path of the card for everybody; also below the path of a flow.
@@ -30,12 +30,12 @@ const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/o
 /// The extension that says that a message is done once, however often it comes ([`crate::a2a::message::send`]).
 const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
 
-/// How long the card may be used without asking again: it changes when Envoi or its configuration does.
+/// How long the card may be used without client again: it changes when Envoi or its configuration does.
 const CACHE_CONTROL: &str = "public, max-age=300";
 
 /// What both cards say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct Agent<'a> {
     /// Where requests go: JSON-RPC to it, HTTP+JSON below it. No slash at its end.
     pub(crate) url: &'a str,
     /// Envoi's.
@@ -75,7 +75,7 @@ impl Skill {
     }
 
     fn value(&self) -> Value {
-        Writing::new()
+        ObjectWriter::new()
             .put("id", self.id.as_str())
             .put("name", self.name.as_str())
             .put("description", self.description.as_str())
@@ -87,24 +87,24 @@ impl Skill {
 
 /// The card that anybody may read. Readers of 0.3 find in it what they know, and so do those of 1.0; the card for a reader who
 /// says that it is one of 1.0 has nothing that 1.0 does not know.
-pub(crate) fn public(about: About<'_>, reader: Version) -> Value {
+pub(crate) fn public(about: Agent<'_>, reader: Version) -> Value {
     card(about, reader, &[Skill::neutral()])
 }
 
 /// The card for those who are known. Without a flow it has the neutral skill, for a card must have one.
-pub(crate) fn extended(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
+pub(crate) fn extended(about: Agent<'_>, reader: Version, skills: &[Skill]) -> Value {
     if skills.is_empty() { public(about, reader) } else { card(about, reader, skills) }
 }
 
-fn card(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
-    let About { url, version, push } = about;
+fn card(about: Agent<'_>, reader: Version, skills: &[Skill]) -> Value {
+    let Agent { url, version, push } = about;
     let interfaces = [("JSONRPC", Version::V10), ("HTTP+JSON", Version::V10), ("JSONRPC", Version::V03)];
     let interfaces = interfaces.map(|(binding, of)| {
-        let interface = Writing::new().put("url", url).put("protocolBinding", binding);
+        let interface = ObjectWriter::new().put("url", url).put("protocolBinding", binding);
         interface.put("protocolVersion", of.word()).value()
     });
     let older = reader == Version::V03;
-    let mut writing = Writing::new()
+    let mut writing = ObjectWriter::new()
         .put("name", "Envoi")
         .put("description", "Runs durable pipelines of agents, scripts and people.")
         .put("version", version)
@@ -119,7 +119,7 @@ fn card(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
     }
     writing
         .put("capabilities", capabilities(push))
-        .put("securitySchemes", Writing::new().put("bearer", scheme(older)).value())
+        .put("securitySchemes", ObjectWriter::new().put("bearer", scheme(older)).value())
         .put("securityRequirements", vec![requirement_of_v10()])
         .put("defaultInputModes", INPUT_MODES.to_vec())
         .put("defaultOutputModes", OUTPUT_MODES.to_vec())
@@ -128,12 +128,12 @@ fn card(about: About<'_>, reader: Version, skills: &[Skill]) -> Value {
 }
 
 fn capabilities(push: bool) -> Value {
-    let envelope = Writing::new()
+    let envelope = ObjectWriter::new()
         .put("uri", EXTENSION_URI)
         .put("description", "A message whose text is {text, attachments}: an answer with files.")
         .put("required", false)
         .value();
-    let once = Writing::new()
+    let once = ObjectWriter::new()
         .put("uri", SENT_ONCE)
         .put(
             "description",
@@ -141,7 +141,7 @@ fn capabilities(push: bool) -> Value {
         )
         .put("required", false)
         .value();
-    Writing::new()
+    ObjectWriter::new()
         .put("streaming", true)
         .put("pushNotifications", push)
         .put("extensions", vec![envelope, once])
@@ -151,19 +151,19 @@ fn capabilities(push: bool) -> Value {
 
 /// Bearer tokens, as 1.0 says it; and as 0.3 does, for older readers.
 fn scheme(older: bool) -> Value {
-    let of_v10 = Writing::new().put("scheme", "Bearer").value();
-    let scheme = Writing::new().put("httpAuthSecurityScheme", of_v10);
+    let of_v10 = ObjectWriter::new().put("scheme", "Bearer").value();
+    let scheme = ObjectWriter::new().put("httpAuthSecurityScheme", of_v10);
     let scheme = if older { scheme.put("type", "http").put("scheme", "Bearer") } else { scheme };
     scheme.value()
 }
 
 fn requirement_of_v10() -> Value {
-    let no_scopes = Writing::new().put("list", Value::Array(Vec::new())).value();
-    Writing::new().put("schemes", Writing::new().put("bearer", no_scopes).value()).value()
+    let no_scopes = ObjectWriter::new().put("list", Value::Array(Vec::new())).value();
+    ObjectWriter::new().put("schemes", ObjectWriter::new().put("bearer", no_scopes).value()).value()
 }
 
 fn requirement_of_v03() -> Value {
-    Writing::new().put("bearer", Value::Array(Vec::new())).value()
+    ObjectWriter::new().put("bearer", Value::Array(Vec::new())).value()
 }
 
 /// Whether a part may state this media type. Its parameters and the case of its letters do not matter.
@@ -177,7 +177,7 @@ pub(crate) fn takes(media_type: &str) -> bool {
 
 /// A card as HTTP gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Served {
+pub(crate) struct ServedCard {
     /// JSON.
     pub(crate) body: String,
     /// The `ETag`: SHA-256 of the body.
@@ -188,7 +188,7 @@ pub(crate) struct Served {
     pub(crate) cache_control: &'static str,
 }
 
-impl Served {
+impl ServedCard {
     /// `since` is when the card became what it is, as far as is known: when the server came up.
     pub(crate) fn new(card: &Value, since: Timestamp) -> Self {
         let body = card.compact();
@@ -227,7 +227,7 @@ fn http_date(at: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    const ABOUT: About<'_> = About { url: "http://127.0.0.1:7007/a2a", version: "0.1.0", push: true };
+    const ABOUT: Agent<'_> = Agent { url: "http://127.0.0.1:7007/a2a", version: "0.1.0", push: true };
 
     fn at<'a>(card: &'a Value, path: &[&str]) -> &'a Value {
         path.iter().fold(card, |value, name| match name.parse::<usize>() {
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(at(&card, path).compact(), *expected, "{path:?}");
         }
         assert_eq!(at(&card, &["skills"]).as_array().map(<[_]>::len), Some(1));
-        let silent = public(About { push: false, ..ABOUT }, Version::V03);
+        let silent = public(Agent { push: false, ..ABOUT }, Version::V03);
         assert_eq!(at(&silent, &["capabilities", "pushNotifications"]), &Value::Bool(false));
     }
 
@@ -369,12 +369,12 @@ mod tests {
     #[test]
     fn a_card_is_told_apart_by_its_bytes() {
         let since = Timestamp::parse("1994-11-06T08:49:37.999Z").unwrap();
-        let served = Served::new(&public(ABOUT, Version::V03), since);
-        assert_eq!(served, Served::new(&public(ABOUT, Version::V03), since));
+        let served = ServedCard::new(&public(ABOUT, Version::V03), since);
+        assert_eq!(served, ServedCard::new(&public(ABOUT, Version::V03), since));
         assert_eq!(served.last_modified, "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(served.etag, format!("\"{}\"", Digest::of(served.body.as_bytes()).hex()));
         assert_eq!(served.cache_control, "public, max-age=300");
-        let other = Served::new(&public(About { push: false, ..ABOUT }, Version::V03), since);
+        let other = ServedCard::new(&public(Agent { push: false, ..ABOUT }, Version::V03), since);
         assert_ne!(served.etag, other.etag);
 
         let (tag, date) = (served.etag.as_str(), served.last_modified.as_str());

@@ -17,7 +17,7 @@ mod tests;
 
 pub(crate) use kind::Kind;
 
-use super::{object_writer::Writing, version::Version};
+use super::{object_writer::ObjectWriter, version::Version};
 use envoi_contract::json::{Number, Object, Value};
 
 /// The member of [`Fault::note`] under which Envoi's own code stands.
@@ -132,12 +132,12 @@ impl Fault {
 
     /// The body of an HTTP+JSON response, which only 1.0 has.
     pub(crate) fn rest(&self) -> Value {
-        let status = Writing::new()
+        let status = ObjectWriter::new()
             .put("code", u64::from(self.http_status()))
             .put("status", self.kind.status_name())
             .put("message", self.message())
             .put("details", self.details());
-        Writing::new().put("error", status.value()).value()
+        ObjectWriter::new().put("error", status.value()).value()
     }
 
     /// The message of 1.0: the kind in words, then what exactly. Wrong fields are in the details, as the SDKs write them.
@@ -160,14 +160,14 @@ impl Fault {
 
     fn details(&self) -> Value {
         let notes: Object = self.notes.iter().map(|(name, value)| (*name, value.as_str().into())).collect();
-        let info = Writing::new()
+        let info = ObjectWriter::new()
             .put("@type", "type.googleapis.com/google.rpc.ErrorInfo")
             .put("reason", self.kind.reason())
             .put("domain", self.kind.domain())
             .put("metadata", notes);
         let mut details = vec![info.value()];
         if !self.violations.is_empty() {
-            let bad_request = Writing::new()
+            let bad_request = ObjectWriter::new()
                 .put("@type", "type.googleapis.com/google.rpc.BadRequest")
                 .put("fieldViolations", self.field_violations());
             details.push(bad_request.value());
@@ -178,14 +178,14 @@ impl Fault {
     fn field_violations(&self) -> Vec<Value> {
         let one = |violation: &Violation| {
             let Violation { field, description } = violation;
-            Writing::new().put("field", field.as_str()).put("description", description.as_str()).value()
+            ObjectWriter::new().put("field", field.as_str()).put("description", description.as_str()).value()
         };
         self.violations.iter().map(one).collect()
     }
 
     /// `null` if there is nothing to say.
     fn data_of_v03(&self) -> Value {
-        let mut data = Writing::new().word("reason", self.detail.as_deref());
+        let mut data = ObjectWriter::new().word("reason", self.detail.as_deref());
         for (name, value) in &self.notes {
             data = data.put(name, value.as_str());
         }
@@ -195,5 +195,5 @@ impl Fault {
 }
 
 fn error(code: i64, message: &str, data: Value) -> Value {
-    Writing::new().put("code", Number::from(code)).put("message", message).put("data", data).value()
+    ObjectWriter::new().put("code", Number::from(code)).put("message", message).put("data", data).value()
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns types, places and words of refusals; what fields there are is `v1`'s and `v03`'s. A field that is wrong
 //! reads as its default, so that reading goes on to the next one: nothing of a request is used unless
-//! [`Wrong::refuse`] lets it pass.
+//! [`Violations::refuse`] lets it pass.
 //!
 //! As in ProtoJSON, members that are not known are ignored and `null` is absent. Types are not stretched: a number in a
 //! string is no number, and an enum's value is its name.
@@ -25,9 +25,9 @@ pub(super) const NOT_EMPTY: &str = "Field must contain at least one element.";
 
 /// What is wrong with a request, in the order found.
 #[derive(Debug, Default)]
-pub(super) struct Wrong(RefCell<Vec<Violation>>);
+pub(super) struct Violations(RefCell<Vec<Violation>>);
 
-impl Wrong {
+impl Violations {
     pub(super) fn add(&self, field: impl Into<String>, description: impl Into<String>) {
         let violation = Violation { field: field.into(), description: description.into() };
         let mut violations = self.0.borrow_mut();
@@ -47,7 +47,7 @@ impl Wrong {
 
 /// How members are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
+pub(super) enum MemberNames {
     /// As said: `contextId`.
     Exact,
     /// Also as the protocol buffers have it, `context_id`, which ProtoJSON wants to be read.
@@ -56,16 +56,16 @@ pub(super) enum Names {
 
 /// The members of one object, and where it stands in the request.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct FieldReader<'a> {
     object: &'a Object,
     path: String,
-    names: Names,
-    wrong: &'a Wrong,
+    names: MemberNames,
+    wrong: &'a Violations,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     /// The parameters themselves.
-    pub(super) const fn of(object: &'a Object, names: Names, wrong: &'a Wrong) -> Self {
+    pub(super) const fn of(object: &'a Object, names: MemberNames, wrong: &'a Violations) -> Self {
         Self { object, path: String::new(), names, wrong }
     }
 
@@ -91,7 +91,8 @@ impl<'a> Fields<'a> {
     /// The member `name`, also if it is null.
     pub(super) fn present(&self, name: &str) -> Option<&'a Value> {
         let here = self.object.get(name);
-        let snake = (self.names == Names::Proto).then(|| snake_case(name)).filter(|snake| snake != name);
+        let snake =
+            (self.names == MemberNames::Proto).then(|| snake_case(name)).filter(|snake| snake != name);
         let there = snake.and_then(|snake| self.object.get(&snake));
         if here.is_some() && there.is_some() {
             return self.fault(name, "Field stands twice, under both of its names.");
@@ -202,7 +203,7 @@ impl<'a> Fields<'a> {
     }
 
     /// An object of known members, read by `read`; `None` if there is none.
-    pub(super) fn inner<T>(&self, name: &str, read: impl Fn(&Fields<'a>) -> Option<T>) -> Option<T> {
+    pub(super) fn inner<T>(&self, name: &str, read: impl Fn(&FieldReader<'a>) -> Option<T>) -> Option<T> {
         match self.member(name)? {
             Value::Object(object) => read(&self.below(object, name)),
             _ => self.fault(name, "Must be an object."),
@@ -210,7 +211,11 @@ impl<'a> Fields<'a> {
     }
 
     /// The same, and it must be there.
-    pub(super) fn required_inner<T>(&self, name: &str, read: impl Fn(&Fields<'a>) -> Option<T>) -> Option<T> {
+    pub(super) fn required_inner<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&FieldReader<'a>) -> Option<T>,
+    ) -> Option<T> {
         if self.member(name).is_none() {
             return self.fault(name, REQUIRED);
         }
@@ -218,7 +223,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of objects of known members, at least one, each read by `read`.
-    pub(super) fn elements<T>(&self, name: &str, read: impl Fn(&Fields<'a>) -> Option<T>) -> Vec<T> {
+    pub(super) fn elements<T>(&self, name: &str, read: impl Fn(&FieldReader<'a>) -> Option<T>) -> Vec<T> {
         let array = self.array(name);
         let is_list = matches!(self.member(name), None | Some(Value::Array(_)));
         if array.is_empty() && is_list {

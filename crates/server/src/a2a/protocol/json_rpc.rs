@@ -9,7 +9,7 @@
 
 use super::{
     fault::{Fault, Kind},
-    object_writer::Writing,
+    object_writer::ObjectWriter,
     version::Version,
 };
 use envoi_contract::json::{Number, Object, Value};
@@ -106,8 +106,8 @@ pub(crate) fn error(id: &Id, version: Version, fault: &Fault) -> String {
     frame(id).put("error", fault.rpc(version)).value().compact()
 }
 
-fn frame(id: &Id) -> Writing {
-    Writing::new().put("jsonrpc", "2.0").put("id", id.value())
+fn frame(id: &Id) -> ObjectWriter {
+    ObjectWriter::new().put("jsonrpc", "2.0").put("id", id.value())
 }
 
 #[cfg(test)]

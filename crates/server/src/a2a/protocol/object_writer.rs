@@ -9,9 +9,9 @@ use envoi_contract::{
 
 /// An object that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Writing(Object);
+pub(super) struct ObjectWriter(Object);
 
-impl Writing {
+impl ObjectWriter {
     pub(super) const fn new() -> Self {
         Self(Object::new())
     }

@@ -10,25 +10,25 @@ use envoi_kernel::ids::is_key;
 
 /// Where a request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct Route {
     /// The flow that the path names.
     pub(crate) flow: Option<String>,
     /// What it asks for.
-    pub(crate) what: What,
+    pub(crate) target: Target,
 }
 
 /// What a path asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Target {
     /// JSON-RPC: the body says what.
     Rpc,
     /// HTTP+JSON.
-    Rest(Rest),
+    Rest(RestTarget),
 }
 
 /// An operation of HTTP+JSON, and the ids in its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct RestTarget {
     /// Which.
     pub(crate) method: Method,
     /// The task.
@@ -39,7 +39,7 @@ pub(crate) struct Rest {
 
 /// Why a request goes nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum RouteError {
     /// There is no such path.
     Path,
     /// There is, for another verb.
@@ -53,17 +53,17 @@ pub(crate) fn below(path: &str) -> Option<&str> {
 
 /// Whether JSON-RPC is spoken at `below`.
 pub(crate) fn is_rpc(below: &str) -> bool {
-    matches!(find(&http::Method::POST, below), Ok(Target { what: What::Rpc, .. }))
+    matches!(find(&http::Method::POST, below), Ok(Route { target: Target::Rpc, .. }))
 }
 
 /// Finds what `verb` asks for at `below`, the path behind `/a2a`.
 ///
 /// # Errors
-/// [`Lost`].
-pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Target, Lost> {
+/// [`RouteError`].
+pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Route, RouteError> {
     let below = below.strip_prefix('/').unwrap_or(below);
     let decoded: Option<Vec<String>> = below.split('/').map(decoded).collect();
-    let decoded = decoded.ok_or(Lost::Path)?;
+    let decoded = decoded.ok_or(RouteError::Path)?;
     let segments: Vec<&str> = decoded.iter().map(String::as_str).collect();
     match segments.as_slice() {
         [""] => rpc(verb, None),
@@ -84,17 +84,17 @@ fn is_flow(segment: &str) -> bool {
     segment != "tasks" && (is_key(segment) || Digest::parse(segment).is_some())
 }
 
-fn rpc(verb: &http::Method, flow: Option<&str>) -> Result<Target, Lost> {
+fn rpc(verb: &http::Method, flow: Option<&str>) -> Result<Route, RouteError> {
     match *verb {
-        http::Method::POST => Ok(Target { flow: flow.map(str::to_owned), what: What::Rpc }),
-        _ => Err(Lost::Verb),
+        http::Method::POST => Ok(Route { flow: flow.map(str::to_owned), target: Target::Rpc }),
+        _ => Err(RouteError::Verb),
     }
 }
 
-fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result<Target, Lost> {
+fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result<Route, RouteError> {
     let (get, post, delete) =
         (*verb == http::Method::GET, *verb == http::Method::POST, *verb == http::Method::DELETE);
-    let when = |fits: bool, method: Method| if fits { Ok(method) } else { Err(Lost::Verb) };
+    let when = |fits: bool, method: Method| if fits { Ok(method) } else { Err(RouteError::Verb) };
     let (method, task, config) = match *segments {
         ["message:send"] => (when(post, Method::Send), None, None),
         ["message:stream"] => (when(post, Method::Stream), None, None),
@@ -114,14 +114,14 @@ fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result
         ["tasks", task, "pushNotificationConfigs", config] => {
             (when(get, Method::PushGet), Some(task), Some(config))
         }
-        _ => return Err(Lost::Path),
+        _ => return Err(RouteError::Path),
     };
     let named = |id: Option<&str>| match id {
-        Some("") => Err(Lost::Path),
+        Some("") => Err(RouteError::Path),
         id => Ok(id.map(str::to_owned)),
     };
-    let rest = Rest { task: named(task)?, config: named(config)?, method: method? };
-    Ok(Target { flow: flow.map(str::to_owned), what: What::Rest(rest) })
+    let rest = RestTarget { task: named(task)?, config: named(config)?, method: method? };
+    Ok(Route { flow: flow.map(str::to_owned), target: Target::Rest(rest) })
 }
 
 /// A segment without its percent signs; `None` if it is no UTF-8 then.
@@ -148,15 +148,15 @@ mod tests {
         let verb = http::Method::from_bytes(verb.as_bytes()).unwrap();
         match find(&verb, below) {
             Err(lost) => format!("{lost:?}"),
-            Ok(Target { flow, what }) => {
-                let what = match what {
-                    What::Rpc => "Rpc".to_owned(),
-                    What::Rest(Rest { method, task, config }) => {
+            Ok(Route { flow, target }) => {
+                let target = match target {
+                    Target::Rpc => "Rpc".to_owned(),
+                    Target::Rest(RestTarget { method, task, config }) => {
                         let ids = [task, config].into_iter().flatten().collect::<Vec<_>>().join(" ");
                         format!("{method:?} {ids}").trim_end().to_owned()
                     }
                 };
-                flow.map_or(what.clone(), |flow| format!("{flow}: {what}"))
+                flow.map_or(target.clone(), |flow| format!("{flow}: {target}"))
             }
         }
     }

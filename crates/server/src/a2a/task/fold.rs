@@ -30,20 +30,20 @@ use std::{
 /// See the module.
 pub(crate) struct Fold {
     run: Run,
-    turns: Vec<Turn>,
-    made: BTreeMap<String, Arc<Made>>,
+    history: Vec<HistoryEntry>,
+    files: BTreeMap<String, Arc<FileVersion>>,
     /// The texts of visits that are not concluded.
     texts: BTreeMap<VisitId, Blob>,
     last_text: Option<Blob>,
     /// Reports whose data is too large to stand in the journal: what they hold is read from the report itself.
     reports: BTreeSet<Digest>,
     end: Option<Arc<End>>,
-    told: (TaskState, Vec<InterruptId>),
+    last_shown: (TaskState, Vec<InterruptId>),
 }
 
 /// One turn of the conversation, in the order in which they were taken.
 #[derive(Debug, Clone)]
-pub(crate) enum Turn {
+pub(crate) enum HistoryEntry {
     /// The run began.
     Begun,
     /// It asks.
@@ -107,7 +107,7 @@ pub(crate) enum Data {
 
 /// The newest version of a file that steps hand over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct FileVersion {
     /// Relative to the workspace.
     pub(crate) path: String,
     /// Its content; `None` when it was deleted.
@@ -131,12 +131,12 @@ pub(crate) struct Standing {
 ///
 /// Written `SEQ` or `SEQ.N`, so that whoever has heard everything of an event names it by its plain number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     seq: Seq,
     nth: Option<usize>,
 }
 
-impl Place {
+impl StreamPosition {
     /// After everything that an event tells.
     pub(crate) const fn after(seq: Seq) -> Self {
         Self { seq, nth: None }
@@ -174,7 +174,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StreamPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.nth {
             None => write!(f, "{}", self.seq),
@@ -185,20 +185,20 @@ impl fmt::Display for Place {
 
 /// Something to tell.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct TaskUpdate {
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) position: StreamPosition,
     /// What.
-    pub(crate) what: What,
+    pub(crate) kind: UpdateKind,
 }
 
-/// See [`Told`]. Content is named, not held.
+/// See [`TaskUpdate`]. Content is named, not held.
 #[derive(Debug, Clone)]
-pub(crate) enum What {
+pub(crate) enum UpdateKind {
     /// The task stands elsewhere.
-    Stands(Standing),
+    Status(Standing),
     /// A file is new, is another, or is gone.
-    Made(Arc<Made>),
+    File(Arc<FileVersion>),
 }
 
 impl Fold {
@@ -206,13 +206,13 @@ impl Fold {
     pub(crate) fn new(flow: Arc<Flow>) -> Self {
         Self {
             run: Run::new(flow),
-            turns: Vec::new(),
-            made: BTreeMap::new(),
+            history: Vec::new(),
+            files: BTreeMap::new(),
             texts: BTreeMap::new(),
             last_text: None,
             reports: BTreeSet::new(),
             end: None,
-            told: (TaskState::Working, Vec::new()),
+            last_shown: (TaskState::Working, Vec::new()),
         }
     }
 
@@ -222,14 +222,14 @@ impl Fold {
     pub(crate) fn standing_as(
         run: Run,
         said: &[Record],
-        made: Vec<Made>,
+        files: Vec<FileVersion>,
         (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
     ) -> Self {
-        let made = made.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
-        let mut fold = Self { made, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
+        let files = files.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
+        let mut fold = Self { files, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
         fold.run = run;
         for record in said {
-            fold.take_turn(record);
+            fold.record_history(record);
         }
         fold
     }
@@ -238,22 +238,23 @@ impl Fold {
     ///
     /// # Errors
     /// [`ApplyError`] when they cannot follow what was heard; nothing more can be heard then.
-    pub(crate) fn hear(&mut self, records: &[Record]) -> Result<Vec<Told>, ApplyError> {
-        let mut told = Vec::new();
+    pub(crate) fn apply(&mut self, records: &[Record]) -> Result<Vec<TaskUpdate>, ApplyError> {
+        let mut updates = Vec::new();
         for moment in records.chunk_by(|one, next| one.at == next.at) {
             let mut of_moment = Vec::new();
             for record in moment {
                 self.run.apply(record)?;
-                self.take_turn(record);
-                of_moment
-                    .extend(self.take_files(record).into_iter().map(|made| (record.seq, What::Made(made))));
+                self.record_history(record);
+                of_moment.extend(
+                    self.take_files(record).into_iter().map(|made| (record.seq, UpdateKind::File(made))),
+                );
             }
             if let Some((last, standing)) = moment.last().zip(self.changed()) {
-                of_moment.push((last.seq, What::Stands(standing)));
+                of_moment.push((last.seq, UpdateKind::Status(standing)));
             }
-            told.extend(placed(of_moment));
+            updates.extend(with_positions(of_moment));
         }
-        Ok(told)
+        Ok(updates)
     }
 
     /// The run as it was heard.
@@ -267,13 +268,13 @@ impl Fold {
     }
 
     /// The conversation so far.
-    pub(crate) fn turns(&self) -> &[Turn] {
-        &self.turns
+    pub(crate) fn history(&self) -> &[HistoryEntry] {
+        &self.history
     }
 
     /// The files that were handed over so far, by their paths.
-    pub(crate) fn made(&self) -> impl Iterator<Item = &Made> {
-        self.made.values().map(AsRef::as_ref)
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileVersion> {
+        self.files.values().map(AsRef::as_ref)
     }
 
     /// How the task stands.
@@ -290,8 +291,10 @@ impl Fold {
     /// Questions that are open, oldest first.
     fn open_questions(&self) -> Vec<Arc<Question>> {
         let open: Vec<&InterruptId> = self.run.interrupts().map(|raised| &raised.interrupt).collect();
-        let asked = self.turns.iter().filter_map(|turn| match turn {
-            Turn::Asked(question) if open.contains(&&question.raised.interrupt) => Some(Arc::clone(question)),
+        let asked = self.history.iter().filter_map(|turn| match turn {
+            HistoryEntry::Asked(question) if open.contains(&&question.raised.interrupt) => {
+                Some(Arc::clone(question))
+            }
             _ => None,
         });
         asked.collect()
@@ -301,22 +304,23 @@ impl Fold {
     fn changed(&mut self) -> Option<Standing> {
         let standing = self.standing();
         let open = standing.questions.iter().map(|question| question.raised.interrupt.clone()).collect();
-        let told = (standing.state, open);
-        let changed = told != self.told;
-        self.told = told;
+        let shown = (standing.state, open);
+        let changed = shown != self.last_shown;
+        self.last_shown = shown;
         changed.then_some(standing)
     }
 
-    fn take_turn(&mut self, record: &Record) {
+    fn record_history(&mut self, record: &Record) {
         match &record.event {
-            Event::RunStarted(_) => self.turns.push(Turn::Begun),
+            Event::RunStarted(_) => self.history.push(HistoryEntry::Begun),
             Event::InterruptRaised(raised) => {
                 let question = Question::of(&self.run, raised);
-                self.turns.push(Turn::Asked(Arc::new(question)));
+                self.history.push(HistoryEntry::Asked(Arc::new(question)));
             }
             Event::InterruptAnswered(answer) | Event::VoteCast(answer) => {
                 let id = format!("ans_{}", self.derived(record));
-                self.turns.push(Turn::Answered(Arc::new(Answered { id, answer: answer.as_ref().clone() })));
+                self.history
+                    .push(HistoryEntry::Answered(Arc::new(Answered { id, answer: answer.as_ref().clone() })));
             }
             Event::AttemptSettled(settled) => self.take_text(settled),
             Event::HandoffWritten(written) => self.conclude(written),
@@ -327,7 +331,7 @@ impl Fold {
                 let id = format!("end_{}", self.derived(record));
                 let end = Arc::new(End { id, ended: ended.clone(), text, data });
                 self.end = Some(Arc::clone(&end));
-                self.turns.push(Turn::Ended(end));
+                self.history.push(HistoryEntry::Ended(end));
             }
             _ => {}
         }
@@ -338,7 +342,7 @@ impl Fold {
     /// A step can write into its report what looks like such a reference. Only one that the engine made leads anywhere:
     /// otherwise a step could have any file of the store sent out, also another tenant's.
     fn data(&self, data: &Value) -> Data {
-        match referred(data) {
+        match digest_of_reference(data) {
             Some(digest) if self.reports.contains(&digest) => Data::InReport(digest),
             _ => Data::Here(data.clone()),
         }
@@ -370,23 +374,23 @@ impl Fold {
         }
     }
 
-    fn take_files(&mut self, record: &Record) -> Vec<Arc<Made>> {
+    fn take_files(&mut self, record: &Record) -> Vec<Arc<FileVersion>> {
         let Event::AttemptSettled(settled) = &record.event else { return Vec::new() };
         if settled.late {
             return Vec::new();
         }
         let listed =
-            settled.files.iter().map(|file| Made { path: file.path.clone(), blob: file.blob.clone() });
+            settled.files.iter().map(|file| FileVersion { path: file.path.clone(), blob: file.blob.clone() });
         // Of a large set the list is what a client is told of, and finds the contents by.
-        let list = settled.manifest.as_ref().map(|manifest| Made {
+        let list = settled.manifest.as_ref().map(|manifest| FileVersion {
             path: list_name(&settled.attempt.visit.scope, &settled.attempt.visit.step),
             blob: Some(manifest.list.clone()),
         });
         let made = listed.chain(list).filter_map(|made| {
             // One that is handed over as it was is nothing new.
-            let is_known = self.made.get(&made.path).is_some_and(|known| **known == made);
+            let is_known = self.files.get(&made.path).is_some_and(|known| **known == made);
             let made = Arc::new(made);
-            self.made.insert(made.path.clone(), Arc::clone(&made));
+            self.files.insert(made.path.clone(), Arc::clone(&made));
             (!is_known).then_some(made)
         });
         made.collect()
@@ -411,7 +415,7 @@ pub(crate) fn last_data(run: &Run) -> Option<&Value> {
 }
 
 /// The digest that data refers to, if it has the form of a reference.
-pub(crate) fn referred(data: &Value) -> Option<Digest> {
+pub(crate) fn digest_of_reference(data: &Value) -> Option<Digest> {
     let members = data.as_object().filter(|members| members.len() == 2 && members.contains_key("size"))?;
     Digest::parse(members.get("$artifact")?.as_str()?)
 }
@@ -419,20 +423,20 @@ pub(crate) fn referred(data: &Value) -> Option<Digest> {
 /// The report whose data the engine has replaced by a reference to it.
 pub(crate) fn report_of_large_data(settled: &AttemptSettled) -> Option<Digest> {
     let report = settled.report.as_ref()?;
-    referred(&settled.data).filter(|digest| *digest == report.digest)
+    digest_of_reference(&settled.data).filter(|digest| *digest == report.digest)
 }
 
 /// What is told of a moment, each with its place.
-fn placed(of_moment: Vec<(Seq, What)>) -> impl Iterator<Item = Told> {
+fn with_positions(of_moment: Vec<(Seq, UpdateKind)>) -> impl Iterator<Item = TaskUpdate> {
     let seqs: Vec<Seq> = of_moment.iter().map(|(seq, _)| *seq).collect();
     let of_event = move |index: usize, seq: Seq| {
         let before = seqs.iter().take(index).filter(|other| **other == seq).count();
         let behind = seqs.iter().skip(index.saturating_add(1)).any(|other| *other == seq);
         behind.then_some(before.saturating_add(1))
     };
-    of_moment.into_iter().enumerate().map(move |(index, (seq, what))| {
-        let place = Place { seq, nth: of_event(index, seq) };
-        Told { place, what }
+    of_moment.into_iter().enumerate().map(move |(index, (seq, kind))| {
+        let position = StreamPosition { seq, nth: of_event(index, seq) };
+        TaskUpdate { position, kind }
     })
 }
 

@@ -3,11 +3,11 @@
 use super::{
     fold::Fold,
     snapshot,
-    writer::{Names, Said, Scribe, Shelf},
+    writer::{ClientMessage, ContentSource, TaskIds, TaskWriter},
 };
 use crate::{
     a2a::{
-        client::{Asking, broken},
+        client::{Client, internal_fault},
         protocol::{
             fault::Fault,
             model::{Message, Task},
@@ -34,46 +34,52 @@ const SKIPPED: &str = "skipped";
 const PAGE: u32 = 64;
 
 /// A task, and all that was heard of it.
-pub(crate) struct Seen {
+pub(crate) struct LoadedTask {
     pub(crate) run: RunId,
-    pub(crate) names: Names,
+    pub(crate) ids: TaskIds,
     pub(crate) fold: Fold,
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<ClientMessage>,
 }
 
-impl Seen {
+impl LoadedTask {
     /// The task as it stands.
     pub(crate) fn task(&self, app: &App, base: &str, with_artifacts: bool) -> Task {
-        self.task_within(app, base, with_artifacts, &Room::default())
+        self.task_within(app, base, with_artifacts, &ReplyBudget::default())
     }
 
     /// The task as it stands, as one of several in a reply.
-    pub(crate) fn task_within(&self, app: &App, base: &str, with_artifacts: bool, room: &Room) -> Task {
-        let shelf = Store { app, base, room };
-        Scribe { names: &self.names, shelf: &shelf }.task(&self.fold, &self.said, with_artifacts)
+    pub(crate) fn task_within(
+        &self,
+        app: &App,
+        base: &str,
+        with_artifacts: bool,
+        room: &ReplyBudget,
+    ) -> Task {
+        let shelf = StoredContent { app, base, room };
+        TaskWriter { ids: &self.ids, content: &shelf }.task(&self.fold, &self.said, with_artifacts)
     }
 }
 
 /// The store, as content is looked up in it for one client.
-pub(crate) struct Store<'a> {
+pub(crate) struct StoredContent<'a> {
     pub(crate) app: &'a App,
     pub(crate) base: &'a str,
-    pub(crate) room: &'a Room,
+    pub(crate) room: &'a ReplyBudget,
 }
 
 /// How much content one reply may still carry; the rest is named by its address.
-pub(crate) struct Room(Cell<u64>);
+pub(crate) struct ReplyBudget(Cell<u64>);
 
 /// What a server has in memory for one reply, however many files there are.
 const MAX_REPLY_BYTES: u64 = 4 * 1024 * 1024;
 
-impl Default for Room {
+impl Default for ReplyBudget {
     fn default() -> Self {
         Self(Cell::new(MAX_REPLY_BYTES))
     }
 }
 
-impl Room {
+impl ReplyBudget {
     /// Takes so much, if there is as much.
     fn take(&self, bytes: u64) -> bool {
         let left = self.0.get().checked_sub(bytes);
@@ -84,10 +90,10 @@ impl Room {
     }
 }
 
-impl Shelf for Store<'_> {
+impl ContentSource for StoredContent<'_> {
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>> {
         let read = self.app.read(|reader| reader.blob(digest).map_err(ReadError::Blob));
-        read.map_err(|error| broken(self.app, error)).ok()
+        read.map_err(|error| internal_fault(self.app, error)).ok()
     }
 
     fn has_room(&self, bytes: u64) -> bool {
@@ -99,14 +105,14 @@ impl Shelf for Store<'_> {
     }
 }
 
-/// The run of this id, if it is the tenant's, and of the flow that the path names. That there is none, and that it is
+/// The run of this id, if it is the tenant's, and of the flow that the path ids. That there is none, and that it is
 /// another's, are the same.
-pub(crate) fn run_of(app: &App, asking: &Asking, id: &str) -> Result<RunId, Fault> {
+pub(crate) fn run_of(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> {
     let run = RunId::new(id).map_err(|_| Fault::task_not_found())?;
     let found = match app.read(|reader| reader.run(&run)) {
-        Ok(row) => row.tenant == asking.bearer.tenant && asking.flow.iter().all(|flow| is_of(&row, flow)),
+        Ok(row) => row.tenant == client.bearer.tenant && client.flow.iter().all(|flow| is_of(&row, flow)),
         Err(ReadError::Missing { .. }) => false,
-        Err(error) => return Err(broken(app, error)),
+        Err(error) => return Err(internal_fault(app, error)),
     };
     if found { Ok(run) } else { Err(Fault::task_not_found()) }
 }
@@ -122,53 +128,57 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
 }
 
 /// A task from the journal, as it stands: what follows is not to be heard by it.
-pub(crate) fn look(app: &App, run: &RunId) -> Result<Seen, Fault> {
+pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
     let flow = seen.fold.run().flow();
     let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
     match state {
         Some(Ok(mut state)) => {
-            records.iter().try_for_each(|record| state.apply(record)).map_err(|error| broken(app, error))?;
-            seen.fold =
-                app.read(|reader| glance_at(reader, run, state)).map_err(|error| broken(app, error))?;
+            records
+                .iter()
+                .try_for_each(|record| state.apply(record))
+                .map_err(|error| internal_fault(app, error))?;
+            seen.fold = app
+                .read(|reader| from_snapshot(reader, run, state))
+                .map_err(|error| internal_fault(app, error))?;
         }
-        None => drop(seen.fold.hear(&records).map_err(|error| broken(app, error))?),
+        None => drop(seen.fold.apply(&records).map_err(|error| internal_fault(app, error))?),
         // The state of another version: the events are the truth.
         Some(Err(_)) => {
             let all = app.read(|reader| reader.records(run, 0, None));
-            let all = all.map_err(|error: ReadError| broken(app, error))?;
-            seen.fold.hear(&all).map_err(|error| broken(app, error))?;
+            let all = all.map_err(|error: ReadError| internal_fault(app, error))?;
+            seen.fold.apply(&all).map_err(|error| internal_fault(app, error))?;
         }
     }
     Ok(seen)
 }
 
 /// A task of whose run nothing was heard yet.
-pub(crate) fn unheard(app: &App, run: &RunId) -> Result<Seen, Fault> {
+pub(crate) fn load_without_events(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     opened(app, run).map(|(seen, _)| seen)
 }
 
 /// A task of which nothing was heard, and its run as the journal has it.
-fn opened(app: &App, run: &RunId) -> Result<(Seen, Loaded), Fault> {
+fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     let read = app.read(|reader| {
         let loaded = reader.load(run)?;
-        let names = Names { task: run.to_string(), context: context_of(reader, run)? };
-        Ok::<_, Problem>((loaded, names, reader.messages(run)?))
+        let ids = TaskIds { task: run.to_string(), context: context_of(reader, run)? };
+        Ok::<_, Problem>((loaded, ids, reader.messages(run)?))
     });
-    let (loaded, names, rows) = read.map_err(|problem| {
+    let (loaded, ids, rows) = read.map_err(|problem| {
         app.note(&problem);
         Fault::from(problem)
     })?;
     let pinned = &loaded.pinned;
     let flow = envoi_flow::load_with(&pinned.name, &pinned.text, &pinned.parts)
-        .map_err(|report| broken(app, format!("the flow of run `{run}`: {report}")))?;
+        .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(Arc::new(flow.flow));
-    let said = rows.iter().filter_map(said).collect();
-    Ok((Seen { run: run.clone(), names, fold, said }, loaded))
+    let said = rows.iter().filter_map(client_message).collect();
+    Ok((LoadedTask { run: run.clone(), ids, fold, said }, loaded))
 }
 
 /// A run in this state. Events before it never change, so that all of it is of one moment.
-fn glance_at(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
+fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
     let mut said = reader.records_before(run, &snapshot::SAID, state.next_seq(), None)?;
     said.reverse();
     let last = match state.status() {
@@ -201,7 +211,7 @@ fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<R
 
 /// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is
 /// still being read is left out, unless it is all there is.
-pub(crate) fn news(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
+pub(crate) fn next_records(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
     let mut limit = PAGE;
     loop {
         let records = reader.records(run, fold.next_seq(), Some(limit))?;
@@ -225,9 +235,9 @@ fn whole_moments(mut records: Vec<Record>, more_behind: bool) -> Option<Vec<Reco
 }
 
 /// A message of a client, as it was kept.
-pub(crate) fn said(row: &MessageRow) -> Option<Said> {
+pub(crate) fn client_message(row: &MessageRow) -> Option<ClientMessage> {
     let message = read_message(&row.body)?;
-    Some(Said { request: row.request.clone(), begins: row.task.is_empty(), message })
+    Some(ClientMessage { request: row.request.clone(), begins: row.task.is_empty(), message })
 }
 
 /// A message as it was kept.
@@ -245,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_reply_carries_so_much_and_no_more() {
-        let room = Room::default();
+        let room = ReplyBudget::default();
         assert!(room.take(MAX_REPLY_BYTES - 1));
         assert!(!room.take(2), "what does not fit takes nothing");
         assert!(room.take(1));

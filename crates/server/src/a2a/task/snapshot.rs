@@ -1,10 +1,10 @@
 //! A task as it stands, without hearing again all that has led there: from the state of its run, which the journal keeps, and the
 //! few of its events in which something was said.
 //!
-//! Pure: what is to be read of a journal is said here, and read by [`super::loader`]. It is the same task as [`Fold::hear`] makes of
+//! Pure: what is to be read of a journal is said here, and read by [`super::loader`]. It is the same task as [`Fold::apply`] makes of
 //! all events.
 
-use super::fold::{self, Fold, Made};
+use super::fold::{self, FileVersion, Fold};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Record, Run,
@@ -29,9 +29,12 @@ pub(crate) fn standing(
 ) -> Fold {
     // What has no known size is too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
-    let made = run.files().iter().map(|(path, digest)| Made { path: path.clone(), blob: digest.map(sized) });
-    let lists =
-        run.manifests().iter().map(|handed| Made { path: handed.path(), blob: Some(handed.list.clone()) });
+    let made =
+        run.files().iter().map(|(path, digest)| FileVersion { path: path.clone(), blob: digest.map(sized) });
+    let lists = run
+        .manifests()
+        .iter()
+        .map(|handed| FileVersion { path: handed.path(), blob: Some(handed.list.clone()) });
     let made = made.chain(lists).collect();
     Fold::standing_as(run, said, made, (last_text, reports))
 }
@@ -46,7 +49,9 @@ pub(crate) fn report_of_last_data<E>(
     run: &Run,
     mut before: impl FnMut() -> Result<Vec<Record>, E>,
 ) -> Result<BTreeSet<Digest>, E> {
-    let Some(wanted) = fold::last_data(run).and_then(fold::referred) else { return Ok(BTreeSet::new()) };
+    let Some(wanted) = fold::last_data(run).and_then(fold::digest_of_reference) else {
+        return Ok(BTreeSet::new());
+    };
     loop {
         let page = before()?;
         if page.is_empty() {

@@ -1,10 +1,12 @@
 //! What was heard of a run, written as a task: its status, its artifacts, its history, and what a stream tells of it.
 //!
 //! Structured content goes out as data parts: the data of the last step's report with the last message, a file that is JSON as
-//! its artifact. Pure but for the content of files, which a [`Shelf`] has. History is put together from the messages that clients sent, as
+//! its artifact. Pure but for the content of files, which a [`ContentSource`] has. History is put together from the messages that clients sent, as
 //! they sent them, and from the journal; an answer that came by another way in stands there in our words.
 
-use super::fold::{Answered, Data, End, Fold, Made, Question, Standing, Told, Turn, What};
+use super::fold::{
+    Answered, Data, End, FileVersion, Fold, HistoryEntry, Question, Standing, TaskUpdate, UpdateKind,
+};
 use crate::a2a::protocol::model::{
     Artifact, ArtifactUpdate, Content, Message, Part, Role, StatusUpdate, StreamItem, Task, TaskStatus,
 };
@@ -56,7 +58,7 @@ pub(crate) const MAX_CARRIED_BYTES: u64 = 1024 * 1024;
 const MAX_EVIDENCE_BYTES: usize = 16 * 1024;
 
 /// Where content is.
-pub(crate) trait Shelf {
+pub(crate) trait ContentSource {
     /// The bytes of this digest; `None` if they cannot be had.
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>>;
     /// Takes so much of what may still be carried; `false` if that is too little.
@@ -69,14 +71,14 @@ pub(crate) trait Shelf {
 
 /// What the task and its conversation are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct TaskIds {
     pub(crate) task: String,
     pub(crate) context: String,
 }
 
 /// A message that a client sent, as it was kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct ClientMessage {
     /// The id under which the journal knows what it asked for.
     pub(crate) request: String,
     /// Whether it began the task.
@@ -86,16 +88,16 @@ pub(crate) struct Said {
 }
 
 /// Writes what was heard of one run.
-pub(crate) struct Scribe<'s> {
-    pub(crate) names: &'s Names,
-    pub(crate) shelf: &'s dyn Shelf,
+pub(crate) struct TaskWriter<'s> {
+    pub(crate) ids: &'s TaskIds,
+    pub(crate) content: &'s dyn ContentSource,
 }
 
-impl Scribe<'_> {
+impl TaskWriter<'_> {
     /// The task as it stands.
-    pub(crate) fn task(&self, fold: &Fold, said: &[Said], with_artifacts: bool) -> Task {
+    pub(crate) fn task(&self, fold: &Fold, said: &[ClientMessage], with_artifacts: bool) -> Task {
         let artifacts = match with_artifacts {
-            true => fold.made().map(|made| self.artifact(made)).collect(),
+            true => fold.files().map(|made| self.artifact(made)).collect(),
             false => Vec::new(),
         };
         let flow = fold.run().started().map(|started| Value::from(started.flow.as_str()));
@@ -105,9 +107,9 @@ impl Scribe<'_> {
             metadata.insert(TERMINAL_REASON, Value::from(end.ended.terminal_reason.as_str()));
         }
         Task {
-            id: self.names.task.clone(),
-            context_id: self.names.context.clone(),
-            history: fold.turns().iter().flat_map(|turn| self.turn(turn, said)).collect(),
+            id: self.ids.task.clone(),
+            context_id: self.ids.context.clone(),
+            history: fold.history().iter().flat_map(|turn| self.turn(turn, said)).collect(),
             status: self.status(&standing),
             artifacts,
             metadata,
@@ -115,18 +117,18 @@ impl Scribe<'_> {
     }
 
     /// Something told, as a stream has it; `last` says whether the stream ends with it.
-    pub(crate) fn item(&self, told: &Told, last: bool) -> StreamItem {
-        let (task_id, context_id) = (self.names.task.clone(), self.names.context.clone());
+    pub(crate) fn item(&self, update: &TaskUpdate, last: bool) -> StreamItem {
+        let (task_id, context_id) = (self.ids.task.clone(), self.ids.context.clone());
         let metadata = Object::new();
-        match &told.what {
-            What::Stands(standing) => StreamItem::Status(StatusUpdate {
+        match &update.kind {
+            UpdateKind::Status(standing) => StreamItem::Status(StatusUpdate {
                 task_id,
                 context_id,
                 status: self.status(standing),
                 metadata,
                 last,
             }),
-            What::Made(made) => StreamItem::Artifact(ArtifactUpdate {
+            UpdateKind::File(made) => StreamItem::Artifact(ArtifactUpdate {
                 task_id,
                 context_id,
                 artifact: self.artifact(made),
@@ -146,31 +148,33 @@ impl Scribe<'_> {
         TaskStatus { state: standing.state, message, timestamp: Some(standing.at) }
     }
 
-    fn turn(&self, turn: &Turn, said: &[Said]) -> Vec<Message> {
+    fn turn(&self, turn: &HistoryEntry, said: &[ClientMessage]) -> Vec<Message> {
         match turn {
-            Turn::Begun => said.iter().filter(|said| said.begins).map(|said| self.said(said)).collect(),
-            Turn::Asked(question) => vec![self.asked(question, &[])],
-            Turn::Answered(answered) => {
+            HistoryEntry::Begun => {
+                said.iter().filter(|said| said.begins).map(|said| self.said(said)).collect()
+            }
+            HistoryEntry::Asked(question) => vec![self.asked(question, &[])],
+            HistoryEntry::Answered(answered) => {
                 let request = answered.answer.request.as_deref();
                 let sent = said.iter().find(|said| !said.begins && Some(said.request.as_str()) == request);
                 vec![sent.map_or_else(|| self.answered(answered), |said| self.said(said))]
             }
-            Turn::Ended(end) => vec![self.ended(end)],
+            HistoryEntry::Ended(end) => vec![self.ended(end)],
         }
     }
 
-    fn said(&self, said: &Said) -> Message {
+    fn said(&self, said: &ClientMessage) -> Message {
         let mut message = said.message.clone();
-        message.task_id = Some(self.names.task.clone());
-        message.context_id = Some(self.names.context.clone());
+        message.task_id = Some(self.ids.task.clone());
+        message.context_id = Some(self.ids.context.clone());
         message
     }
 
     fn message(&self, id: &str, role: Role, text: String, metadata: Object) -> Message {
         Message {
             id: id.to_owned(),
-            context_id: Some(self.names.context.clone()),
-            task_id: Some(self.names.task.clone()),
+            context_id: Some(self.ids.context.clone()),
+            task_id: Some(self.ids.task.clone()),
             role,
             parts: vec![Part::text(text)],
             metadata,
@@ -205,7 +209,7 @@ impl Scribe<'_> {
     }
 
     fn ended(&self, end: &End) -> Message {
-        let bytes = end.text.as_ref().and_then(|text| self.shelf.bytes(&text.digest));
+        let bytes = end.text.as_ref().and_then(|text| self.content.bytes(&text.digest));
         let text = bytes.map(|bytes| {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             // The line that commands end with their last one is not part of what they say.
@@ -216,7 +220,7 @@ impl Scribe<'_> {
         if let Some(data) = end.data.as_ref().and_then(|data| self.data(data)) {
             let size = u64::try_from(data.compact().len()).unwrap_or(u64::MAX);
             let fits = size <= MAX_CARRIED_BYTES && depth(&data) <= MAX_CARRIED_DEPTH;
-            if fits && self.shelf.has_room(size) {
+            if fits && self.content.has_room(size) {
                 message.parts.push(Part::of(Content::Data(data)));
             } else {
                 message.metadata.insert(DATA_LEFT_OUT, Value::from(size));
@@ -229,21 +233,21 @@ impl Scribe<'_> {
     fn data(&self, data: &Data) -> Option<Value> {
         match data {
             Data::Here(value) => Some(value.clone()),
-            Data::InReport(report) => Value::parse(&self.shelf.bytes(report)?).ok()?.get("data").cloned(),
+            Data::InReport(report) => Value::parse(&self.content.bytes(report)?).ok()?.get("data").cloned(),
         }
     }
 
     /// One artifact a path: JSON as data, other text as text, other content as bytes, a lot of either by its address.
-    pub(crate) fn artifact(&self, made: &Made) -> Artifact {
+    pub(crate) fn artifact(&self, made: &FileVersion) -> Artifact {
         let mut name = made.path.rsplit('/').next().unwrap_or(&made.path).to_owned();
         let mut media_type = made.blob.as_ref().map(|_| crate::state::attachments::type_of(&made.path));
         let (content, metadata) = match &made.blob {
             None => (Content::Text(String::new()), Object::from([(DELETED, Value::from(true))])),
             Some(blob) => {
-                let small = blob.size <= MAX_CARRIED_BYTES && self.shelf.has_room(blob.size);
-                let bytes = if small { self.shelf.bytes(&blob.digest) } else { None };
+                let small = blob.size <= MAX_CARRIED_BYTES && self.content.has_room(blob.size);
+                let bytes = if small { self.content.bytes(&blob.digest) } else { None };
                 let content = match bytes.map(String::from_utf8) {
-                    None => Content::Url(self.shelf.url(&blob.digest)),
+                    None => Content::Url(self.content.url(&blob.digest)),
                     Some(Ok(text)) if media_type.as_deref() == Some(JSON) => json_or_text(text),
                     Some(Ok(text)) => match link(&name, &text) {
                         Some((shown, address)) => {

@@ -1,4 +1,4 @@
-//! The courier between a real store and receivers on loopback.
+//! The dispatcher between a real store and receivers on loopback.
 
 #[path = "../../../../notify/tests/notify/receiver.rs"]
 #[allow(dead_code, reason = "the tests of `notify` need more of it")]
@@ -7,7 +7,7 @@ mod receiver;
 use super::*;
 use crate::auth::{
     scope::{Scope, Scopes},
-    token::{Wish, create},
+    token::{NewToken, create},
 };
 use envoi_journal::{
     Layout, Writer,
@@ -36,12 +36,12 @@ struct Reading {
     next: Seq,
     /// Nothing before this place was asked for.
     from: Seq,
-    waiting: VecDeque<Item>,
+    waiting: VecDeque<Notification>,
     is_over: bool,
 }
 
-impl Tales for Events {
-    fn open(&self, push: &PushRow) -> Result<Box<dyn Tale>, String> {
+impl EventSources for Events {
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String> {
         let reader = self.0.reader().map_err(|error| error.to_string())?;
         reader.run(&push.run).map_err(|error| error.to_string())?;
         let (run, from) = (push.run.clone(), push.next_seq);
@@ -49,8 +49,8 @@ impl Tales for Events {
     }
 }
 
-impl Tale for Reading {
-    fn next(&mut self) -> Result<Option<Item>, String> {
+impl EventSource for Reading {
+    fn next(&mut self) -> Result<Option<Notification>, String> {
         if self.waiting.is_empty() {
             let records =
                 self.reader.records(&self.run, self.next, None).map_err(|error| error.to_string())?;
@@ -63,7 +63,7 @@ impl Tale for Reading {
         Ok(self.waiting.front().cloned())
     }
 
-    fn told(&mut self) {
+    fn delivered(&mut self) {
         self.waiting.pop_front();
     }
 
@@ -72,7 +72,7 @@ impl Tale for Reading {
     }
 }
 
-fn items(record: &Record) -> Vec<Item> {
+fn items(record: &Record) -> Vec<Notification> {
     let name = record.event.name();
     let bodies = match &record.event {
         Event::TimerFired(_) => Vec::new(),
@@ -80,7 +80,7 @@ fn items(record: &Record) -> Vec<Item> {
         _ => vec![name.to_owned()],
     };
     let count = bodies.len();
-    let item = |(at, body): (usize, String)| Item {
+    let item = |(at, body): (usize, String)| Notification {
         place: if at + 1 == count { record.seq.to_string() } else { format!("{}.{}", record.seq, at + 1) },
         next_seq: if at + 1 == count { record.seq + 1 } else { record.seq },
         media_type: "application/a2a+json",
@@ -110,7 +110,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(Layout::new(folder.path().join("store"))).unwrap());
         let writer = store.writer(store.take_epoch().unwrap()).unwrap();
-        let wish = Wish {
+        let wish = NewToken {
             name: "ann".to_owned(),
             tenant: "north".to_owned(),
             scopes: Scopes::new([Scope::Run]),
@@ -126,25 +126,25 @@ impl Stage {
         self.reader.tenant_of(&row.run).unwrap()
     }
 
-    fn courier(&self) -> (Courier, Arc<Board>) {
-        self.courier_with(reach())
+    fn dispatcher(&self) -> (Dispatcher, Arc<Scheduler>) {
+        self.dispatcher_with(reach())
     }
 
-    fn courier_with(&self, reach: Reach) -> (Courier, Arc<Board>) {
-        self.courier_by(reach, SteadyClock::new(Timestamp::default()))
+    fn dispatcher_with(&self, reach: Reach) -> (Dispatcher, Arc<Scheduler>) {
+        self.dispatcher_by(reach, SteadyClock::new(Timestamp::default()))
     }
 
-    fn courier_by(&self, reach: Reach, clock: SteadyClock) -> (Courier, Arc<Board>) {
-        let board = Arc::new(Board::default());
-        let means = Means {
+    fn dispatcher_by(&self, reach: Reach, clock: SteadyClock) -> (Dispatcher, Arc<Scheduler>) {
+        let scheduler = Arc::new(Scheduler::default());
+        let parts = Parts {
             store: Arc::clone(&self.store),
-            board: Arc::clone(&board),
-            tales: Box::new(Events(Arc::clone(&self.store))),
+            scheduler: Arc::clone(&scheduler),
+            sources: Box::new(Events(Arc::clone(&self.store))),
             reach,
             clock,
             log: |line| SAID.lock().unwrap().push(line.to_owned()),
         };
-        (Courier::start(means).unwrap(), board)
+        (Dispatcher::start(parts).unwrap(), scheduler)
     }
 
     fn push(&self, run: &str, url: &str) -> PushRow {
@@ -194,9 +194,9 @@ impl Stage {
     }
 }
 
-fn stop(courier: Courier) {
-    courier.close();
-    courier.wait(Instant::now() + AMPLE);
+fn stop(dispatcher: Dispatcher) {
+    dispatcher.close();
+    dispatcher.wait(Instant::now() + AMPLE);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() 
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     stage.begun("a");
     stage.push("a", &receiver.url);
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     let first = receiver.next();
     assert_eq!(first.body, "run_started");
     assert_eq!(first.header("content-type"), Some("application/a2a+json"));
@@ -213,14 +213,14 @@ fn what_happens_is_told_in_order_once_and_with_what_the_receiver_wants_to_see() 
     assert_eq!(first.header("idempotency-key"), Some("run_a:0"));
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.commit("a", 1, [timer_set("t").unwrap(), timer_fired("t").unwrap()]);
-    board.committed(&run("a").unwrap(), envoi_engine::now());
+    scheduler.committed(&run("a").unwrap(), envoi_engine::now());
     assert_eq!(bodies(&receiver, 2), ["timer_set.1", "timer_set"]);
     stage.commit("a", 3, [ended()]);
-    board.committed(&run("a").unwrap(), envoi_engine::now());
+    scheduler.committed(&run("a").unwrap(), envoi_engine::now());
     assert_eq!(bodies(&receiver, 1), ["run_ended"]);
     let row = stage.wait("a", "its end", |row| row.state == PushState::Done);
     assert_eq!((row.next_seq, row.tries, row.note), (4, 0, None));
-    stop(courier);
+    stop(dispatcher);
     assert!(receiver.is_quiet());
 }
 
@@ -231,14 +231,14 @@ fn a_receiver_that_fails_is_told_the_same_again_and_nothing_before_it() {
     stage.begun("a");
     stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
     stage.push("a", &receiver.url);
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     let told: Vec<Request> = (0..5).map(|_| receiver.next()).collect();
     let bodies: Vec<&str> = told.iter().map(|request| request.body.as_str()).collect();
     assert_eq!(bodies, ["run_started", "timer_set.1", "timer_set.1", "timer_set", "run_ended"]);
     assert_eq!(told[1].header("idempotency-key"), told[2].header("idempotency-key"));
     assert_ne!(told[2].header("idempotency-key"), told[3].header("idempotency-key"));
     stage.wait("a", "its end", |row| row.state == PushState::Done);
-    stop(courier);
+    stop(dispatcher);
 }
 
 /// A clock that shows what `wall` does.
@@ -259,13 +259,13 @@ fn a_clock_that_is_set_back_by_an_hour_does_not_hold_up_the_next_try() {
     // Of a day of its own, so that another clock than this one would show.
     let start = envoi_engine::now().as_millis() + 24 * HOUR_MS;
     let wall = Arc::new(AtomicI64::new(start));
-    let (courier, _) = stage.courier_by(reach(), clock_of(&wall));
+    let (dispatcher, _) = stage.dispatcher_by(reach(), clock_of(&wall));
     let tried = stage.wait("a", "the first try", |row| row.tries == 1);
     assert!((start + 1_000..start + HOUR_MS).contains(&tried.due_at.as_millis()), "{tried:?}");
     wall.fetch_sub(HOUR_MS, Ordering::Relaxed);
     assert_eq!(bodies(&receiver, 2), ["run_started", "run_started"]);
     stage.wait("a", "the mark", |row| row.next_seq == 1);
-    stop(courier);
+    stop(dispatcher);
 }
 
 #[test]
@@ -280,12 +280,12 @@ fn a_courier_that_comes_up_after_the_clock_was_set_back_waits_no_longer_than_any
         .mark_push(&PushRow { tries: 1, due_at: after(now, Duration::from_secs(3_600)), ..row })
         .unwrap();
     let wall = Arc::new(AtomicI64::new(now.as_millis()));
-    let (courier, board) = stage.courier_by(reach(), clock_of(&wall));
+    let (dispatcher, scheduler) = stage.dispatcher_by(reach(), clock_of(&wall));
     // The longest wait, less than an hour later.
     wall.store(after(now, retry::LONGEST).as_millis(), Ordering::Relaxed);
-    board.ring();
+    scheduler.ring();
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
-    stop(courier);
+    stop(dispatcher);
 }
 
 #[test]
@@ -295,18 +295,18 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
     stage.begun("a");
     stage.commit("a", 1, [timer_set("t").unwrap(), ended()]);
     stage.push("a", &receiver.url);
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     assert_eq!(bodies(&receiver, 3), ["run_started", "timer_set.1", "timer_set"]);
     // What is under way is left to itself: whether it arrived, nobody knows.
-    courier.close();
-    courier.wait(Instant::now());
+    dispatcher.close();
+    dispatcher.wait(Instant::now());
     assert_eq!(stage.row("a").next_seq, 1);
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     assert_eq!(bodies(&receiver, 3), ["timer_set.1", "timer_set", "run_ended"]);
     stage.wait("a", "its end", |row| row.state == PushState::Done);
-    stop(courier);
-    let (courier, _) = stage.courier();
-    stop(courier);
+    stop(dispatcher);
+    let (dispatcher, _) = stage.dispatcher();
+    stop(dispatcher);
     assert!(receiver.is_quiet(), "what is done is not told again");
 }
 
@@ -314,13 +314,13 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
 fn a_configuration_counts_for_the_tenant_of_its_run_and_for_its_receiver() {
     let stage = Stage::new();
     stage.begun("a");
-    let whose = |run: &str, url: &str| {
+    let owner = |run: &str, url: &str| {
         let row = stage.push(run, url);
-        whose(stage.tenant_of(&row), &reach(), &row)
+        owner_of(stage.tenant_of(&row), &reach(), &row)
     };
-    let of = |tenant: &str, receiver: &str| Whose { tenant: tenant.into(), receiver: receiver.into() };
-    assert_eq!(whose("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
-    assert_eq!(whose("lost", "http://10.0.0.1/"), of("run_lost", "http://10.0.0.1/"));
+    let of = |tenant: &str, receiver: &str| Owner { tenant: tenant.into(), receiver: receiver.into() };
+    assert_eq!(owner("a", "https://Hooks.example/a"), of("local", "hooks.example:443"));
+    assert_eq!(owner("lost", "http://10.0.0.1/"), of("run_lost", "http://10.0.0.1/"));
 }
 
 #[test]
@@ -329,15 +329,15 @@ fn what_was_kept_for_a_run_that_has_not_begun_waits_for_the_message_that_begins_
     let kept = stage.push("0", &receiver.url);
     stage.begun("a");
     stage.push("a", &receiver.url);
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     // Its turn would be the first one.
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
-    stop(courier);
+    stop(dispatcher);
     assert_eq!(stage.row("0"), kept);
     stage.begun("0");
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     assert_eq!(receiver.next().header("idempotency-key"), Some("run_0:0"));
-    stop(courier);
+    stop(dispatcher);
 }
 
 #[test]
@@ -349,15 +349,19 @@ fn a_receiver_that_hangs_holds_up_nobody_else() {
         stage.begun(&name);
         stage.push(&name, &slow.url);
     }
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     assert_eq!(bodies(&slow, 2), ["run_started", "run_started"]);
     stage.begun("fast");
     let row = stage.push("fast", &fast.url);
-    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
+    scheduler.add(
+        (row.run.clone(), row.id.clone()),
+        owner_of(stage.tenant_of(&row), &reach(), &row),
+        row.due_at,
+    );
     assert_eq!(bodies(&fast, 1), ["run_started"]);
     assert!(slow.is_quiet(), "few at a time");
-    courier.close();
-    courier.wait(Instant::now());
+    dispatcher.close();
+    dispatcher.wait(Instant::now());
 }
 
 #[test]
@@ -367,12 +371,12 @@ fn a_redirect_is_a_failure_and_nobody_else_hears_of_it() {
     let receiver = Receiver::new(&[Answer::Says("307 There", location)]);
     stage.begun("a");
     stage.push("a", &receiver.url);
-    let (courier, _) = stage.courier();
+    let (dispatcher, _) = stage.dispatcher();
     let row = stage.wait("a", "the first failure", |row| row.tries > 0);
     assert!(row.note.unwrap().contains("redirects are not followed"));
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
     assert!(row.due_at > row.at);
-    stop(courier);
+    stop(dispatcher);
     assert!(elsewhere.is_quiet());
 }
 
@@ -383,12 +387,12 @@ fn an_address_inside_that_is_not_allowed_is_never_asked() {
     stage.begun("b");
     stage.push("a", &receiver.url);
     stage.push("b", &receiver.url.replace("http://127.0.0.1", "https://localhost"));
-    let (courier, _) = stage.courier_with(Reach::default());
+    let (dispatcher, _) = stage.dispatcher_with(Reach::default());
     let a = stage.wait("a", "its failure", |row| row.tries > 0);
     let b = stage.wait("b", "its failure", |row| row.tries > 0);
     assert_eq!(a.note.unwrap(), "`http:` is not taken for `127.0.0.1`; use `https:`");
     assert_eq!(b.note.unwrap(), "the address 127.0.0.1 is of this machine");
-    stop(courier);
+    stop(dispatcher);
     assert!(receiver.is_quiet());
 }
 
@@ -401,14 +405,14 @@ fn a_receiver_that_is_gone_is_given_up_and_so_is_one_that_never_answers_well() {
     stage.push("gone", &gone.url);
     let late = stage.push("late", &failing.url);
     stage.store.mark_push(&PushRow { tries: 1_000, ..late }).unwrap();
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     let row = stage.wait("gone", "its end", |row| row.state == PushState::Failed);
     assert_eq!((row.note.as_deref(), row.tries), (Some("the receiver answered 410: it is gone"), 1));
     let row = stage.wait("late", "its end", |row| row.state == PushState::Failed);
     assert_eq!(row.note.as_deref(), Some("the receiver answered 500; it was tried 1001 times"));
     stage.commit("gone", 1, [ended()]);
-    board.committed(&run("gone").unwrap(), envoi_engine::now());
-    stop(courier);
+    scheduler.committed(&run("gone").unwrap(), envoi_engine::now());
+    stop(dispatcher);
     assert_eq!((bodies(&gone, 1).len(), gone.is_quiet()), (1, true));
     let said = SAID.lock().unwrap().join("\n");
     assert!(said.contains("run_gone are given up: the receiver answered 410"), "{said}");
@@ -420,15 +424,15 @@ fn nothing_is_told_for_a_token_that_is_good_no_more() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
     stage.begun("a");
     stage.push("a", &receiver.url);
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     assert_eq!(bodies(&receiver, 1), ["run_started"]);
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.store.revoke_token(&stage.client, envoi_engine::now()).unwrap();
     stage.commit("a", 1, [ended()]);
-    board.committed(&run("a").unwrap(), envoi_engine::now());
+    scheduler.committed(&run("a").unwrap(), envoi_engine::now());
     let row = stage.wait("a", "its end", |row| row.state == PushState::Failed);
     assert_eq!(row.note.as_deref(), Some("the token that asked for it is good no more"));
-    stop(courier);
+    stop(dispatcher);
     assert!(receiver.is_quiet());
 }
 
@@ -440,7 +444,7 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     stage.begun("b");
     stage.push("a", &old.url);
     stage.push("b", &old.url);
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     assert_eq!(bodies(&old, 2).len(), 2);
     stage.wait("a", "the mark", |row| row.next_seq == 1);
     stage.wait("b", "the mark", |row| row.next_seq == 1);
@@ -449,25 +453,29 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     // What that one has still to tell is not what is meant here.
     assert!(stage.store.forget_push(&row.run, &row.id).unwrap());
     stage.store.keep_push(&row).unwrap();
-    board.add((row.run.clone(), row.id.clone()), whose(stage.tenant_of(&row), &reach(), &row), row.due_at);
+    scheduler.add(
+        (row.run.clone(), row.id.clone()),
+        owner_of(stage.tenant_of(&row), &reach(), &row),
+        row.due_at,
+    );
     stage.commit("a", 1, [ended()]);
     stage.commit("b", 1, [ended()]);
-    board.committed(&run("a").unwrap(), envoi_engine::now());
-    board.committed(&run("b").unwrap(), envoi_engine::now());
+    scheduler.committed(&run("a").unwrap(), envoi_engine::now());
+    scheduler.committed(&run("b").unwrap(), envoi_engine::now());
     assert_eq!(bodies(&new, 1), ["run_ended"]);
     stage.wait("b", "its end", |row| row.state == PushState::Done);
-    stop(courier);
+    stop(dispatcher);
     assert!(old.is_quiet() && new.is_quiet());
 }
 
 #[test]
 fn a_run_that_cannot_be_read_is_tried_again_later() {
     let (stage, receiver) = (Stage::new(), Receiver::new(&[OK]));
-    let (courier, board) = stage.courier();
+    let (dispatcher, scheduler) = stage.dispatcher();
     let row = stage.push("nobody", &receiver.url);
-    board.add((row.run.clone(), row.id.clone()), whose(None, &reach(), &row), row.due_at);
+    scheduler.add((row.run.clone(), row.id.clone()), owner_of(None, &reach(), &row), row.due_at);
     let row = stage.wait("nobody", "the first failure", |row| row.tries > 0);
     assert_eq!((row.state, row.next_seq), (PushState::Active, 0));
-    stop(courier);
+    stop(dispatcher);
     assert!(receiver.is_quiet());
 }

@@ -49,7 +49,7 @@ fn told(question: &Question, words: Option<&str>, data: Option<&str>) -> String 
             assert!(told.contains("`int_1` stays open") && told.contains("it takes `"), "{told}");
             "refused".to_owned()
         }
-        Ok(Wanted { choice, text, data, raise }) => {
+        Ok(AnswerContent { choice, text, data, raise }) => {
             let mut line = choice.word().to_owned();
             line.extend(text.map(|text| format!(" '{text}'")));
             line.extend(data.map(|data| format!(" {}", data.compact())));

@@ -6,7 +6,7 @@ use super::enums;
 use crate::a2a::protocol::{
     base64_bytes,
     fault::{Fault, Kind},
-    field_reader::{Fields, NOT_EMPTY, Names, Wrong},
+    field_reader::{FieldReader, MemberNames, NOT_EMPTY, Violations},
     model::{Authentication, Content, Message, Part, PushConfig, Secret},
     request::{Configuration, Method, Params, Request, SendRequest, TaskQuery},
 };
@@ -20,12 +20,12 @@ pub(crate) fn request(method: Method, params: &Object) -> Result<Request, Fault>
     if method == Method::List {
         return Err(Fault::new(Kind::MethodNotFound));
     }
-    let wrong = Wrong::default();
-    let read = self::params(method, &Fields::of(params, Names::Exact, &wrong));
+    let wrong = Violations::default();
+    let read = self::params(method, &FieldReader::of(params, MemberNames::Exact, &wrong));
     wrong.refuse(read.map(|params| Request { tenant: None, params }))
 }
 
-fn params(method: Method, fields: &Fields<'_>) -> Option<Params> {
+fn params(method: Method, fields: &FieldReader<'_>) -> Option<Params> {
     Some(match method {
         Method::Send => Params::Send(send(fields)?),
         Method::Stream => Params::Stream(send(fields)?),
@@ -60,14 +60,14 @@ fn params(method: Method, fields: &Fields<'_>) -> Option<Params> {
     })
 }
 
-fn send(fields: &Fields<'_>) -> Option<SendRequest> {
+fn send(fields: &FieldReader<'_>) -> Option<SendRequest> {
     let message = fields.required_inner("message", message);
     let configuration = fields.inner("configuration", configuration).unwrap_or_default();
     let metadata = fields.free("metadata");
     Some(SendRequest { message: message?, configuration, metadata })
 }
 
-fn configuration(fields: &Fields<'_>) -> Option<Configuration> {
+fn configuration(fields: &FieldReader<'_>) -> Option<Configuration> {
     Some(Configuration {
         accepted_output_modes: fields.words("acceptedOutputModes"),
         push_config: fields.inner("pushNotificationConfig", push_config),
@@ -76,7 +76,7 @@ fn configuration(fields: &Fields<'_>) -> Option<Configuration> {
     })
 }
 
-fn message(fields: &Fields<'_>) -> Option<Message> {
+fn message(fields: &FieldReader<'_>) -> Option<Message> {
     fields.one_of("kind", |kind| (kind == "message").then_some(()), "message");
     let id = fields.required_word("messageId");
     let role = fields.required_one_of("role", enums::role_of, enums::ROLES);
@@ -105,7 +105,7 @@ impl PartKind {
     const ALL: [(Self, &'static str); 3] = [(Self::Text, "text"), (Self::File, "file"), (Self::Data, "data")];
 
     /// As `kind` says; without it, as the one member says that is there.
-    fn of(fields: &Fields<'_>) -> Option<Self> {
+    fn of(fields: &FieldReader<'_>) -> Option<Self> {
         let named =
             |word: &str| Self::ALL.into_iter().find(|(_, known)| *known == word).map(|(kind, _)| kind);
         if fields.present("kind").is_some_and(|kind| !kind.is_null()) {
@@ -122,7 +122,7 @@ impl PartKind {
     }
 }
 
-fn part(fields: &Fields<'_>) -> Option<Part> {
+fn part(fields: &FieldReader<'_>) -> Option<Part> {
     let mut metadata = fields.free("metadata");
     match PartKind::of(fields)? {
         PartKind::Text => {
@@ -141,7 +141,7 @@ fn part(fields: &Fields<'_>) -> Option<Part> {
     }
 }
 
-fn file_content(file: &Fields<'_>) -> Option<Content> {
+fn file_content(file: &FieldReader<'_>) -> Option<Content> {
     match (file.text("bytes"), file.word("uri")) {
         (Some(text), None) => {
             let bytes = base64_bytes::read(&text);
@@ -170,7 +170,7 @@ fn unwrapped(data: Object, metadata: &mut Object) -> Value {
     }
 }
 
-fn push_config(fields: &Fields<'_>) -> Option<PushConfig> {
+fn push_config(fields: &FieldReader<'_>) -> Option<PushConfig> {
     let authentication = fields.inner("authentication", |fields| {
         let credentials = fields.word("credentials").map(Secret);
         let scheme = fields.words("schemes").into_iter().find(|scheme| !scheme.is_empty());

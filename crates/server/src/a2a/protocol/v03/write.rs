@@ -7,7 +7,7 @@ use crate::a2a::protocol::{
         Artifact, ArtifactUpdate, Content, Message, Part, PushConfig, StatusUpdate, StreamItem, Task,
         TaskStatus,
     },
-    object_writer::Writing,
+    object_writer::ObjectWriter,
     request::Reply,
 };
 use envoi_contract::json::{Object, Value};
@@ -39,7 +39,7 @@ pub(crate) fn stream_item(item: &StreamItem) -> Value {
 
 fn task(task: &Task) -> Value {
     let Task { id, context_id, status: at, artifacts, history, metadata } = task;
-    Writing::new()
+    ObjectWriter::new()
         .put("kind", "task")
         .put("id", id.as_str())
         .put("contextId", context_id.as_str())
@@ -52,7 +52,7 @@ fn task(task: &Task) -> Value {
 
 fn status(status: &TaskStatus) -> Value {
     let TaskStatus { state, message: said, timestamp } = status;
-    Writing::new()
+    ObjectWriter::new()
         .put("state", enums::state(*state))
         .maybe("message", said.as_ref().map(message))
         .time("timestamp", *timestamp)
@@ -61,7 +61,7 @@ fn status(status: &TaskStatus) -> Value {
 
 fn message(message: &Message) -> Value {
     let Message { id, context_id, task_id, role, parts, metadata, extensions, reference_task_ids } = message;
-    Writing::new()
+    ObjectWriter::new()
         .put("kind", "message")
         .put("messageId", id.as_str())
         .word("contextId", context_id.as_deref())
@@ -75,7 +75,7 @@ fn message(message: &Message) -> Value {
 }
 
 fn part(part: &Part) -> Value {
-    let writing = Writing::new();
+    let writing = ObjectWriter::new();
     let writing = match &part.content {
         Content::Text(text) => writing.put("kind", "text").put("text", text.as_str()),
         Content::Raw(bytes) => {
@@ -88,7 +88,7 @@ fn part(part: &Part) -> Value {
 }
 
 fn file(part: &Part, name: &str, content: String) -> Value {
-    Writing::new()
+    ObjectWriter::new()
         .word("name", part.filename.as_deref())
         .word("mimeType", part.media_type.as_deref())
         .put(name, content)
@@ -102,15 +102,15 @@ fn data_part(data: &Value, metadata: &Object) -> Value {
         Value::Object(_) => data.clone(),
         other => {
             metadata.insert(enums::WRAPPED, true.into());
-            Writing::new().put(enums::WRAPPED_IN, other.clone()).value()
+            ObjectWriter::new().put(enums::WRAPPED_IN, other.clone()).value()
         }
     };
-    Writing::new().put("kind", "data").put("data", data).object("metadata", &metadata).value()
+    ObjectWriter::new().put("kind", "data").put("data", data).object("metadata", &metadata).value()
 }
 
 fn artifact(artifact: &Artifact) -> Value {
     let Artifact { id, name, description, parts, metadata, extensions } = artifact;
-    Writing::new()
+    ObjectWriter::new()
         .put("artifactId", id.as_str())
         .word("name", name.as_deref())
         .word("description", description.as_deref())
@@ -122,7 +122,7 @@ fn artifact(artifact: &Artifact) -> Value {
 
 fn status_update(update: &StatusUpdate) -> Value {
     let StatusUpdate { task_id, context_id, status: at, metadata, last } = update;
-    Writing::new()
+    ObjectWriter::new()
         .put("kind", "status-update")
         .put("taskId", task_id.as_str())
         .put("contextId", context_id.as_str())
@@ -134,7 +134,7 @@ fn status_update(update: &StatusUpdate) -> Value {
 
 fn artifact_update(update: &ArtifactUpdate) -> Value {
     let ArtifactUpdate { task_id, context_id, artifact: made, append, last_chunk, metadata } = update;
-    Writing::new()
+    ObjectWriter::new()
         .put("kind", "artifact-update")
         .put("taskId", task_id.as_str())
         .put("contextId", context_id.as_str())
@@ -149,12 +149,18 @@ fn push_config(config: &PushConfig) -> Value {
     let PushConfig { id, task_id, url, token, authentication } = config;
     let authentication = authentication.as_ref().map(|known| {
         let credentials = known.credentials.as_ref().map(|secret| secret.0.as_str());
-        Writing::new().put("schemes", vec![known.scheme.as_str()]).word("credentials", credentials).value()
+        ObjectWriter::new()
+            .put("schemes", vec![known.scheme.as_str()])
+            .word("credentials", credentials)
+            .value()
     });
-    let inner = Writing::new()
+    let inner = ObjectWriter::new()
         .word("id", id.as_deref())
         .put("url", url.as_str())
         .word("token", token.as_ref().map(|secret| secret.0.as_str()))
         .maybe("authentication", authentication);
-    Writing::new().word("taskId", task_id.as_deref()).put("pushNotificationConfig", inner.value()).value()
+    ObjectWriter::new()
+        .word("taskId", task_id.as_deref())
+        .put("pushNotificationConfig", inner.value())
+        .value()
 }

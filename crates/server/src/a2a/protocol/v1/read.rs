@@ -4,7 +4,7 @@ use super::enums;
 use crate::a2a::protocol::{
     base64_bytes,
     fault::Fault,
-    field_reader::{Fields, Names, REQUIRED, Wrong},
+    field_reader::{FieldReader, MemberNames, REQUIRED, Violations},
     model::{Authentication, Content, Message, Part, PushConfig, Secret},
     request::{
         Configuration, ListQuery, MOST_TASKS_OF_A_PAGE, Method, Params, Request, SendRequest,
@@ -18,14 +18,14 @@ use envoi_contract::json::Object;
 /// # Errors
 /// An `InvalidParams` that names the fields that are wrong.
 pub(crate) fn request(method: Method, params: &Object) -> Result<Request, Fault> {
-    let wrong = Wrong::default();
-    let fields = Fields::of(params, Names::Proto, &wrong);
+    let wrong = Violations::default();
+    let fields = FieldReader::of(params, MemberNames::Proto, &wrong);
     let read = self::params(method, &fields);
     let tenant = fields.word("tenant");
     wrong.refuse(read.map(|params| Request { tenant, params }))
 }
 
-fn params(method: Method, fields: &Fields<'_>) -> Option<Params> {
+fn params(method: Method, fields: &FieldReader<'_>) -> Option<Params> {
     Some(match method {
         Method::Send => Params::Send(send(fields)?),
         Method::Stream => Params::Stream(send(fields)?),
@@ -62,7 +62,7 @@ fn params(method: Method, fields: &Fields<'_>) -> Option<Params> {
     })
 }
 
-fn send(fields: &Fields<'_>) -> Option<SendRequest> {
+fn send(fields: &FieldReader<'_>) -> Option<SendRequest> {
     let message = fields.required_inner("message", message);
     let configuration = fields.inner("configuration", configuration);
     let metadata = fields.free("metadata");
@@ -71,7 +71,7 @@ fn send(fields: &Fields<'_>) -> Option<SendRequest> {
     Some(SendRequest { message: message?, configuration, metadata })
 }
 
-fn configuration(fields: &Fields<'_>) -> Option<Configuration> {
+fn configuration(fields: &FieldReader<'_>) -> Option<Configuration> {
     Some(Configuration {
         accepted_output_modes: fields.words("acceptedOutputModes"),
         push_config: fields.inner("taskPushNotificationConfig", push_config),
@@ -80,7 +80,7 @@ fn configuration(fields: &Fields<'_>) -> Option<Configuration> {
     })
 }
 
-fn message(fields: &Fields<'_>) -> Option<Message> {
+fn message(fields: &FieldReader<'_>) -> Option<Message> {
     let id = fields.required_word("messageId");
     let role = fields.required_one_of("role", enums::role_of, enums::ROLES);
     let parts = fields.elements("parts", part);
@@ -97,7 +97,7 @@ fn message(fields: &Fields<'_>) -> Option<Message> {
     Some(message)
 }
 
-fn part(fields: &Fields<'_>) -> Option<Part> {
+fn part(fields: &FieldReader<'_>) -> Option<Part> {
     let there = ["text", "raw", "url", "data"].map(|name| {
         // A `data` that is null is the value null; of the others it is their absence.
         fields.present(name).filter(|value| name == "data" || !value.is_null())
@@ -117,7 +117,7 @@ fn part(fields: &Fields<'_>) -> Option<Part> {
     Some(Part { content, metadata, filename, media_type })
 }
 
-fn raw(fields: &Fields<'_>, name: &str) -> Option<Vec<u8>> {
+fn raw(fields: &FieldReader<'_>, name: &str) -> Option<Vec<u8>> {
     let bytes = base64_bytes::read(&fields.text(name)?);
     if bytes.is_none() {
         fields.wrong(fields.at(name), "Must be base64.");
@@ -125,7 +125,7 @@ fn raw(fields: &Fields<'_>, name: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-fn list(fields: &Fields<'_>) -> ListQuery {
+fn list(fields: &FieldReader<'_>) -> ListQuery {
     let page_size = fields.count("pageSize").unwrap_or(TASKS_OF_A_PAGE);
     if !(1..=MOST_TASKS_OF_A_PAGE).contains(&page_size) {
         fields.wrong(fields.at("pageSize"), format!("Must be from 1 to {MOST_TASKS_OF_A_PAGE}."));
@@ -141,7 +141,7 @@ fn list(fields: &Fields<'_>) -> ListQuery {
     }
 }
 
-fn push_config(fields: &Fields<'_>) -> Option<PushConfig> {
+fn push_config(fields: &FieldReader<'_>) -> Option<PushConfig> {
     let authentication = fields.inner("authentication", |fields| {
         let credentials = fields.word("credentials").map(Secret);
         Some(Authentication { scheme: fields.required_word("scheme")?, credentials })

@@ -7,7 +7,7 @@ use crate::a2a::protocol::{
         Artifact, ArtifactUpdate, Content, Message, Part, PushConfig, StatusUpdate, StreamItem, Task,
         TaskStatus,
     },
-    object_writer::Writing,
+    object_writer::ObjectWriter,
     request::{Reply, TaskPage},
 };
 use envoi_contract::json::Value;
@@ -15,16 +15,16 @@ use envoi_contract::json::Value;
 /// The `result` of a JSON-RPC response, and the body of an HTTP+JSON one.
 pub(crate) fn reply(reply: &Reply) -> Value {
     match reply {
-        Reply::SentTask(sent) => Writing::new().put("task", task(sent)).value(),
-        Reply::SentMessage(sent) => Writing::new().put("message", message(sent)).value(),
+        Reply::SentTask(sent) => ObjectWriter::new().put("task", task(sent)).value(),
+        Reply::SentMessage(sent) => ObjectWriter::new().put("message", message(sent)).value(),
         Reply::Task(one) => task(one),
         Reply::Tasks(page) => tasks(page),
         Reply::Push(config) => push_config(config),
-        Reply::Pushes { configs, next_page_token } => Writing::new()
+        Reply::Pushes { configs, next_page_token } => ObjectWriter::new()
             .list("configs", configs.iter().map(push_config).collect())
             .word("nextPageToken", Some(next_page_token))
             .value(),
-        Reply::Nothing => Writing::new().value(),
+        Reply::Nothing => ObjectWriter::new().value(),
         Reply::Card(card) => card.clone(),
     }
 }
@@ -37,12 +37,12 @@ pub(crate) fn stream_item(item: &StreamItem) -> Value {
         StreamItem::Status(update) => ("statusUpdate", status_update(update)),
         StreamItem::Artifact(update) => ("artifactUpdate", artifact_update(update)),
     };
-    Writing::new().put(name, value).value()
+    ObjectWriter::new().put(name, value).value()
 }
 
 /// All four members are always there; the last page has an empty token.
 fn tasks(page: &TaskPage) -> Value {
-    Writing::new()
+    ObjectWriter::new()
         .put("tasks", page.tasks.iter().map(task).collect::<Vec<_>>())
         .put("nextPageToken", page.next_page_token.as_str())
         .put("pageSize", u64::from(page.page_size))
@@ -53,7 +53,7 @@ fn tasks(page: &TaskPage) -> Value {
 /// A task as it stands.
 fn task(task: &Task) -> Value {
     let Task { id, context_id, status: at, artifacts, history, metadata } = task;
-    Writing::new()
+    ObjectWriter::new()
         .put("id", id.as_str())
         .word("contextId", Some(context_id))
         .put("status", status(at))
@@ -65,7 +65,7 @@ fn task(task: &Task) -> Value {
 
 fn status(status: &TaskStatus) -> Value {
     let TaskStatus { state, message: said, timestamp } = status;
-    Writing::new()
+    ObjectWriter::new()
         .put("state", enums::state(*state))
         .maybe("message", said.as_ref().map(message))
         .time("timestamp", *timestamp)
@@ -75,7 +75,7 @@ fn status(status: &TaskStatus) -> Value {
 /// A message.
 pub(super) fn message(message: &Message) -> Value {
     let Message { id, context_id, task_id, role, parts, metadata, extensions, reference_task_ids } = message;
-    Writing::new()
+    ObjectWriter::new()
         .put("messageId", id.as_str())
         .word("contextId", context_id.as_deref())
         .word("taskId", task_id.as_deref())
@@ -89,7 +89,7 @@ pub(super) fn message(message: &Message) -> Value {
 
 fn part(part: &Part) -> Value {
     let Part { content, metadata, filename, media_type } = part;
-    let writing = Writing::new();
+    let writing = ObjectWriter::new();
     let writing = match content {
         Content::Text(text) => writing.put("text", text.as_str()),
         Content::Raw(bytes) => writing.put("raw", base64_bytes::write(bytes)),
@@ -105,7 +105,7 @@ fn part(part: &Part) -> Value {
 
 fn artifact(artifact: &Artifact) -> Value {
     let Artifact { id, name, description, parts, metadata, extensions } = artifact;
-    Writing::new()
+    ObjectWriter::new()
         .put("artifactId", id.as_str())
         .word("name", name.as_deref())
         .word("description", description.as_deref())
@@ -117,7 +117,7 @@ fn artifact(artifact: &Artifact) -> Value {
 
 fn status_update(update: &StatusUpdate) -> Value {
     let StatusUpdate { task_id, context_id, status: at, metadata, last: _ } = update;
-    Writing::new()
+    ObjectWriter::new()
         .put("taskId", task_id.as_str())
         .put("contextId", context_id.as_str())
         .put("status", status(at))
@@ -127,7 +127,7 @@ fn status_update(update: &StatusUpdate) -> Value {
 
 fn artifact_update(update: &ArtifactUpdate) -> Value {
     let ArtifactUpdate { task_id, context_id, artifact: made, append, last_chunk, metadata } = update;
-    Writing::new()
+    ObjectWriter::new()
         .put("taskId", task_id.as_str())
         .put("contextId", context_id.as_str())
         .put("artifact", artifact(made))
@@ -141,9 +141,9 @@ fn push_config(config: &PushConfig) -> Value {
     let PushConfig { id, task_id, url, token, authentication } = config;
     let authentication = authentication.as_ref().map(|known| {
         let credentials = known.credentials.as_ref().map(|secret| secret.0.as_str());
-        Writing::new().put("scheme", known.scheme.as_str()).word("credentials", credentials).value()
+        ObjectWriter::new().put("scheme", known.scheme.as_str()).word("credentials", credentials).value()
     });
-    Writing::new()
+    ObjectWriter::new()
         .word("id", id.as_deref())
         .word("taskId", task_id.as_deref())
         .put("url", url.as_str())

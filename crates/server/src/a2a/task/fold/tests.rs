@@ -5,7 +5,7 @@ use crate::a2a::{
     protocol::model::{Artifact, Content, StreamItem, Task, TaskState},
     task::{
         snapshot,
-        writer::{Names, Scribe, Shelf},
+        writer::{ContentSource, TaskIds, TaskWriter},
     },
 };
 use envoi_contract::{digest::Digest, json::Object};
@@ -30,7 +30,7 @@ impl Shelved {
     }
 }
 
-impl Shelf for Shelved {
+impl ContentSource for Shelved {
     fn bytes(&self, digest: &Digest) -> Option<Vec<u8>> {
         self.0.borrow().get(digest).cloned()
     }
@@ -135,26 +135,26 @@ impl Life {
         self.feed(Input::Answer { answer: Box::new(answer), slot: slot() });
     }
 
-    fn fold(&self, records: &[Record]) -> (Fold, Vec<Told>) {
+    fn fold(&self, records: &[Record]) -> (Fold, Vec<TaskUpdate>) {
         let mut fold = Fold::new(Arc::clone(self.run.flow()));
-        let told = fold.hear(records).unwrap();
-        (fold, told)
+        let updates = fold.apply(records).unwrap();
+        (fold, updates)
     }
 
-    /// What is told of all of it, in a line each, with its place.
-    fn told(&self) -> Vec<String> {
-        let (_, told) = self.fold(&self.records);
-        told.iter().map(|told| format!("{} {}", told.place, self.line(told))).collect()
+    /// All updates of the run, one line each, with their positions.
+    fn updates(&self) -> Vec<String> {
+        let (_, updates) = self.fold(&self.records);
+        updates.iter().map(|update| format!("{} {}", update.position, self.line(update))).collect()
     }
 
-    fn line(&self, told: &Told) -> String {
-        match &told.what {
-            What::Made(made) => {
+    fn line(&self, update: &TaskUpdate) -> String {
+        match &update.kind {
+            UpdateKind::File(made) => {
                 let bytes = made.blob.as_ref().and_then(|blob| self.content.bytes(&blob.digest));
                 let text = bytes.map_or_else(|| "gone".to_owned(), |bytes| String::from_utf8(bytes).unwrap());
                 format!("{} = {text}", made.path)
             }
-            What::Stands(standing) => {
+            UpdateKind::Status(standing) => {
                 let asked: Vec<&str> =
                     standing.questions.iter().map(|question| question.raised.question.as_str()).collect();
                 format!("{:?} {}", standing.state, asked.join(" ")).trim_end().to_owned()
@@ -163,16 +163,16 @@ impl Life {
     }
 
     fn task(&self, fold: &Fold) -> Task {
-        let names = Names { task: "run_1".to_owned(), context: "c".to_owned() };
-        Scribe { names: &names, shelf: &self.content }.task(fold, &[], true)
+        let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
+        TaskWriter { ids: &ids, content: &self.content }.task(fold, &[], true)
     }
 
     /// The task as a client has it that applies what it is told to what it had.
-    fn applied(&self, mut task: Task, told: &[Told]) -> Task {
-        let names = Names { task: "run_1".to_owned(), context: "c".to_owned() };
-        let scribe = Scribe { names: &names, shelf: &self.content };
-        for told in told {
-            match scribe.item(told, false) {
+    fn applied(&self, mut task: Task, updates: &[TaskUpdate]) -> Task {
+        let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
+        let writer = TaskWriter { ids: &ids, content: &self.content };
+        for update in updates {
+            match writer.item(update, false) {
                 StreamItem::Status(update) => task.status = update.status,
                 StreamItem::Artifact(update) => {
                     let Artifact { id, .. } = &update.artifact;
@@ -181,7 +181,7 @@ impl Life {
                         None => task.artifacts.push(update.artifact),
                     }
                 }
-                StreamItem::Task(_) | StreamItem::Message(_) => unreachable!("{told:?}"),
+                StreamItem::Task(_) | StreamItem::Message(_) => unreachable!("{update:?}"),
             }
         }
         task.artifacts.sort_by(|one, other| one.id.cmp(&other.id));
@@ -215,7 +215,7 @@ impl Life {
 
     /// Wherever a client begins, and wherever it breaks off and comes back: what it is told adds up to the task.
     fn adds_up(&self) {
-        let (whole, told) = self.fold(&self.records);
+        let (whole, updates) = self.fold(&self.records);
         let last = self.task(&whole);
         let ends: Vec<usize> = (1..=self.records.len())
             .filter(|end| self.records.get(*end).is_none_or(|next| next.at != self.records[end - 1].at))
@@ -227,10 +227,10 @@ impl Life {
                 assert_eq!(self.task(&glanced), self.task(&fold), "at {end}, by {page}");
             }
             let mut later = Fold::new(Arc::clone(self.run.flow()));
-            later.hear(&self.records[..end]).unwrap();
-            let after = later.hear(&self.records[end..]).unwrap();
-            let at_once: Vec<String> = told.iter().map(|told| self.line(told)).collect();
-            let in_two: Vec<String> = before.iter().chain(&after).map(|told| self.line(told)).collect();
+            later.apply(&self.records[..end]).unwrap();
+            let after = later.apply(&self.records[end..]).unwrap();
+            let at_once: Vec<String> = updates.iter().map(|update| self.line(update)).collect();
+            let in_two: Vec<String> = before.iter().chain(&after).map(|update| self.line(update)).collect();
             assert_eq!(at_once, in_two, "broken off at {end}");
             let applied = self.applied(self.task(&fold), &after);
             assert_eq!(applied.artifacts, last.artifacts, "from {end}");
@@ -276,7 +276,7 @@ fn files_states_and_the_end_are_told_each_once_in_order() {
     life.answered("approve", Choice::Approve, Some("go"));
     life.settled("publish.1.1", 0, "published\n", &[("b", None), ("a", Some("2"))]);
     assert_eq!(
-        life.told(),
+        life.updates(),
         [
             "2.1 a = 1",
             "2.2 b = 1",
@@ -396,13 +396,13 @@ fn files_are_told_as_data_as_text_as_bytes_or_as_a_link() {
         let task = life.task(&fold);
         let [Artifact { id, parts, .. }] = task.artifacts.as_slice() else { panic!("{path}") };
         let [part] = parts.as_slice() else { panic!("{path}") };
-        let told = match &part.content {
+        let shown = match &part.content {
             Content::Data(value) => format!("data {}", value.compact()),
             Content::Text(text) => format!("text {text}"),
             Content::Url(url) => format!("url {url}"),
             Content::Raw(bytes) => format!("raw {bytes:?}"),
         };
-        assert_eq!((id.as_str(), told.as_str()), (path, expected));
+        assert_eq!((id.as_str(), shown.as_str()), (path, expected));
         assert_eq!(
             (part.filename.as_deref(), part.media_type.as_deref()),
             (Some(name), Some(media_type)),
@@ -436,7 +436,7 @@ steps:
     life.settled("more.1.1", 0, "", &[]);
     life.settled("last.1.1", 0, "", &[]);
     let told: Vec<String> =
-        life.told().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
+        life.updates().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
     assert_eq!(told, ["InputRequired One?", "Working", "Completed"]);
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
@@ -460,7 +460,7 @@ steps:
     life.answered("one", Choice::Approve, None);
     life.answered("two", Choice::Respond, Some("words"));
     let told: Vec<String> =
-        life.told().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
+        life.updates().iter().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect();
     assert_eq!(told, ["InputRequired One?", "InputRequired Two?", "Completed"]);
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
@@ -494,7 +494,7 @@ fn a_failure_says_why_and_a_run_that_is_reopened_is_at_work_again() {
     life.settled("draft.2.1", 0, "", &[]);
     life.answered("approve", Choice::Deny, None);
     let states: Vec<String> =
-        life.told().iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect();
+        life.updates().iter().map(|line| line.split(' ').nth(1).unwrap().to_owned()).collect();
     assert_eq!(states, ["a", "Failed", "Working", "InputRequired", "Failed"]);
     life.adds_up();
 }
@@ -576,10 +576,10 @@ steps:
                 }
             }
         }
-        let (whole, told) = life.fold(&life.records);
+        let (whole, updates) = life.fold(&life.records);
         let state = whole.standing().state;
         ended += usize::from(state.is_terminal());
-        waited += told.iter().filter(|told| life.line(told).starts_with("InputRequired")).count();
+        waited += updates.iter().filter(|update| life.line(update).starts_with("InputRequired")).count();
         life.adds_up();
     }
     assert!(ended > 75 && waited > 100, "{ended} ended, {waited} waited");
@@ -587,7 +587,7 @@ steps:
 
 #[test]
 fn places_are_read_as_they_are_written_and_ordered_as_they_are_told() {
-    let place = |text: &str| Place::parse(text);
+    let place = |text: &str| StreamPosition::parse(text);
     for text in ["0", "12", "12.1", "12.34"] {
         assert_eq!(place(text).map(|place| place.to_string()).as_deref(), Some(text));
     }
