@@ -27,6 +27,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod code;
 pub mod conformance;
 mod decode;
 pub mod digest;
