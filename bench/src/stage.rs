@@ -5,8 +5,8 @@
 use crate::Outcome;
 use envoi_contract::{json::Object, time::Timestamp};
 use envoi_engine::{
-    Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower, World,
-    protocol::Response,
+    Begin, Caller, Clock, Engine, Followers, Job, Log, Message, Observer, Runner, Settlement, Shower,
+    Trouble, TroubleKind, World, protocol::Response,
 };
 use envoi_journal::{Blobs, Commit, INLINE_MAX_BYTES, Layout, Note, PinnedFlow, Store, Writer};
 use envoi_kernel::{
@@ -289,8 +289,9 @@ impl Runner for AtOnce {
     fn ensure(&mut self, job: Job) {
         let Steps::Settle { text_bytes } = self.kind else { return };
         self.count = self.count.saturating_add(1);
-        let settlement = settle(&job, &self.blobs, text(self.count, text_bytes))
-            .unwrap_or_else(|error| Settlement::Unknown { reason: error.to_string() });
+        let settlement = settle(&job, &self.blobs, text(self.count, text_bytes)).unwrap_or_else(|error| {
+            Settlement::Unknown { trouble: Trouble::new(TroubleKind::Files, error.to_string()) }
+        });
         let (run, attempt) = (job.run, job.started.attempt.clone());
         drop(self.mailbox.send(Message::Settled { run, attempt, settlement }));
     }

@@ -67,7 +67,8 @@ fn in_words<T>(result: Result<T, impl ToString>) -> Result<T, String> {
 
 /// What reading an envelope had to interpret.
 fn import(document: &[u8]) -> Result<Value, Diagnostic> {
-    let value = Value::parse(document).map_err(|error| Diagnostic::of_json("ENVELOPE_INVALID", error))?;
+    let value = Value::parse(document)
+        .map_err(|error| Diagnostic::of_json(envoi_contract::code::Code::EnvelopeInvalid, error))?;
     let (_, interpretations) = Envelope::import(&value).map_err(|refusal| refusal.located(document))?;
     let in_words = |Interpretation { pointer, read, taken_as }: Interpretation| {
         Value::from(vec![pointer, read, taken_as])
@@ -83,8 +84,8 @@ fn route(document: &[u8]) -> Result<Value, Diagnostic> {
 
 /// A signal stands in other documents; here it is one itself.
 fn signal(document: &[u8]) -> Result<Signal, Diagnostic> {
-    let value =
-        Value::parse(document).map_err(|error| Diagnostic::of_json("ROUTING_SIGNAL_INVALID", error))?;
+    let value = Value::parse(document)
+        .map_err(|error| Diagnostic::of_json(envoi_contract::code::Code::RoutingSignalInvalid, error))?;
     Signal::decode(&value).map_err(|refusal| refusal.located(document))
 }
 

@@ -22,6 +22,7 @@ mod tests;
 
 pub(crate) use run::OPERATIONS;
 
+use crate::code::Code;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -30,7 +31,7 @@ use crate::error::Diagnostic;
 use crate::json::Value;
 
 /// Code of a vector file that cannot be run.
-pub const VECTORS_INVALID: &str = "VECTORS_INVALID";
+pub const VECTORS_INVALID: Code = Code::VectorsInvalid;
 
 /// The result of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub(crate) enum Got {
     /// A value of which only the expected members are compared.
     Members(Value),
     /// A refusal.
-    Refused { code: &'static str, reason: String },
+    Refused { code: Code, reason: String },
 }
 
 impl Got {
@@ -96,7 +97,7 @@ impl Got {
             (Got::Refused { code, reason }, Some(refusal)) => {
                 let part = |name| refusal.get(name).and_then(Value::as_str);
                 let expected = refusal.as_str().or_else(|| part("code"));
-                expected == Some(code)
+                expected == Some(code.as_str())
                     && part("reason_prefix").is_none_or(|prefix| reason.starts_with(prefix))
             }
             (Got::Refused { .. }, None) | (_, Some(_)) => false,

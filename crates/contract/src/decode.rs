@@ -2,6 +2,7 @@
 //!
 //! It knows types, not meanings: each contract says which members it has.
 
+use crate::code::Code;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +18,7 @@ const FOUND_SCALARS: usize = 60;
 /// The members of an object that are not taken yet. A refusal's pointer starts at this object; the caller adds where the
 /// object stands.
 pub(crate) struct Fields {
-    code: &'static str,
+    code: Code,
     slots: Vec<(String, Option<Value>)>,
     /// Where the next member probably stands. Documents in our order are read without a search.
     likely: usize,
@@ -25,14 +26,14 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// The members of `value`, which must be an object.
-    pub(crate) fn of(value: &Value, code: &'static str) -> Result<Fields, Diagnostic> {
+    pub(crate) fn of(value: &Value, code: Code) -> Result<Fields, Diagnostic> {
         match value {
             Value::Object(object) => Ok(Fields::of_object(object.clone(), code)),
             other => Err(Diagnostic::of_value(code, "", "an object", other)),
         }
     }
 
-    pub(crate) fn of_object(object: Object, code: &'static str) -> Fields {
+    pub(crate) fn of_object(object: Object, code: Code) -> Fields {
         let slots = object.into_iter().map(|(name, value)| (name, Some(value))).collect();
         Fields { code, slots, likely: 0 }
     }

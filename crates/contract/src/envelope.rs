@@ -23,6 +23,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use crate::code::Code;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -37,7 +38,7 @@ use crate::decode::with_unknown;
 use crate::json::{Members, Object, Value, write_compact};
 
 /// Code of a refused envelope.
-pub const ENVELOPE_INVALID: &str = "ENVELOPE_INVALID";
+pub const ENVELOPE_INVALID: Code = Code::EnvelopeInvalid;
 
 /// The members of [`Envelope::to_dict`], in order; [`Envelope::to_state_dict`] writes all 37.
 pub(crate) const DICT_MEMBERS: [&str; 22] = [

@@ -2,6 +2,7 @@
 //!
 //! It does not decide what is refused; each contract does that, beside its own rules.
 
+use crate::code::Code;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -20,14 +21,14 @@ const FOUND_LIMIT: usize = 60;
 /// use envoi_contract::routing::decode_input;
 ///
 /// let refused = decode_input(b"{\"handoff_text\": \"\",\n \"iteration\": -1}").unwrap_err();
-/// assert_eq!((refused.code, refused.pointer.as_str()), ("ROUTING_INVALID", "/iteration"));
+/// assert_eq!((refused.code.as_str(), refused.pointer.as_str()), ("ROUTING_INVALID", "/iteration"));
 /// assert_eq!((refused.line, refused.column), (Some(2), Some(15)));
 /// assert_eq!(refused.found, "`-1`");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The contract's code, such as `ROUTING_INVALID`; stable, for programs.
-    pub code: &'static str,
+    pub code: Code,
     /// JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document.
     pub pointer: String,
     /// Line of the value, from 1, when the text is known.
@@ -45,7 +46,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A refusal of the value at `pointer`.
     #[must_use]
-    pub fn new(code: &'static str, pointer: &str, expected: &str, found: &str) -> Diagnostic {
+    pub fn new(code: Code, pointer: &str, expected: &str, found: &str) -> Diagnostic {
         Diagnostic {
             code,
             pointer: pointer.to_owned(),
@@ -59,13 +60,13 @@ impl Diagnostic {
 
     /// A refusal of `value`, which stands at `pointer`.
     #[must_use]
-    pub fn of_value(code: &'static str, pointer: &str, expected: &str, value: &Value) -> Diagnostic {
+    pub fn of_value(code: Code, pointer: &str, expected: &str, value: &Value) -> Diagnostic {
         Diagnostic::new(code, pointer, expected, &describe(value))
     }
 
     /// A refusal of a document that is no JSON at all.
     #[must_use]
-    pub fn of_json(code: &'static str, error: json::Error) -> Diagnostic {
+    pub fn of_json(code: Code, error: json::Error) -> Diagnostic {
         let json::Error { pointer, line, column, expected, found } = error;
         let hint = "the input is one JSON document in UTF-8 with each member name once";
         Diagnostic {
@@ -88,7 +89,7 @@ impl Diagnostic {
 
     /// The same, seen from the document in which the refused one stands at `prefix`, under that document's `code`.
     #[must_use]
-    pub fn under(mut self, code: &'static str, prefix: &str) -> Diagnostic {
+    pub fn under(mut self, code: Code, prefix: &str) -> Diagnostic {
         if *self.hint == *advice(self.code) {
             self.hint = Box::from(advice(code));
         }
@@ -140,7 +141,7 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Diagnostic { code, pointer, line, column, expected, found, hint } = self;
-        f.write_str(code)?;
+        f.write_str(code.as_str())?;
         if !pointer.is_empty() {
             write!(f, " at `{pointer}`")?;
         }
@@ -155,17 +156,17 @@ impl fmt::Display for Diagnostic {
 impl core::error::Error for Diagnostic {}
 
 /// The general advice for each code, for refusals without a more precise hint. Also generated into the libraries for other languages.
-pub const ADVICE: [(&str, &str); 7] = [
-    ("ROUTING_INVALID", "correct the resolver's input (CONTRACTS 1.2)"),
-    ("ROUTING_SIGNAL_INVALID", "correct the signal (CONTRACTS 1.1)"),
-    ("HANDOFF_INVALID", "correct the hand-off (CONTRACTS 2)"),
-    ("ENVELOPE_INVALID", "correct the envelope (CONTRACTS 3)"),
-    ("SKILL_REPORT_INVALID", "correct what the skill writes as its report (CONTRACTS 4)"),
-    ("INVALID_USER_ENVELOPE", "correct the answer, or send it without opting in (CONTRACTS 5)"),
-    ("VECTORS_INVALID", "a vector file is an array of cases (spec/vectors/README.md)"),
+pub const ADVICE: [(Code, &str); 7] = [
+    (Code::RoutingInvalid, "correct the resolver's input (CONTRACTS 1.2)"),
+    (Code::RoutingSignalInvalid, "correct the signal (CONTRACTS 1.1)"),
+    (Code::HandoffInvalid, "correct the hand-off (CONTRACTS 2)"),
+    (Code::EnvelopeInvalid, "correct the envelope (CONTRACTS 3)"),
+    (Code::SkillReportInvalid, "correct what the skill writes as its report (CONTRACTS 4)"),
+    (Code::InvalidUserEnvelope, "correct the answer, or send it without opting in (CONTRACTS 5)"),
+    (Code::VectorsInvalid, "a vector file is an array of cases (spec/vectors/README.md)"),
 ];
 
-fn advice(code: &str) -> &'static str {
+fn advice(code: Code) -> &'static str {
     ADVICE.iter().find(|(known, _)| *known == code).map_or("", |(_, advice)| advice)
 }
 

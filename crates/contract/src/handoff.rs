@@ -23,6 +23,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::code::Code;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -39,7 +40,7 @@ use crate::routing::Signal;
 use crate::time;
 
 /// Code of a refused hand-off or writer input.
-pub const HANDOFF_INVALID: &str = "HANDOFF_INVALID";
+pub const HANDOFF_INVALID: Code = Code::HandoffInvalid;
 
 /// How a step's execution ended. A critic's verdict is no status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //!
 //! Turns text into the JSON form. The decoder of that form checks the members, once for both.
 
+use crate::code::Code;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -18,7 +19,7 @@ pub(crate) fn is_json(bytes: &[u8]) -> bool {
 
 /// Which labels a text may have.
 pub(crate) struct Labels {
-    pub(crate) code: &'static str,
+    pub(crate) code: Code,
     /// As shown; case does not count when they are read.
     pub(crate) names: &'static [&'static str],
     /// Those whose value goes on over the following lines until the next label.

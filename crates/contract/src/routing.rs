@@ -34,8 +34,10 @@ pub use input::{Input, Kind, Routing, decode_input};
 pub use resolve::{Audit, Resolution, resolve};
 pub use signal::{Decision, Route, Signal};
 
+use crate::code::Code;
+
 /// Code of a refused resolver input.
-pub const ROUTING_INVALID: &str = "ROUTING_INVALID";
+pub const ROUTING_INVALID: Code = Code::RoutingInvalid;
 
 /// Code of a refused signal.
-pub const ROUTING_SIGNAL_INVALID: &str = "ROUTING_SIGNAL_INVALID";
+pub const ROUTING_SIGNAL_INVALID: Code = Code::RoutingSignalInvalid;

@@ -12,6 +12,7 @@
 //! assert_eq!(verdict.error.map(|error| error.code).as_deref(), Some("SKILL_REPORTED_FAILURE"));
 //! ```
 
+use crate::code::Code;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,7 +27,7 @@ mod output_option;
 pub use output_option::{OutputOption, of_list, of_script};
 
 /// Code of a file that is no valid report.
-pub const SKILL_REPORT_INVALID: &str = "SKILL_REPORT_INVALID";
+pub const SKILL_REPORT_INVALID: Code = Code::SkillReportInvalid;
 
 /// How many Unicode scalars of stderr's end an error shows.
 const STDERR_SCALARS: usize = 2000;
@@ -190,17 +191,18 @@ pub struct SkillError {
 }
 
 impl SkillError {
-    fn new(code: &str, message: impl Into<String>) -> SkillError {
-        SkillError { code: code.to_owned(), message: message.into() }
+    /// An error with a code of the engine. One with a code of the skill's own is made from its members.
+    pub fn new(code: Code, message: impl Into<String>) -> SkillError {
+        SkillError { code: code.as_str().to_owned(), message: message.into() }
     }
 
     /// Reads the error of a report: `{code, message}`; any other shape keeps its words under the code `SKILL_ERROR`.
     fn of(error: &Value) -> SkillError {
         let text = |name| error.get(name).and_then(Value::as_str);
-        let code = text("code").filter(|code| !code.is_empty()).unwrap_or("SKILL_ERROR");
+        let code = text("code").filter(|code| !code.is_empty()).unwrap_or(Code::SkillError.as_str());
         let message =
             text("message").or_else(|| error.as_str()).map_or_else(|| error.compact(), ToString::to_string);
-        SkillError::new(code, message)
+        SkillError { code: code.to_owned(), message }
     }
 
     /// `{code, message}`.
@@ -235,7 +237,7 @@ pub fn judge(observed: &Observed<'_>) -> Verdict {
     let found = Found::of(observed);
     let error = fate(observed, &found).or_else(|| match &found {
         Found::Nothing if observed.declared => {
-            Some(SkillError::new("SKILL_REPORT_MISSING", "the skill left no report"))
+            Some(SkillError::new(Code::SkillReportMissing, "the skill left no report"))
         }
         Found::Refused(why) => Some(SkillError::new(SKILL_REPORT_INVALID, why.as_str())),
         Found::Report(report, _) => reported_failure(report),
@@ -327,9 +329,9 @@ fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&
 /// and no other message shows it.
 fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
     let failure = if observed.timed_out {
-        SkillError::new("TOOL_TIMEOUT", "the timeout ended it")
+        SkillError::new(Code::ToolTimeout, "the timeout ended it")
     } else if observed.cancelled {
-        SkillError::new("TOOL_CANCELLED", "it was cancelled")
+        SkillError::new(Code::ToolCancelled, "it was cancelled")
     } else if observed.exit == Some(0) && observed.signal.is_none() {
         return None;
     } else {
@@ -337,7 +339,7 @@ fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
             Found::Report(report, _) => report.stated_error(),
             Found::Nothing | Found::Refused(_) => None,
         };
-        stated.unwrap_or_else(|| SkillError::new("TOOL_EXIT_NON_ZERO", last_words(observed)))
+        stated.unwrap_or_else(|| SkillError::new(Code::ToolExitNonZero, last_words(observed)))
     };
     Some(match found {
         Found::Refused(why) => {
@@ -350,7 +352,7 @@ fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
 
 fn reported_failure(report: &SkillReport) -> Option<SkillError> {
     let unexplained =
-        || (!report.ok).then(|| SkillError::new("SKILL_REPORTED_FAILURE", "Skill reported ok:false"));
+        || (!report.ok).then(|| SkillError::new(Code::SkillReportedFailure, "Skill reported ok:false"));
     report.stated_error().or_else(unexplained)
 }
 

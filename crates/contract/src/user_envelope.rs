@@ -18,6 +18,7 @@ mod attachment;
 #[cfg(test)]
 mod tests;
 
+use crate::code::Code;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::format;
@@ -33,7 +34,7 @@ use crate::error::Diagnostic;
 use crate::json::{Object, Value};
 
 /// Code of a refused user envelope.
-pub const INVALID_USER_ENVELOPE: &str = "INVALID_USER_ENVELOPE";
+pub const INVALID_USER_ENVELOPE: Code = Code::InvalidUserEnvelope;
 
 /// The A2A extension under which the opt-in travels.
 pub const EXTENSION_URI: &str = "urn:envoi:a2a:user-envelope:v1";
@@ -75,7 +76,7 @@ pub struct Refusal {
 impl Refusal {
     /// `INVALID_USER_ENVELOPE`.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         INVALID_USER_ENVELOPE
     }
 

@@ -128,7 +128,7 @@ impl Route {
 /// assert_eq!(written.get("route").and_then(Value::as_str), Some("build/verify"));
 ///
 /// let refused = Signal::decode(&Value::parse_str(r#"{"decision": "finish"}"#)?).unwrap_err();
-/// assert_eq!((refused.code, refused.pointer.as_str()), ("ROUTING_SIGNAL_INVALID", "/decision"));
+/// assert_eq!((refused.code.as_str(), refused.pointer.as_str()), ("ROUTING_SIGNAL_INVALID", "/decision"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -26,6 +26,7 @@ use crate::{
         visit::VisitState,
     },
 };
+use envoi_contract::code::Code;
 use envoi_contract::skill_report::SkillError;
 use std::sync::Arc;
 
@@ -212,7 +213,7 @@ fn entered<'a>(draft: &Draft<'_>, at: &At<'_>) -> Option<Entry<'a>> {
     }
     if at.flow.graph && graph::joined(flow_state, step) == Joined::Missed {
         let message = format!("too few of the steps that `{}` needs have succeeded", at.id());
-        return Some(Entry::Broken(SkillError { code: "JOIN_NOT_MET".to_owned(), message }));
+        return Some(Entry::Broken(SkillError::new(Code::JoinNotMet, message)));
     }
     let no_goals = draft.control.goals.as_ref().is_some_and(|goals| goals.all.is_empty());
     if no_goals && rounds::is_of_a_round(draft.flow, at) {

@@ -20,6 +20,7 @@ use crate::{
     },
     state::visit::OpenVisit,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::Value,
     skill_report::{SkillError, SkillReport},
@@ -79,9 +80,8 @@ pub(crate) fn follow(
         Some(AgentSaid::Asks { text, evidence }) => Some((text, evidence)),
         _ => None,
     };
-    let error = error.unwrap_or_else(|| SkillError {
-        code: "AGENT_UNANSWERED".to_owned(),
-        message: "the agent asks, and the run does not go on".to_owned(),
+    let error = error.unwrap_or_else(|| {
+        SkillError::new(Code::AgentUnanswered, "the agent asks, and the run does not go on".to_owned())
     });
     if draft.control.winds_down() || (asks.is_none() && step.on_in_doubt == InDoubtPolicy::Fail) {
         return conclude::conclude(draft, visit, Conclusion::Failed(error));
@@ -99,8 +99,7 @@ pub(crate) fn follow(
 pub(crate) fn deny(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
     let open = draft.control.open.get(visit);
     let by = open.and_then(|open| open.agent_session.denied_by.clone()).unwrap_or_default();
-    let error =
-        SkillError { code: "DENIED".to_owned(), message: format!("{by} denied what the agent asked for") };
+    let error = SkillError::new(Code::Denied, format!("{by} denied what the agent asked for"));
     let end = RunEnded {
         status: EndStatus::Failed,
         terminal_reason: "policy_violation".to_owned(),

@@ -18,6 +18,7 @@ use crate::{
     },
     state::visit::VisitState,
 };
+use envoi_contract::code::Code;
 use envoi_contract::skill_report::SkillError;
 
 /// A decision in its place: an item leads nowhere by itself; in a graph nothing leads anywhere by itself; in listed order a
@@ -114,10 +115,9 @@ pub(crate) fn finish(draft: &mut Draft<'_>, end: RunEnded) -> Result<(), Refusal
     for visit in left {
         let Some(open) = draft.control.open.get(&visit) else { continue };
         let error = match open.state {
-            VisitState::ForEach | VisitState::Inside => Some(SkillError {
-                code: "RUN_STOPPED".to_owned(),
-                message: "the run ended while this was under way".to_owned(),
-            }),
+            VisitState::ForEach | VisitState::Inside => {
+                Some(SkillError::new(Code::RunStopped, "the run ended while this was under way".to_owned()))
+            }
             _ => open.error.clone(),
         };
         if let Some(error) = error {

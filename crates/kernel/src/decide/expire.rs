@@ -19,6 +19,7 @@ use crate::{
         input::Refusal,
     },
 };
+use envoi_contract::code::Code;
 use envoi_contract::{json::Value, skill_report::SkillError, time::Timestamp};
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(crate) fn expire(mut draft: Draft<'_>, interrupt: InterruptId) -> Result<Dra
 
 fn failed(draft: &Draft<'_>, at: &At<'_>) -> (Told, Decided) {
     let message = format!("nobody answered step `{}` in time", at.id());
-    let error = SkillError { code: "QUESTION_EXPIRED".to_owned(), message };
+    let error = SkillError::new(Code::QuestionExpired, message);
     let mut decided = conclude::failed(at, &error);
     decided.audit = Value::from("expired");
     decided.end = on_deny::end(&draft.flow_state(at).diverted);

@@ -17,6 +17,7 @@ use crate::{
         input::Refusal,
     },
 };
+use envoi_contract::code::Code;
 use envoi_contract::skill_report::SkillError;
 
 /// Begins the items of `visit`.
@@ -38,7 +39,7 @@ pub(crate) fn gather(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refus
         Conclusion::Succeeded(fan.summary())
     } else {
         let message = format!("{} of {} items failed: {}", failed.len(), fan.items.len(), failed.join(", "));
-        Conclusion::FailedAfter(SkillError { code: "ITEMS_FAILED".to_owned(), message }, fan.summary())
+        Conclusion::FailedAfter(SkillError::new(Code::ItemsFailed, message), fan.summary())
     };
     conclude::conclude(draft, visit, conclusion)
 }

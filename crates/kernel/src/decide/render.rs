@@ -21,6 +21,7 @@ use crate::{
     },
     state::{control::Control, for_each::MAX_ITEMS, loops, step_result::StepResult, visit::OpenVisit},
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     handoff::Status,
     json::{Object, Value},
@@ -89,7 +90,7 @@ pub(crate) fn evaluate(
 
 /// The list of a `for_each`.
 pub(crate) fn items(draft: &Draft<'_>, visit: &VisitId, list: &Expression) -> Result<Vec<Value>, SkillError> {
-    let failed = |message: String| SkillError { code: "FOR_EACH_INVALID".to_owned(), message };
+    let failed = |message: String| SkillError::new(Code::ForEachInvalid, message);
     match Values::of(draft, visit).evaluate(list)? {
         Value::Array(items) if items.len() <= MAX_ITEMS => {
             let bytes = items.iter().fold(0_usize, |sum, item| sum.saturating_add(item.compact().len()));
@@ -97,7 +98,7 @@ pub(crate) fn items(draft: &Draft<'_>, visit: &VisitId, list: &Expression) -> Re
                 let message = format!(
                     "the values of `for_each` have {bytes} bytes together, and at most {MAX_ITEMS_BYTES} can be done; name files instead"
                 );
-                return Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message });
+                return Err(SkillError::new(Code::ValueTooLarge, message));
             }
             Ok(items)
         }
@@ -123,7 +124,7 @@ pub(crate) fn inputs(
     for (name, input) in &plan.inputs {
         inputs.insert(name.clone(), values.input(input)?);
     }
-    let misfit = |message: String| SkillError { code: "INPUT_INVALID".to_owned(), message };
+    let misfit = |message: String| SkillError::new(Code::InputInvalid, message);
     (flow.input_check.0)(flow, &inputs).map_err(misfit)?;
     Ok(inputs)
 }
@@ -255,7 +256,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
         (None, StepKind::A2a(plan)) => call(&values, plan, open)?,
         (None, StepKind::Ask(_) | StepKind::Flow(_)) => {
             let message = format!("step `{}` has no command", step.id);
-            return Err(SkillError { code: "TOOL_CANNOT_START".to_owned(), message });
+            return Err(SkillError::new(Code::ToolCannotStart, message));
         }
     };
     check_command(&command, &env)?;
@@ -318,7 +319,7 @@ pub(crate) fn question(draft: &Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Re
             "the question has {} bytes, and at most {MAX_QUESTION_BYTES} can be put; name a file instead",
             text.len()
         );
-        return Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message });
+        return Err(SkillError::new(Code::ValueTooLarge, message));
     }
     Ok(text)
 }
@@ -384,8 +385,8 @@ fn value(values: &Values<'_>, template: &Template) -> Result<String, SkillError>
 }
 
 fn expression_failed(error: &EvaluationError) -> SkillError {
-    let code = if error.too_large { "VALUE_TOO_LARGE" } else { "EXPRESSION_FAILED" };
-    SkillError { code: code.to_owned(), message: error.to_string() }
+    let code = if error.too_large { Code::ValueTooLarge } else { Code::ExpressionFailed };
+    SkillError::new(code, error.to_string())
 }
 
 /// Each value is small enough; so are all of them together.
@@ -403,7 +404,7 @@ fn check_command(command: &Command, env: &[(String, String)]) -> Result<(), Skil
     let message = format!(
         "the arguments and variables have {bytes} bytes together, over the {MAX_COMMAND_BYTES} that a command can be given; pass files"
     );
-    Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message })
+    Err(SkillError::new(Code::ValueTooLarge, message))
 }
 
 fn check_size(text: &str) -> Result<(), SkillError> {
@@ -417,5 +418,5 @@ fn check_size(text: &str) -> Result<(), SkillError> {
     } else {
         return Ok(());
     };
-    Err(SkillError { code: "VALUE_TOO_LARGE".to_owned(), message })
+    Err(SkillError::new(Code::ValueTooLarge, message))
 }

@@ -5,14 +5,12 @@
 //! most a tenth keeps runs that failed together from trying again together. It comes from the attempt's id, so that a decision
 //! made twice is the same.
 
-use crate::{
-    model::{
-        event::{AttemptSettled, Outcome},
-        flow::Retry,
-        ids::AttemptId,
-    },
-    state::budget,
+use crate::model::{
+    event::{AttemptSettled, Outcome},
+    flow::Retry,
+    ids::AttemptId,
 };
+use envoi_contract::code::Code;
 use sha2::{Digest as _, Sha256};
 
 /// The shell's exit codes for "cannot be executed" and "not found".
@@ -20,9 +18,12 @@ const SHELL_CANNOT_START: [i32; 2] = [126, 127];
 
 /// Whether another try may help.
 pub(crate) fn may_help(settled: &AttemptSettled, through_shell: bool) -> bool {
-    let code = settled.error.as_ref().map_or("", |error| error.code.as_str());
+    let code = settled.error.as_ref().and_then(|error| error.code.parse().ok());
+    let would_fail_again = [Code::SkillReportInvalid, Code::SkillReportMissing, Code::BudgetOverrun];
+    if settled.ok || code.is_some_and(|code| would_fail_again.contains(&code)) {
+        return false;
+    }
     match settled.outcome {
-        _ if settled.ok || code.starts_with("SKILL_REPORT_") || code == budget::OVERRUN => false,
         Outcome::Exited { code } => !(through_shell && SHELL_CANNOT_START.contains(&code)),
         Outcome::Signalled { .. } | Outcome::TimedOut => true,
         Outcome::Cancelled | Outcome::CannotStart { .. } | Outcome::InDoubt { .. } => false,

@@ -18,6 +18,7 @@ use crate::{
     },
     state::{bounds, limit_question, visit::VisitState},
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     handoff::Status,
     json::{Object, Value},
@@ -50,7 +51,7 @@ pub(crate) fn begin(
 }
 
 fn goals(draft: &Draft<'_>, visit: &VisitId, plan: &GoalsPlan) -> Result<Vec<String>, SkillError> {
-    let invalid = |message: String| SkillError { code: "GOALS_INVALID".to_owned(), message };
+    let invalid = |message: String| SkillError::new(Code::GoalsInvalid, message);
     let Value::Array(list) = render::evaluate(draft, visit, &plan.list)? else {
         return Err(invalid("the goals are no list".to_owned()));
     };

@@ -27,6 +27,7 @@ use crate::{
         doubt::{self, Said},
     },
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{self, Fill, Observed, SkillError, Verdict},
@@ -183,7 +184,7 @@ fn reserved(draft: &Draft<'_>, attempt: &AttemptId) -> Option<Budget> {
 /// A verdict on an attempt; `own` says whether it did the step's own work, whose exit codes may state something.
 fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     if let Outcome::CannotStart { reason } = &result.outcome {
-        let error = SkillError { code: "TOOL_CANNOT_START".to_owned(), message: reason.clone() };
+        let error = SkillError::new(Code::ToolCannotStart, reason.clone());
         return Verdict { ok: false, error: Some(error), report: None, filled: Vec::new() };
     }
     let (exit, signal) = match result.outcome {
@@ -210,11 +211,11 @@ fn judge(step: &Step, result: &AttemptResult, own: bool) -> Verdict {
     });
     match (&result.excess, &result.misfit) {
         (Some(message), _) if verdict.ok => {
-            let error = SkillError { code: "VALUE_TOO_LARGE".to_owned(), message: message.clone() };
+            let error = SkillError::new(Code::ValueTooLarge, message.clone());
             Verdict { ok: false, error: Some(error), ..verdict }
         }
         (_, Some(message)) if verdict.ok => {
-            let error = SkillError { code: "OUTPUT_INVALID".to_owned(), message: message.clone() };
+            let error = SkillError::new(Code::OutputInvalid, message.clone());
             Verdict { ok: false, error: Some(error), ..verdict }
         }
         _ => verdict,

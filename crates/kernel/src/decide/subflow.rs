@@ -19,6 +19,7 @@ use crate::{
     },
     state::flow_state::Kept,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     routing::{Decision, Signal},
@@ -94,7 +95,7 @@ pub(crate) fn returned(draft: &mut Draft<'_>, scope: &str) -> Result<(), Refusal
         Ok(_) => {
             let message =
                 format!("the outputs of the flow have over {MAX_DATA_BYTES} bytes; pass a report's path");
-            let error = SkillError { code: "VALUE_TOO_LARGE".to_owned(), message };
+            let error = SkillError::new(Code::ValueTooLarge, message);
             conclude::conclude(draft, &visit, Conclusion::Failed(error))
         }
         Err(error) => conclude::conclude(draft, &visit, Conclusion::Failed(error)),
@@ -106,7 +107,7 @@ pub(crate) fn failed(draft: &mut Draft<'_>, scope: &str, end: RunEnded) -> Resul
     let (visit, by_hint) = caller(draft, scope)?;
     let flow = draft.control.flow(draft.flow, scope).id.clone();
     let message = format!("flow `{flow}`: {}", end.reason);
-    let error = SkillError { code: "FLOW_FAILED".to_owned(), message };
+    let error = SkillError::new(Code::FlowFailed, message);
     if !by_hint {
         return conclude::conclude(draft, &visit, Conclusion::Ended(error, end));
     }

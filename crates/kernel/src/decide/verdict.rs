@@ -13,6 +13,7 @@ use crate::{
     },
     state::loops,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     routing::{Decision, Signal},
@@ -53,7 +54,7 @@ pub(crate) fn denied(draft: &Draft<'_>, at: &At<'_>, said: String) -> (Told, Dec
         let decided = Decided::new(signal, Course::Stop, Value::from("denied"));
         return (Told::succeeded(said), route::go(draft, at, target, decided));
     }
-    let error = SkillError { code: "DENIED".to_owned(), message: said.clone() };
+    let error = SkillError::new(Code::Denied, said.clone());
     let signal = Signal::new(Decision::Terminate, "Denied", "1.0");
     let mut decided = Decided::new(signal, Course::Stop, Value::from("denied"));
     decided.end = on_deny::end(&draft.flow_state(at).diverted);

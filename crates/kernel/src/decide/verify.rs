@@ -22,20 +22,21 @@ use crate::{
     },
     state::visit::OpenVisit,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{SkillError, Verdict},
 };
 
 /// The code of a verification that says that nothing happened.
-const DID_NOT_HAPPEN: &str = "DID_NOT_HAPPEN";
+const DID_NOT_HAPPEN: Code = Code::DidNotHappen;
 
 /// The verdict on a verification, which is that on the step where it says that the step's attempt happened.
 pub(crate) fn judged(said: Option<Said>, verified: Option<&AttemptId>, mut verdict: Verdict) -> Verdict {
     if let (Some(Said::DidNot), Some(attempt)) = (said, verified) {
         let message = format!("attempt `{attempt}` did not happen, says its verification");
         verdict.ok = false;
-        verdict.error = Some(SkillError { code: DID_NOT_HAPPEN.to_owned(), message });
+        verdict.error = Some(SkillError::new(DID_NOT_HAPPEN, message));
     }
     verdict
 }

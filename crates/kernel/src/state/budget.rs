@@ -7,13 +7,14 @@ use crate::model::{
     ledger::{Budget, Cost, Ledger},
     size::shortened,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{
     json::{Object, Value},
     skill_report::{SkillError, SkillReport, Verdict},
 };
 
 /// The code of an attempt that used more than its budget.
-pub(crate) const OVERRUN: &str = "BUDGET_OVERRUN";
+pub(crate) const OVERRUN: Code = Code::BudgetOverrun;
 
 /// The members of `metrics` that are counts.
 const COUNTS: [&str; 3] = ["llm_calls", "tokens_in", "tokens_out"];
@@ -84,7 +85,7 @@ pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledge
     let also = verdict.error.as_ref().map(|error| format!("; also {}: {}", error.code, error.message));
     let message = format!("{overrun}{}", also.unwrap_or_default());
     verdict.ok = false;
-    verdict.error = Some(SkillError { code: OVERRUN.to_owned(), message });
+    verdict.error = Some(SkillError::new(OVERRUN, message));
     verdict
 }
 

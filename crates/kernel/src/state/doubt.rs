@@ -4,6 +4,7 @@ use crate::model::{
     event::{AttemptSettled, Outcome},
     ids::AttemptId,
 };
+use envoi_contract::code::Code;
 use envoi_contract::{json::Value, skill_report::SkillError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,8 +45,5 @@ pub(crate) fn doubt(event: &AttemptSettled) -> Option<Arc<Doubt>> {
 
 /// The error of a visit whose attempt stayed in doubt.
 pub(crate) fn error(attempt: &AttemptId) -> SkillError {
-    SkillError {
-        code: "IN_DOUBT".to_owned(),
-        message: format!("attempt `{attempt}` was started and its end is not known"),
-    }
+    SkillError::new(Code::InDoubt, format!("attempt `{attempt}` was started and its end is not known"))
 }

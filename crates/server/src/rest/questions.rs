@@ -200,7 +200,7 @@ fn answer_text(members: &Object) -> Result<(Option<String>, Vec<AttachmentRef>),
         ));
     }
     let envelope = user_envelope::parse(text.unwrap_or_default(), enabled, &beside)
-        .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code(), refusal.reason))?;
+        .map_err(|refusal| Problem::new(StatusCode::BAD_REQUEST, refusal.code().as_str(), refusal.reason))?;
     Ok((text.is_some().then_some(envelope.text), envelope.attachments))
 }
 
@@ -211,7 +211,7 @@ fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
     let read = |(place, value): (usize, &Value)| {
         AttachmentRef::decode(value).map_err(|error| {
             let detail = format!("`attachments`, number {}: {error}", place.saturating_add(1));
-            Problem::new(StatusCode::BAD_REQUEST, user_envelope::INVALID_USER_ENVELOPE, detail)
+            Problem::new(StatusCode::BAD_REQUEST, user_envelope::INVALID_USER_ENVELOPE.as_str(), detail)
         })
     };
     values.iter().enumerate().map(read).collect()
