@@ -40,7 +40,7 @@ impl Failure {
         let Diagnostic { code, expected, found, hint, .. } = refusal;
         let hint = Some(hint.into_string()).filter(|hint| !hint.is_empty());
         let message = format!("expected {expected}, found {found}");
-        Self { hint, place, ..Self::new(BAD_INPUT, code, message) }
+        Self { hint, place, ..Self::new(BAD_INPUT, code.as_str(), message) }
     }
 
     /// The machine failed at `what`.

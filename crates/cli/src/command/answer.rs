@@ -157,7 +157,7 @@ pub(crate) fn composed(
     if let Some(path) = said.envelope {
         let envelope = user_envelope::parse(&read(path)?, true, &answer.attachments).map_err(|refusal| {
             let message = format!("{}: {}", path.display(), refusal.reason);
-            Failure::new(BAD_INPUT, refusal.code(), message)
+            Failure::new(BAD_INPUT, refusal.code().as_str(), message)
                 .hint("nothing was answered; `envoi schema user-envelope`")
         })?;
         (answer.text, answer.attachments) = (Some(envelope.text), envelope.attachments);
