@@ -7,7 +7,7 @@ use crate::{
     protocol::{Response, Standing},
     runner::Observer,
 };
-use envoi_journal::{Aside, Layout, Reader, files};
+use envoi_journal::{Aside, Layout, Reader, files, with_causes};
 use envoi_kernel::{
     Event, Record, Run, Status,
     ids::{FlowId, RunId},
@@ -251,7 +251,7 @@ impl Shown {
     fn show(&self, reader: &Reader, records: &[Record]) -> Result<(), String> {
         for record in records {
             files::project(&self.layout, reader, &self.run, &self.flow, record)
-                .map_err(|error| error.to_string())?;
+                .map_err(|error| with_causes(&error))?;
         }
         chronicle::tell(&self.run, records);
         self.followers.tell(&self.run, records);

@@ -14,7 +14,9 @@ use crate::{
     runner::{Clock, Log},
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Commit, CommitError, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer};
+use envoi_journal::{
+    Commit, CommitError, Holder, Lease, LeaseError, Note, Patience, Reader, Store, Writer, with_causes,
+};
 use envoi_kernel::ids::{RunId, Seq};
 use envoi_step::Launcher;
 use std::{
@@ -107,7 +109,7 @@ impl Host {
                 .take_epoch_in_time(patience.each, |tries| lease.is_current() && (patience.waits)(tries))?,
             false => store.take_epoch()?,
         };
-        store.sweep()?;
+        store.sweep().map_err(|error| io::Error::other(with_causes(&error)))?;
         let boot_id = envoi_step::boot_id()?;
         let (mailbox, inbox) = mpsc::channel();
         let (closing, closed) = mpsc::channel();

@@ -3,12 +3,19 @@
 //! Owns the order write, fdatasync, rename, fsync of the folder, and the check of what is read. Which content exists is
 //! the events' to say; content that none of them names is harmless.
 
-use crate::{durable, durable::Temporary, error::BlobError, layout::Layout, plain};
+use crate::{
+    durable,
+    durable::Temporary,
+    error::BlobError,
+    layout::Layout,
+    plain,
+    way::{self, Spot},
+};
 use envoi_contract::digest::Digest;
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::BTreeSet,
-    fs::{self, File, Permissions},
+    fs::{File, Permissions},
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -41,7 +48,7 @@ impl Blobs {
     /// [`BlobError::Io`].
     pub fn put(&self, bytes: &[u8]) -> Result<Digest, BlobError> {
         let digest = Digest::of(bytes);
-        self.store(digest, |file| file.write_all(bytes).map_err(|error| self.failed(error)))?;
+        self.store(digest, |file, at| file.write_all(bytes).map_err(|error| failed(at, error)))?;
         Ok(digest)
     }
 
@@ -65,22 +72,7 @@ impl Blobs {
         expected: Digest,
         size_bytes: u64,
     ) -> Result<(), BlobError> {
-        self.store(expected, |file| self.fill_from(file, (source, path), expected, size_bytes))
-    }
-
-    fn fill_from(
-        &self,
-        file: &mut File,
-        (source, path): (File, &Path),
-        expected: Digest,
-        size_bytes: u64,
-    ) -> Result<(), BlobError> {
-        let (found, found_bytes) = copy(source, file).map_err(|error| self.failed(error))?;
-        if found == expected && found_bytes == size_bytes {
-            return Ok(());
-        }
-        let path = path.to_owned();
-        Err(BlobError::Mismatch { path, expected, found, expected_bytes: size_bytes, found_bytes })
+        self.store(expected, |file, at| fill_from((file, at), (source, path), expected, size_bytes))
     }
 
     /// Stores copies of several open files, each of which must have its digest and size; their paths are for messages. All are
@@ -91,25 +83,26 @@ impl Blobs {
     pub fn put_all(&self, files: Vec<(File, PathBuf, Digest, u64)>) -> Result<(), BlobError> {
         let mut filled = Vec::new();
         for (source, path, digest, size_bytes) in files {
-            self.ensure_folder(durable::parent(&self.layout.blob(&digest)))?;
+            self.spot(&self.layout.blob(&digest))?;
             if self.write_to(&digest, &mut io::sink()).is_ok() {
                 continue;
             }
-            let (temporary, mut file) =
-                Temporary::create(&self.layout.temporary()).map_err(|error| self.failed(error))?;
-            self.fill_from(&mut file, (source, &path), digest, size_bytes)?;
-            file.set_permissions(Permissions::from_mode(0o400)).map_err(|error| self.failed(error))?;
+            let (temporary, mut file) = way::temporary(&self.layout)?;
+            fill_from((&mut file, temporary.path()), (source, &path), digest, size_bytes)?;
+            file.set_permissions(Permissions::from_mode(0o400))
+                .map_err(|error| failed(temporary.path(), error))?;
             filled.push((temporary, digest));
         }
-        let settle = || {
-            // The contents before the names: a name never stands for bytes that are not on disk.
-            durable::sync_file_system(&self.layout.temporary())?;
-            for (temporary, digest) in filled {
-                temporary.rename(&self.layout.blob(&digest))?;
-            }
-            durable::sync_file_system(&self.layout.artifacts())
-        };
-        settle().map_err(|error| self.failed(error))
+        let sync =
+            |folder: PathBuf| durable::sync_file_system(&folder).map_err(|error| failed(&folder, error));
+        // The contents before the names: a name never stands for bytes that are not on disk.
+        sync(self.layout.temporary())?;
+        for (temporary, digest) in filled {
+            let place = self.layout.blob(&digest);
+            let spot = self.spot(&place)?;
+            temporary.rename_by(|from| spot.take_path(from)).map_err(|error| failed(&place, error))?;
+        }
+        sync(self.layout.artifacts())
     }
 
     /// A place for content that comes piece by piece.
@@ -117,8 +110,7 @@ impl Blobs {
     /// # Errors
     /// [`BlobError::Io`].
     pub fn receive(&self) -> Result<Incoming, BlobError> {
-        let (temporary, file) =
-            Temporary::create(&self.layout.temporary()).map_err(|error| self.failed(error))?;
+        let (temporary, file) = way::temporary(&self.layout)?;
         Ok(Incoming { blobs: self.clone(), temporary, file, hasher: Sha256::new(), size_bytes: 0 })
     }
 
@@ -138,7 +130,12 @@ impl Blobs {
     /// [`BlobError::Missing`], [`BlobError::NotRegular`], [`BlobError::Io`].
     pub fn open(&self, digest: &Digest) -> Result<File, BlobError> {
         let place = self.layout.blob(digest);
-        match plain::open(&place) {
+        let opened = match Spot::find(self.layout.root(), &place) {
+            Ok(spot) => spot.open(),
+            Err(blocked) if blocked.source.kind() == io::ErrorKind::NotFound => Err(blocked.source),
+            Err(blocked) => return Err(blocked.into()),
+        };
+        match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(BlobError::Missing { digest: *digest })
             }
@@ -185,52 +182,63 @@ impl Blobs {
     fn store(
         &self,
         digest: Digest,
-        fill: impl FnOnce(&mut File) -> Result<(), BlobError>,
+        fill: impl FnOnce(&mut File, &Path) -> Result<(), BlobError>,
     ) -> Result<(), BlobError> {
-        let target = self.layout.blob(&digest);
-        let folder = durable::parent(&target);
-        self.ensure_folder(folder)?;
+        let place = self.layout.blob(&digest);
+        let spot = self.spot(&place)?;
         if self.write_to(&digest, &mut io::sink()).is_ok() {
             // Whoever put it may have been killed before its name was durable.
-            return durable::sync_folder(folder).map_err(|error| self.failed(error));
+            return spot.sync().map_err(|error| failed(&place, error));
         }
-        let (temporary, mut file) =
-            Temporary::create(&self.layout.temporary()).map_err(|error| self.failed(error))?;
-        fill(&mut file)?;
+        let (temporary, mut file) = way::temporary(&self.layout)?;
+        fill(&mut file, temporary.path())?;
         self.settle(temporary, &file, digest)
     }
 
     /// Makes a whole file lasting under its digest.
     fn settle(&self, temporary: Temporary, file: &File, digest: Digest) -> Result<(), BlobError> {
-        let target = self.layout.blob(&digest);
-        let settle = || {
-            // For its owner alone: an artifact may hold a secret, and is kept as it is.
-            file.set_permissions(Permissions::from_mode(0o400))?;
-            file.sync_data()?;
-            temporary.rename(&target)?;
-            durable::sync_folder(durable::parent(&target))
-        };
-        settle().map_err(|error| self.failed(error))
+        let place = self.layout.blob(&digest);
+        let spot = self.spot(&place)?;
+        // For its owner alone: an artifact may hold a secret, and is kept as it is.
+        let written = file.set_permissions(Permissions::from_mode(0o400)).and_then(|()| file.sync_data());
+        written.map_err(|error| failed(temporary.path(), error))?;
+        let renamed = temporary.rename_by(|from| spot.take_path(from)).and_then(|()| spot.sync());
+        renamed.map_err(|error| failed(&place, error))
     }
 
-    /// Makes sure once a process that a folder is there and stays, whoever made it.
-    fn ensure_folder(&self, folder: &Path) -> Result<(), BlobError> {
+    /// Where content lies or will lie. Its folder is there and stays, whoever made it; that is made sure once a process.
+    fn spot<'p>(&self, place: &'p Path) -> Result<Spot<'p>, BlobError> {
+        let folder = durable::parent(place);
         let known = || self.durable.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().contains(folder) {
-            return Ok(());
+        if known().contains(folder)
+            && let Ok(spot) = Spot::find(self.layout.root(), place)
+        {
+            return Ok(spot);
         }
-        let make = || {
-            fs::create_dir_all(folder)?;
-            durable::sync_folder(durable::parent(folder))
-        };
-        make().map_err(|error| self.failed(error))?;
+        let spot = Spot::make(self.layout.root(), place)?;
+        durable::sync_folder(durable::parent(folder)).map_err(|error| failed(folder, error))?;
         known().insert(folder.to_owned());
-        Ok(())
+        Ok(spot)
     }
+}
 
-    fn failed(&self, source: io::Error) -> BlobError {
-        BlobError::Io { path: self.layout.artifacts(), source }
+fn failed(path: &Path, source: io::Error) -> BlobError {
+    BlobError::Io { path: path.to_owned(), source }
+}
+
+/// Copies `source`, which lies at `path`, into `file`, which lies at `at`.
+fn fill_from(
+    (file, at): (&mut File, &Path),
+    (source, path): (File, &Path),
+    expected: Digest,
+    size_bytes: u64,
+) -> Result<(), BlobError> {
+    let (found, found_bytes) = copy(source, file).map_err(|error| failed(at, error))?;
+    if found == expected && found_bytes == size_bytes {
+        return Ok(());
     }
+    let path = path.to_owned();
+    Err(BlobError::Mismatch { path, expected, found, expected_bytes: size_bytes, found_bytes })
 }
 
 /// Content that is being received; gone when dropped before [`Incoming::finish`].
@@ -251,7 +259,7 @@ impl Incoming {
     pub fn write(&mut self, piece: &[u8]) -> Result<(), BlobError> {
         self.hasher.update(piece);
         self.size_bytes = self.size_bytes.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-        self.file.write_all(piece).map_err(|error| self.blobs.failed(error))
+        self.file.write_all(piece).map_err(|error| failed(self.temporary.path(), error))
     }
 
     /// Bytes so far.
@@ -267,7 +275,6 @@ impl Incoming {
     pub fn finish(self) -> Result<(Digest, u64), BlobError> {
         let Self { blobs, temporary, file, hasher, size_bytes } = self;
         let digest = Digest::from_bytes(hasher.finalize().into());
-        blobs.ensure_folder(durable::parent(&blobs.layout.blob(&digest)))?;
         blobs.settle(temporary, &file, digest)?;
         Ok((digest, size_bytes))
     }
@@ -296,7 +303,7 @@ pub(crate) fn copy(mut source: impl Read, target: &mut (impl Write + ?Sized)) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::{fs, os::unix::fs::MetadataExt as _};
 
     fn blobs() -> (tempfile::TempDir, Layout, Blobs) {
         let place = tempfile::tempdir().unwrap();
@@ -380,6 +387,69 @@ mod tests {
             assert_eq!(blobs.get(&digest).unwrap(), large());
             fs::remove_file(&stored).unwrap();
         }
+    }
+
+    /// What stands in the place of a folder of the store is named with its cause; nothing is read or written behind it.
+    #[test]
+    fn content_is_neither_read_nor_stored_through_a_link() {
+        let (place, layout, blobs) = blobs();
+        let (old, new) = (blobs.put(&large()).unwrap(), &large()[4..]);
+        let outside = place.path().join("outside");
+        let head = durable::parent(&layout.blob(&Digest::of(new))).to_owned();
+        fs::create_dir_all(&head).unwrap();
+        let folders =
+            [head, durable::parent(&layout.blob(&old)).to_owned(), layout.artifacts(), layout.temporary()];
+        for folder in folders.into_iter().chain([layout.root().join("artifacts")]) {
+            for is_link in [true, false] {
+                fs::rename(&folder, &outside).unwrap();
+                match is_link {
+                    true => std::os::unix::fs::symlink(&outside, &folder).unwrap(),
+                    false => fs::write(&folder, "").unwrap(),
+                }
+                let count = || fs::read_dir(&outside).unwrap().count();
+                let before = count();
+                let is_named = |error: &BlobError| {
+                    let told =
+                        format!("`{}` cannot be read or written: a folder belongs there", folder.display());
+                    crate::with_causes(error).starts_with(&told)
+                };
+                let path = place.path().join("new");
+                fs::write(&path, new).unwrap();
+                let sources =
+                    || vec![(File::open(&path).unwrap(), path.clone(), Digest::of(new), new.len() as u64)];
+                let puts = [
+                    blobs.put(new).err(),
+                    Blobs::new(layout.clone()).put(new).err(),
+                    blobs.put_all(sources()).err(),
+                    blobs.receive().and_then(|mut incoming| incoming.write(new).and(incoming.finish())).err(),
+                ];
+                let reads = [blobs.get(&old).map(drop).err(), blobs.size_bytes(&old).map(drop).err()];
+                if folder != durable::parent(&layout.blob(&old)) {
+                    assert!(puts.iter().flatten().count() == 4, "{}: {puts:?}", folder.display());
+                }
+                if layout.blob(&old).starts_with(&folder) {
+                    assert!(reads.iter().flatten().count() == 2, "{}: {reads:?}", folder.display());
+                }
+                for error in puts.into_iter().flatten().chain(reads.into_iter().flatten()) {
+                    assert!(is_named(&error), "{}: {error}", folder.display());
+                }
+                assert_eq!(count(), before, "{}", folder.display());
+                fs::remove_file(&folder).unwrap();
+                fs::rename(&outside, &folder).unwrap();
+                fs::remove_file(layout.blob(&Digest::of(new))).unwrap_or_default();
+            }
+            assert_eq!(blobs.get(&old).unwrap(), large());
+        }
+        assert_eq!(blobs.put(new).unwrap(), Digest::of(new));
+    }
+
+    #[test]
+    fn a_folder_that_somebody_removed_is_made_again() {
+        let (_place, layout, blobs) = blobs();
+        blobs.put(&large()).unwrap();
+        fs::remove_dir_all(layout.root().join("artifacts")).unwrap();
+        let digest = blobs.put(&large()).unwrap();
+        assert_eq!(blobs.get(&digest).unwrap(), large());
     }
 
     #[test]

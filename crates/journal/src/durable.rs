@@ -68,6 +68,11 @@ impl Temporary {
         }
     }
 
+    /// Where it is now.
+    pub(crate) fn path(&self) -> &Path {
+        self.path.as_deref().unwrap_or(Path::new(""))
+    }
+
     /// Gives the file its lasting name, replacing what had it.
     pub(crate) fn rename(self, target: &Path) -> io::Result<()> {
         self.rename_by(|path| fs::rename(path, target))

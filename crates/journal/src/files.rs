@@ -1,24 +1,20 @@
 //! The files that people and steps read: hand-offs and the newest version of each artifact.
 //!
 //! Owns where they lie and that they equal the events. They are projections: nothing is fsynced, and what is missing or
-//! differs is written again. Nothing is ever read from them to decide anything. No link below the run's folder is followed. An artifact that has no place, because of
+//! differs is written again. Nothing is ever read from them to decide anything. No link below the store's folder is followed. An artifact that has no place, because of
 //! its name or because another one is in the way, is passed over: its run must go on, and its content stays by digest.
 
 mod answer;
 mod attempts;
-mod way;
 
-pub(crate) use self::way::digest_below;
-
-use self::way::Spot;
 use crate::{
     blobs,
-    durable::Temporary,
     error::FileError,
     layout::Layout,
     manifest, plain,
     reader::{self, Reader},
     rows::{HandoffRow, InboxFilter, InboxRow, InterruptState, Place},
+    way::{self, Spot},
 };
 use envoi_contract::{digest::Digest, handoff::Handoff, json::Value};
 use envoi_kernel::{
@@ -292,8 +288,8 @@ impl Files<'_> {
             // It was moved before this engine came; or somebody has changed it, and the store has the content.
             return self.digest_of(&target) == Some(*digest);
         }
-        let run = self.layout.run(self.run);
-        let (Ok(from), Ok(to)) = (Spot::find(&run, &copy), Spot::make(&run, &target)) else { return false };
+        let root = self.layout.root();
+        let (Ok(from), Ok(to)) = (Spot::find(root, &copy), Spot::make(root, &target)) else { return false };
         let moved = || {
             from.open()?.set_permissions(Permissions::from_mode(0o400))?;
             to.take(&from)
@@ -303,7 +299,7 @@ impl Files<'_> {
 
     /// The digest of a file of the run, if it is there as a regular file and no link leads to it.
     fn digest_of(&self, path: &Path) -> Option<Digest> {
-        digest_below(&self.layout.run(self.run), path)
+        digest_below(self.layout, path)
     }
 
     /// False if it has no place.
@@ -311,10 +307,15 @@ impl Files<'_> {
         let Some(target) = self.target(flow, path) else { return Ok(false) };
         let placed = match digest {
             Some(digest) => self.replace(&target, |file| Ok(self.reader.write_blob(digest, file)?)),
-            None => remove(&self.layout.run(self.run), &target, &self.layout.flow(self.run, flow)),
+            None => remove(self.layout.root(), &target, &self.layout.flow(self.run, flow)),
         };
         match placed {
-            Err(FileError::Io { source, .. }) if is_in_the_way(&source) => Ok(false),
+            // Above the flow's folder something else is wrong than the artifact's name.
+            Err(FileError::Io { path, source })
+                if is_in_the_way(&source) && path.starts_with(self.layout.flow(self.run, flow)) =>
+            {
+                Ok(false)
+            }
             placed => placed.map(|()| true),
         }
     }
@@ -371,10 +372,11 @@ impl Files<'_> {
         fill: impl FnOnce(&mut File) -> Result<(), Fill>,
     ) -> Result<(), FileError> {
         let failed = |source| FileError::Io { path: target.to_owned(), source };
-        let spot = Spot::make(&self.layout.run(self.run), target)?;
-        let (temporary, mut file) = Temporary::create(&self.layout.temporary()).map_err(failed)?;
-        fill(&mut file).map_err(|fill| fill.of(target))?;
-        file.set_permissions(Permissions::from_mode(0o400)).map_err(failed)?;
+        let spot = Spot::make(self.layout.root(), target)?;
+        let (temporary, mut file) = way::temporary(self.layout)?;
+        fill(&mut file).map_err(|fill| fill.of(temporary.path()))?;
+        file.set_permissions(Permissions::from_mode(0o400))
+            .map_err(|source| FileError::Io { path: temporary.path().to_owned(), source })?;
         temporary.rename_by(|from| spot.take_path(from)).map_err(failed)
     }
 }
@@ -386,9 +388,9 @@ enum Fill {
 }
 
 impl Fill {
-    fn of(self, target: &Path) -> FileError {
+    fn of(self, path: &Path) -> FileError {
         match self {
-            Self::Machine(source) => FileError::Io { path: target.to_owned(), source },
+            Self::Machine(source) => FileError::Io { path: path.to_owned(), source },
             Self::Other(error) => error,
         }
     }
@@ -414,10 +416,10 @@ fn is_in_the_way(error: &io::Error) -> bool {
 }
 
 /// Removes a file, and the folders above it that are empty then, up to the flow's own.
-fn remove(run: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileError> {
+fn remove(root: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileError> {
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let spot = match Spot::find(run, target) {
-        Err(FileError::Io { source, .. }) if is_missing(&source) => return Ok(()),
+    let spot = match Spot::find(root, target) {
+        Err(blocked) if is_missing(&blocked.source) => return Ok(()),
         found => found?,
     };
     match spot.remove() {
@@ -428,11 +430,17 @@ fn remove(run: &Path, target: &Path, flow_folder: &Path) -> Result<(), FileError
     }
     let above = target.ancestors().skip(1).take_while(|folder| *folder != flow_folder);
     for folder in above {
-        if !Spot::find(run, folder).is_ok_and(|spot| spot.remove_folder().is_ok()) {
+        if !Spot::find(root, folder).is_ok_and(|spot| spot.remove_folder().is_ok()) {
             break;
         }
     }
     Ok(())
+}
+
+/// The digest of the regular file of the store at `target`, if it can be reached and read.
+pub(crate) fn digest_below(layout: &Layout, target: &Path) -> Option<Digest> {
+    let file = Spot::find(layout.root(), target).ok()?.open().ok()?;
+    blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
 }
 
 /// The digest of the plain file at `path`, if there is one that can be read.
@@ -791,7 +799,8 @@ mod tests {
         let base = place.store.layout().flow(&run("a"), &flow());
         let outside = tempfile::tempdir().unwrap();
         let moved = outside.path().join("moved");
-        for folder in [base.join("handoff"), base.clone()] {
+        let run_folder = place.store.layout().run(&run("a"));
+        for folder in [base.join("handoff"), base.clone(), run_folder, place.store.layout().runs()] {
             move_out(&folder, &moved);
             let before = tree(&moved);
             let linked = |error: &FileError| matches!(error, FileError::Io { path, .. } if *path == folder);
@@ -810,6 +819,36 @@ mod tests {
             restore_run(place.store.layout(), &place.reader, &run("a")).unwrap();
             assert!(base.join("handoff/repair.1.json").is_file());
         }
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_first_is_named_and_hides_no_artifact() {
+        let (place, _writer, records) = lived();
+        let layout = place.store.layout();
+        fs::remove_dir(layout.temporary()).unwrap();
+        fs::write(layout.temporary(), "").unwrap();
+        for record in records.iter().filter(|record| !matches!(record.event, Event::RunStarted(_))) {
+            let Err(error) = project(layout, &place.reader, &run("a"), &flow(), record) else {
+                assert!(matches!(record.event, Event::AttemptStarted(_)), "{record:?}");
+                continue;
+            };
+            let told = format!("`{}` cannot be written: a folder belongs", layout.temporary().display());
+            assert!(crate::with_causes(&error).starts_with(&told), "{error}");
+        }
+        assert!(place.store.sweep().is_err());
+        fs::remove_file(layout.temporary()).unwrap();
+        restore_run(layout, &place.reader, &run("a")).unwrap();
+    }
+
+    #[test]
+    fn leftovers_behind_a_link_are_not_the_store_s() {
+        let (place, ..) = lived();
+        let (temporary, outside) = (place.store.layout().temporary(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("theirs"), "").unwrap();
+        fs::remove_dir(&temporary).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &temporary).unwrap();
+        assert!(place.store.sweep().is_err());
+        assert!(outside.path().join("theirs").exists());
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod sql;
 mod store;
 #[cfg(test)]
 mod testing;
+mod way;
 mod writer;
 
 pub use a2a::{KeptPush, MessageRow, PushRow, PushState, TaskPage, TaskRow};

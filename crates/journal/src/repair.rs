@@ -11,11 +11,11 @@ mod rebuild;
 pub use one::{Examination, examine, examine_events};
 
 use crate::{
-    error::{CommitError, ReadError, with_causes},
+    error::{CommitError, FileError, ReadError, with_causes},
     files,
     store::{Epoch, Store},
 };
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 /// What [`repair`] found. Everything in the first half stands as reported; everything in the second has been mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,13 +84,8 @@ pub enum RepairError {
     #[error("the store cannot be read")]
     Read(#[from] ReadError),
     /// The folder of leftovers could not be swept.
-    #[error("`{path}` cannot be swept")]
-    Sweep {
-        /// The folder.
-        path: PathBuf,
-        /// What the machine said.
-        source: io::Error,
-    },
+    #[error("leftovers cannot be removed: {0}")]
+    Sweep(#[source] FileError),
 }
 
 impl RepairError {
@@ -136,8 +131,7 @@ pub fn repair(store: &Store, epoch: Epoch, options: RepairOptions) -> Result<Rep
     store.check_epoch(epoch).map_err(RepairError::Fence)?;
     restore_files(store, &mut report)?;
     store.check_epoch(epoch).map_err(RepairError::Fence)?;
-    let path = store.layout().temporary();
-    report.swept = store.sweep().map_err(|source| RepairError::Sweep { path, source })?;
+    report.swept = store.sweep().map_err(RepairError::Sweep)?;
     Ok(report)
 }
 

@@ -3,12 +3,13 @@
 use crate::{
     blobs::Blobs,
     contents::Contents,
-    error::{CommitError, OpenError, ReadError},
+    error::{CommitError, FileError, OpenError, ReadError},
     identity::{self, AdoptError, Identity, Standing},
     journal::DiskJournal,
     layout::Layout,
     reader::Reader,
     schema::{self, Access},
+    way::Spot,
     writer::{self, Patience, Writer},
 };
 use rusqlite::Connection;
@@ -247,14 +248,19 @@ impl Store {
     /// A file that is gone meanwhile got its name from an engine that has just been taken over.
     ///
     /// # Errors
-    /// Whatever the file system says.
-    pub fn sweep(&self) -> io::Result<u64> {
+    /// [`FileError::Io`] names what is no folder of the store, or cannot be removed.
+    pub fn sweep(&self) -> Result<u64, FileError> {
+        let folder = self.layout.temporary();
+        // What lies behind a link is not the store's.
+        Spot::make(self.layout.root(), &folder.join("new"))?;
+        let failed = |source| FileError::Io { path: folder.clone(), source };
         let mut swept = 0;
-        for entry in fs::read_dir(self.layout.temporary())? {
-            match fs::remove_file(entry?.path()) {
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            match fs::remove_file(&path) {
                 Ok(()) => swept += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(source) => return Err(FileError::Io { path, source }),
             }
         }
         Ok(swept)

@@ -199,3 +199,73 @@ fn what_is_in_the_way_of_a_run_s_attempts_sets_it_aside_and_no_step_runs_twice()
         stage.assert_nothing_left();
     }
 }
+
+/// Done by a step in the store's folder: what, what is named with its cause, and how it is mended.
+const IN_THE_STORE: &[(&str, &str, &str)] = &[
+    ("rmdir artifacts/tmp; touch artifacts/tmp", "artifacts/tmp", "rm artifacts/tmp"),
+    ("mv artifacts/tmp away; ln -s ../away artifacts/tmp", "artifacts/tmp", "rm artifacts/tmp"),
+    (
+        "mv artifacts/sha256 away; ln -s ../away artifacts/sha256",
+        "artifacts/sha256",
+        "rm artifacts/sha256; mv away artifacts/sha256",
+    ),
+    ("mv artifacts away; ln -s away artifacts", "artifacts", "rm artifacts; mv away artifacts"),
+    ("mv $R away; ln -s ../away $R", "$R", "rm $R; mv away $R"),
+];
+
+#[test]
+fn what_is_in_the_way_in_the_store_is_named_with_its_cause_and_nothing_is_written_behind_it() {
+    for (script, named, mending) in IN_THE_STORE {
+        let stage = stage();
+        // Its text is too large for the database.
+        let large = "head -c 30000 /dev/zero | tr '\\0' x";
+        stage.write(
+            "breaks.yaml",
+            format!(
+                "flow: breaks\nsteps:\n  - id: first\n    run: {large}\n  - {{ id: sure, ask: Go on? }}\n  - id: second\n    \
+                 run: echo $ENVOI_ATTEMPT >> ledger; {large} | tr x y\n"
+            ),
+        );
+        stage.expect(3, &["run", "breaks.yaml"]);
+        let run = stage.run_id();
+        let shell = |script: &str| {
+            let mut shell = std::process::Command::new("sh");
+            let done = shell.args(["-ec", script]).env("R", format!("runs/{run}")).current_dir(stage.store());
+            assert!(done.status().unwrap().success(), "{script}");
+        };
+        shell(script);
+        let file = stage.store().join(named.replace("$R", &format!("runs/{run}"))).display().to_string();
+        let answered = stage.envoi(&["approve", &run]);
+        let is_named =
+            answered.err.contains(&format!("`{file}`")) && answered.err.contains(" a folder belongs there");
+        assert!(answered.code == Some(8) && is_named, "{script}: {answered:?}");
+        shell(mending);
+        let resumed = stage.envoi(&["resume", &run]);
+        if resumed.code == Some(3) {
+            stage.expect(0, &["approve", &run]);
+        }
+        assert_eq!(stage.lines("ledger"), ["second.1.1"], "{script}: {resumed:?}");
+        assert_eq!(stage.runs()[0]["status"], "succeeded", "{script}");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_live_engine_names_what_cannot_be_written_first_and_goes_on_when_it_can() {
+    let stage = stage();
+    stage.write(
+        "breaks.yaml",
+        "flow: breaks\nsteps:\n  - id: first\n    artifacts: [made]\n    \
+         run: cd $ENVOI_RUN_BASE/../../artifacts; rmdir tmp; touch tmp; cd -; echo $ENVOI_ATTEMPT > made\n  \
+         - id: second\n    run: echo $ENVOI_ATTEMPT >> ledger\n",
+    );
+    let done = stage.expect(8, &["run", "breaks.yaml"]);
+    let temporary = stage.store().join("artifacts/tmp");
+    let told = format!("`{}` cannot be written: a folder belongs there", temporary.display());
+    assert!(done.err.contains("RUN_FILES_FAILED") && done.err.contains(&told), "{done:?}");
+    std::fs::remove_file(temporary).unwrap();
+    let run = stage.run_id();
+    stage.expect(0, &["resume", &run]);
+    assert_eq!(stage.lines("ledger"), ["second.1.1"]);
+    assert_eq!(stage.read(&format!(".envoi/runs/{run}/breaks/made")), "first.1.1\n");
+}

@@ -3,7 +3,7 @@
 use super::{Shared, feedback, talk};
 use crate::runner::{Caller, Job};
 use envoi_contract::json::Value;
-use envoi_journal::files;
+use envoi_journal::{files, with_causes};
 use envoi_kernel::{
     event::Command,
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource, Step},
@@ -219,7 +219,7 @@ fn restored_answer(shared: &Shared, job: &Job, interrupt: &InterruptId) -> std::
     let failed = |error: String| std::io::Error::other(error);
     let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
     files::restore_answer(&shared.layout, &reader, &job.run, interrupt)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(with_causes(&error)))?;
     let folder = shared.layout.answer(&job.run, interrupt);
     fs::create_dir_all(folder.join("files"))?;
     Ok(folder)
@@ -230,7 +230,7 @@ fn restored(shared: &Shared, job: &Job, handoff: &VisitId) -> std::io::Result<Pa
     let failed = |error: String| std::io::Error::other(error);
     let reader = shared.store.reader().map_err(|error| failed(error.to_string()))?;
     files::restore_visit(&shared.layout, &reader, &job.run, handoff)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(with_causes(&error)))?;
     let row = reader.handoff_row(&job.run, handoff).map_err(|error| failed(error.to_string()))?;
     Ok(shared.layout.handoff_visit(&job.run, &row.flow, handoff))
 }

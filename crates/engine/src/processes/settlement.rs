@@ -283,7 +283,7 @@ impl Carried<'_> {
             let path = self.dir.path().join(&file.path);
             self.blobs.put_open(source, &path, digest, file.bytes).map_err(|error| match error {
                 BlobError::Mismatch { .. } => differs(file),
-                error => Unsettled::Machine(format!("`{}`: {error}", path.display())),
+                error => Unsettled::Machine(format!("`{}`: {}", path.display(), with_causes(&error))),
             })?;
         } else if self.known.insert(digest) {
             let bytes = self.content(file, digest)?;

@@ -5,10 +5,7 @@
 
 use super::{Files, way::Spot};
 use crate::error::FileError;
-use envoi_kernel::{
-    event::{AttemptSettled, Event, Record, RunForked},
-    ids::RunId,
-};
+use envoi_kernel::event::{AttemptSettled, Event, Record, RunForked};
 use std::path::{Path, PathBuf};
 
 /// File names in the folder of an attempt.
@@ -58,16 +55,16 @@ fn take_over(
     let other = files.layout.attempt(&forked.from, &settled.attempt);
     for name in STREAMS {
         // Nothing is decided by them.
-        link(files, (&forked.from, &other.join(name)), &folder.join(name)).unwrap_or_default();
+        link(files.layout.root(), &other.join(name), &folder.join(name)).unwrap_or_default();
     }
     Ok(())
 }
 
 /// Gives a regular file of another run a name in this one too, if nothing has that name yet.
-fn link(files: &Files<'_>, (run, from): (&RunId, &Path), to: &Path) -> Option<()> {
-    let from = Spot::find(&files.layout.run(run), from).ok()?;
+fn link(root: &Path, from: &Path, to: &Path) -> Option<()> {
+    let from = Spot::find(root, from).ok()?;
     from.open().ok()?;
-    Spot::make(&files.layout.run(files.run), to).ok()?.link(&from).ok()
+    Spot::make(root, to).ok()?.link(&from).ok()
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ pub fn examine(layout: &Layout, reader: &Reader, run: &RunId) -> Result<Examinat
         // One whose event cannot be read has been reported.
         let Ok(bytes) = reader.handoff_at(run, row.seq) else { continue };
         let path = layout.handoff_visit(run, &row.flow, &row.visit);
-        if digest_below(&layout.run(run), &path) != Some(Digest::of(&bytes)) {
+        if digest_below(layout, &path) != Some(Digest::of(&bytes)) {
             found.other_files.push(path);
         }
     }

@@ -1,10 +1,14 @@
-//! The way to a file of a run: no link is followed below the run's own folder.
+//! The way to a file of the store: no link is followed below the store's own folder.
 //!
-//! A step can put a link in the place of any folder of its run. So each folder is opened from the one above it, and files
-//! are renamed and removed relative to the folder that is open.
+//! A step can put a link in the place of any folder of its run, and of the store. So each folder is opened from the one above
+//! it, and files are renamed and removed relative to the folder that is open.
 
-use crate::{blobs, error::FileError, plain};
-use envoi_contract::digest::Digest;
+use crate::{
+    durable::Temporary,
+    error::{BlobError, FileError},
+    layout::Layout,
+    plain,
+};
 use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags, linkat, mkdirat, open, openat, renameat, unlinkat},
     io::Errno,
@@ -13,7 +17,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIRECTORY);
@@ -23,6 +27,25 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::DIREC
 #[error("a folder belongs there, and what is there is a link or a file")]
 struct NotAFolder;
 
+/// A file or folder that cannot be used, and why.
+#[derive(Debug)]
+pub(crate) struct Blocked {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl From<Blocked> for FileError {
+    fn from(blocked: Blocked) -> Self {
+        Self::Io { path: blocked.path, source: blocked.source }
+    }
+}
+
+impl From<Blocked> for BlobError {
+    fn from(blocked: Blocked) -> Self {
+        Self::Io { path: blocked.path, source: blocked.source }
+    }
+}
+
 /// Where a file lies or will lie: its folder, which is open, and its name.
 pub(crate) struct Spot<'a> {
     folder: File,
@@ -30,31 +53,30 @@ pub(crate) struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
-    /// The place of `target`, which lies below the folder of a run.
+    /// The place of `target`, which lies below `root`, the folder of the store. That one may be a link.
     ///
     /// # Errors
-    /// [`FileError::Io`] with the folder that is missing, or that is a link or a file.
-    pub(crate) fn find(run: &Path, target: &'a Path) -> Result<Self, FileError> {
-        Self::walk(run, target, false)
+    /// [`Blocked`] names the folder that is missing, or that is a link or a file.
+    pub(crate) fn find(root: &Path, target: &'a Path) -> Result<Self, Blocked> {
+        Self::walk(root, target, false)
     }
 
     /// As [`Spot::find`]; makes the folders that are missing.
-    pub(crate) fn make(run: &Path, target: &'a Path) -> Result<Self, FileError> {
+    pub(crate) fn make(root: &Path, target: &'a Path) -> Result<Self, Blocked> {
         // A path that is too long for one call could be made folder by folder, but nobody could open it.
         match fs::symlink_metadata(target) {
             Err(source) if source.kind() == io::ErrorKind::InvalidFilename => Err(failed(target, source)),
-            _ => fs::create_dir_all(run).map_err(|source| failed(run, source)),
-        }?;
-        Self::walk(run, target, true)
+            _ => Self::walk(root, target, true),
+        }
     }
 
-    fn walk(run: &Path, target: &'a Path, make: bool) -> Result<Self, FileError> {
+    fn walk(root: &Path, target: &'a Path, make: bool) -> Result<Self, Blocked> {
         let outside = || failed(target, io::ErrorKind::InvalidInput.into());
-        let below = target.strip_prefix(run).map_err(|_| outside())?;
+        let below = target.strip_prefix(root).map_err(|_| outside())?;
         let (folders, name) = below.parent().zip(below.file_name()).ok_or_else(outside)?;
-        let opened = open(run, FOLDER, Mode::empty());
-        let mut folder = File::from(opened.map_err(|errno| failed(run, errno.into()))?);
-        let mut path = run.to_owned();
+        let opened = open(root, FOLDER, Mode::empty());
+        let mut folder = File::from(opened.map_err(|errno| failed(root, errno.into()))?);
+        let mut path = root.to_owned();
         for component in folders.components() {
             let Component::Normal(name) = component else { return Err(outside()) };
             path.push(name);
@@ -78,6 +100,11 @@ impl<'a> Spot<'a> {
         Ok(renameat(&from.folder, from.name, &self.folder, self.name)?)
     }
 
+    /// Makes what was renamed to this place, or removed from it, durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.folder.sync_all()
+    }
+
     /// Makes this a second name of the file in another place, if nothing is here.
     pub(crate) fn link(&self, from: &Self) -> io::Result<()> {
         Ok(linkat(&from.folder, from.name, &self.folder, self.name, AtFlags::empty())?)
@@ -94,10 +121,11 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// The digest of the regular file at `target`, if it can be reached and read.
-pub(crate) fn digest_below(run: &Path, target: &Path) -> Option<Digest> {
-    let file = Spot::find(run, target).ok()?.open().ok()?;
-    blobs::copy(file, &mut io::sink()).ok().map(|(digest, _)| digest)
+/// An empty file that has no lasting name yet, in the folder of such files. That folder is made if it is missing.
+pub(crate) fn temporary(layout: &Layout) -> Result<(Temporary, File), Blocked> {
+    let folder = layout.temporary();
+    Spot::make(layout.root(), &folder.join("new"))?;
+    Temporary::create(&folder).map_err(|source| failed(&folder, source))
 }
 
 fn enter(at: &File, name: &OsStr, make: bool) -> io::Result<File> {
@@ -117,6 +145,6 @@ fn enter(at: &File, name: &OsStr, make: bool) -> io::Result<File> {
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> FileError {
-    FileError::Io { path: path.to_owned(), source }
+fn failed(path: &Path, source: io::Error) -> Blocked {
+    Blocked { path: path.to_owned(), source }
 }
