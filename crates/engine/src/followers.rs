@@ -21,7 +21,8 @@ use std::{
     },
 };
 
-/// Called with each commit of any run, from the engine's thread: it must be quick and must not panic.
+/// Called with each commit of any run, and with no records when a run is set aside or taken up again, from the engine's thread: it
+/// must be quick and must not panic.
 pub type Watcher = Arc<dyn Fn(&RunId, &[Record]) + Send + Sync>;
 
 /// The followers of all runs of an engine. Cheap to clone.
@@ -79,7 +80,13 @@ impl Followers {
 
     /// The run is set aside: its followers hear so, and hear no more.
     pub fn set_aside(&self, run: &RunId, why: &Aside) {
+        self.wake(run);
         self.rest_as(run, Some(Standing::set_aside(why)));
+    }
+
+    /// The run is taken up again.
+    pub(crate) fn taken_up(&self, run: &RunId) {
+        self.wake(run);
     }
 
     fn rest_as(&self, run: &RunId, standing: Option<Standing>) {
@@ -108,15 +115,24 @@ impl Followers {
         }
     }
 
-    /// From now on `watcher` hears of every commit of every run, as long as the engine lives.
+    /// From now on `watcher` hears of every run, as long as the engine lives: see [`Watcher`].
     pub fn watch(&self, watcher: Watcher) {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
     }
 
-    fn tell(&self, run: &RunId, records: &[Record]) {
+    /// That a run is set aside, or is not any more, is no event: watchers look at its row.
+    fn wake(&self, run: &RunId) {
+        self.tell_watchers(run, &[]);
+    }
+
+    fn tell_watchers(&self, run: &RunId, records: &[Record]) {
         for watcher in self.watchers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             watcher(run, records);
         }
+    }
+
+    fn tell(&self, run: &RunId, records: &[Record]) {
+        self.tell_watchers(run, records);
         let mut by_run = self.lock();
         let Some(followers) = by_run.get_mut(run) else { return };
         followers.retain(|follower| {
@@ -234,6 +250,7 @@ impl Observer for Shower {
         if let Some(placing) = &self.placing {
             placing.forget_failure(run);
         }
+        self.followers.taken_up(run);
     }
 }
 

@@ -72,8 +72,12 @@ fn as_cells(row: &RunRow) -> Vec<String> {
 
 /// Why a run is set aside, if it is.
 pub(crate) fn set_aside(row: &RunRow) -> Option<serde_json::Value> {
-    let Aside { since, code, reason, evidence } = row.aside.as_ref()?;
-    Some(json!({"since": since.to_string(), "code": code, "reason": reason, "evidence": evidence}))
+    row.aside.as_ref().map(aside_json)
+}
+
+fn aside_json(aside: &Aside) -> serde_json::Value {
+    let Aside { since, code, reason, evidence } = aside;
+    json!({"since": since.to_string(), "code": code, "reason": reason, "evidence": evidence})
 }
 
 pub(crate) fn as_json(row: &RunRow) -> serde_json::Value {

@@ -11,6 +11,7 @@ mod pair;
 pub(crate) mod peer;
 mod push;
 mod reopened;
+mod set_aside;
 
 use crate::{
     serve::client::{Client, Served},

@@ -88,6 +88,39 @@ fn a_run_whose_files_cannot_be_written_is_set_aside_and_goes_on_when_they_can() 
 }
 
 #[test]
+fn whoever_follows_all_runs_reads_that_one_is_set_aside_and_is_taken_up_again() {
+    let waits = "'while [ ! -e go ]; do sleep 0.02; done'";
+    let stage = Stage::with_flow(&NASTY.replace("echo second >> did", waits));
+    stage.expect(8, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let (mut lines, mut json) = (stage.start(&["runs", "-f"]), stage.start(&["--json", "runs", "-f"]));
+    let mut line_with = |words: &str| loop {
+        let line = lines.line();
+        if line.contains(words) {
+            return line;
+        }
+    };
+    let mut told = || loop {
+        let line: Value = serde_json::from_str(&json.line()).unwrap();
+        if line.get("set_aside").is_some() {
+            assert_eq!(line["run"], run);
+            return line["set_aside"].clone();
+        }
+    };
+    let aside = line_with("set aside");
+    assert!(aside.contains(&run) && aside.contains("RUN_FILES_FAILED"), "{aside}");
+    assert_eq!(told()["code"], "RUN_FILES_FAILED");
+    std::fs::remove_file(stage.store().join("runs").join(&run).join("nasty")).unwrap();
+    stage.expect(0, &["resume", &run, "--detach"]);
+    line_with("taken up again");
+    assert_eq!(told(), Value::Null);
+    stage.write("go", "");
+    line_with("succeeded");
+    lines.kill();
+    json.kill();
+}
+
+#[test]
 fn a_run_whose_events_cannot_be_read_is_set_aside_and_the_others_come_up() {
     let flow = "flow: asks\nsteps:\n  - id: a\n    ask: { message: Go on?, expires_in: 100d }\n  \
                 - id: b\n    run: echo b >> did\n";

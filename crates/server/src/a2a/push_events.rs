@@ -2,6 +2,9 @@
 //!
 //! A run is heard a moment at a time, so that no more of it is held than is just being told, and so that a receiver of version
 //! 0.3, which is sent whole tasks, is sent them as they stood then. Content is read when it is sent.
+//!
+//! That a run is set aside stands beside its events, and is told after them. A reading that is made anew does not know whether that
+//! was told, and tells it again under the same key.
 
 use super::{
     protocol::{
@@ -19,7 +22,8 @@ use crate::{
     push::event_source::{EventSource, EventSources, Notification},
     state::app::App,
 };
-use envoi_journal::{PushRow, ReadError};
+use envoi_contract::time::Timestamp;
+use envoi_journal::{Aside, PushRow, ReadError};
 use envoi_kernel::{Record, ids::Seq};
 use std::{collections::VecDeque, sync::Arc};
 
@@ -37,6 +41,8 @@ impl EventSources for RunEventSources {
             from: push.next_seq,
             unheard: VecDeque::new(),
             waiting: VecDeque::new(),
+            known_aside: None,
+            telling_aside: None,
             seen,
             app,
         }))
@@ -54,14 +60,19 @@ struct RunEvents {
     unheard: VecDeque<Record>,
     /// What was heard and not told.
     waiting: VecDeque<TaskUpdate>,
+    /// Since when the run is set aside, as the receiver knows it.
+    known_aside: Option<Timestamp>,
+    /// What that is once the notification that is under way has arrived, if it is about that.
+    telling_aside: Option<Option<Timestamp>>,
 }
 
 impl EventSource for RunEvents {
     fn next(&mut self) -> Result<Option<Notification>, String> {
+        self.telling_aside = None;
         while self.waiting.is_empty() {
             let moment = self.moment()?;
             if moment.is_empty() {
-                return Ok(None);
+                return self.set_aside_or_taken_up();
             }
             let updates = self.seen.fold.apply(&moment).map_err(|error| error.to_string())?;
             self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
@@ -74,7 +85,12 @@ impl EventSource for RunEvents {
     }
 
     fn delivered(&mut self) {
-        self.waiting.pop_front();
+        if let Some(since) = self.telling_aside.take() {
+            self.known_aside = since;
+        } else if let Some(TaskUpdate { kind: UpdateKind::Status(_), .. }) = self.waiting.pop_front() {
+            // It said nothing of that.
+            self.known_aside = None;
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -95,21 +111,50 @@ impl RunEvents {
         Ok(self.unheard.drain(..count).collect())
     }
 
-    fn written(&self, update: &TaskUpdate) -> Result<Notification, String> {
-        let (item, media_type) = match self.version {
-            Version::V03 => (StreamItem::Task(self.task()?), "application/json"),
-            Version::V10 => (self.item(update), "application/a2a+json"),
+    /// That the run is set aside, or is not any more, if the receiver does not know it.
+    fn set_aside_or_taken_up(&mut self) -> Result<Option<Notification>, String> {
+        let row = self.app.read(|reader| reader.run(&self.seen.run));
+        let aside = row.map_err(|error: ReadError| error.to_string())?.aside;
+        let standing = self.seen.fold.standing();
+        let aside = aside.filter(|_| !standing.state.is_terminal());
+        let since = aside.as_ref().map(|why| why.since);
+        if since == self.known_aside {
+            return Ok(None);
+        }
+        self.telling_aside = Some(since);
+        let next_seq = self.seen.fold.next_seq();
+        let place = match since {
+            Some(since) => format!("{next_seq}.aside.{}", since.as_millis()),
+            None => format!("{next_seq}.taken_up.{}", self.known_aside.unwrap_or_default().as_millis()),
         };
-        Ok(Notification {
-            place: update.position.to_string(),
-            next_seq: update.position.next_seq(),
-            media_type,
-            body: write_item(self.version, &item).compact().into_bytes(),
-        })
+        let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
+        let writer = TaskWriter { ids: &self.seen.ids, content: &shelf, aside: aside.as_ref() };
+        let item = match self.version {
+            Version::V03 => StreamItem::Task(self.task(aside.as_ref())?),
+            Version::V10 => writer.status_item(&standing, false),
+        };
+        Ok(Some(self.notification(place, next_seq, &item)))
+    }
+
+    fn written(&self, update: &TaskUpdate) -> Result<Notification, String> {
+        let item = match self.version {
+            Version::V03 => StreamItem::Task(self.task(None)?),
+            Version::V10 => self.item(update),
+        };
+        Ok(self.notification(update.position.to_string(), update.position.next_seq(), &item))
+    }
+
+    fn notification(&self, place: String, next_seq: Seq, item: &StreamItem) -> Notification {
+        let media_type = match self.version {
+            Version::V03 => "application/json",
+            Version::V10 => "application/a2a+json",
+        };
+        let body = write_item(self.version, item).compact().into_bytes();
+        Notification { place, next_seq, media_type, body }
     }
 
     /// The task as it stands, with the messages that have come since.
-    fn task(&self) -> Result<Task, String> {
+    fn task(&self, aside: Option<&Aside>) -> Result<Task, String> {
         let messages = self.app.read(|reader| reader.messages(&self.seen.run));
         let said: Vec<_> = messages
             .map_err(|error: ReadError| error.to_string())?
@@ -117,12 +162,12 @@ impl RunEvents {
             .filter_map(loader::client_message)
             .collect();
         let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
-        Ok(TaskWriter { ids: &self.seen.ids, content: &shelf }.task(&self.seen.fold, &said, true))
+        Ok(TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.task(&self.seen.fold, &said, true))
     }
 
     fn item(&self, update: &TaskUpdate) -> StreamItem {
         let last = matches!(&update.kind, UpdateKind::Status(standing) if standing.state.is_terminal());
         let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
-        TaskWriter { ids: &self.seen.ids, content: &shelf }.item(update, last)
+        TaskWriter { ids: &self.seen.ids, content: &shelf, aside: None }.item(update, last)
     }
 }

@@ -3,6 +3,9 @@
 //! As [`crate::rest::event_stream`]: a stream is a place in the journal, reads a bounded page from there, hands one thing over at a time, and
 //! sleeps when there is nothing more. It begins with the task as it stands, unless the client says up to where it knows it. The
 //! one that a message opens ends where the task comes to rest; the one that follows a task, at the task's end.
+//!
+//! That a run is set aside stands beside its events. It is told when they are all told, under the id of the last one: whoever comes
+//! back with that id is told again if it still is.
 
 use super::{
     client::Client,
@@ -28,6 +31,7 @@ use crate::{
 };
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
+use envoi_contract::time::Timestamp;
 use envoi_kernel::{Event, Record, ids::RunId};
 use futures_util::stream;
 use std::{collections::VecDeque, convert::Infallible, sync::Arc};
@@ -74,6 +78,14 @@ struct Reading {
     waiting: VecDeque<TaskUpdate>,
     /// Whether the task itself is handed over first.
     first: bool,
+    /// Since when the run is set aside, as the client knows it.
+    known_aside: Option<Timestamp>,
+}
+
+impl Reading {
+    fn new(seen: LoadedTask, after: StreamPosition, waiting: VecDeque<TaskUpdate>, first: bool) -> Self {
+        Self { seen, after, waiting, first, known_aside: None }
+    }
 }
 
 /// What a look at the journal brought.
@@ -161,7 +173,7 @@ fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, F
     };
     apply(app, &mut seen, records.get(..before).unwrap_or_default())?;
     let after = StreamPosition::after(seen.fold.next_seq().saturating_sub(1));
-    Ok(Reading { seen, after, waiting: VecDeque::new(), first: true })
+    Ok(Reading::new(seen, after, VecDeque::new(), true))
 }
 
 fn is_of(record: &Record, request: Option<&str>) -> bool {
@@ -197,11 +209,9 @@ fn followed(
     }
     match after {
         Some(after) if after.is_after(newest) => Err(unknown_position()),
-        Some(_) if state.is_terminal() && unknown.is_empty() => {
-            Ok(Reading { seen, after: newest, waiting: unknown, first: true })
-        }
-        Some(after) => Ok(Reading { seen, after, waiting: unknown, first: false }),
-        None => Ok(Reading { seen, after: newest, waiting: VecDeque::new(), first: true }),
+        Some(_) if state.is_terminal() && unknown.is_empty() => Ok(Reading::new(seen, newest, unknown, true)),
+        Some(after) => Ok(Reading::new(seen, after, unknown, false)),
+        None => Ok(Reading::new(seen, newest, VecDeque::new(), true)),
     }
 }
 
@@ -287,12 +297,33 @@ impl Reading {
         if self.waiting.is_empty() && !self.hear_more(app, client)? {
             return Ok(Next::Over);
         }
-        let Some(update) = self.waiting.pop_front() else { return Ok(Next::Nothing) };
+        let Some(update) = self.waiting.pop_front() else {
+            return Ok(self.set_aside_or_taken_up(app, client, until_rest));
+        };
         let last = matches!(&update.kind, UpdateKind::Status(standing) if ends(standing.state));
         let shelf = StoredContent { app, base: &client.base, room: &ReplyBudget::default() };
-        let item = TaskWriter { ids: &self.seen.ids, content: &shelf }.item(&update, last);
+        let item = TaskWriter { ids: &self.seen.ids, content: &shelf, aside: None }.item(&update, last);
         self.after = update.position;
+        if matches!(update.kind, UpdateKind::Status(_)) {
+            // It said nothing of that.
+            self.known_aside = None;
+        }
         Ok(Next::Thing(update.position, Box::new(item), last))
+    }
+
+    /// That the run is set aside, or is not any more, if the client does not know it.
+    fn set_aside_or_taken_up(&mut self, app: &App, client: &Client, until_rest: bool) -> Next {
+        let standing = self.seen.fold.standing();
+        let aside = self.seen.aside.as_ref().filter(|_| !standing.state.is_terminal());
+        let since = aside.map(|why| why.since);
+        if since == self.known_aside {
+            return Next::Nothing;
+        }
+        self.known_aside = since;
+        let last = until_rest && since.is_some();
+        let shelf = StoredContent { app, base: &client.base, room: &ReplyBudget::default() };
+        let item = TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.status_item(&standing, last);
+        Next::Thing(self.after, Box::new(item), last)
     }
 
     /// Hears what is new until something of it is to be told. `false` if the client may see no more.
@@ -304,13 +335,16 @@ impl Reading {
                 if !token::still_good(reader, &client.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }
-                Ok(Some(loader::next_records(reader, run, fold)?))
+                // Before the events: what led to its being set aside is told before it.
+                let aside = reader.run(run)?.aside;
+                Ok(Some((loader::next_records(reader, run, fold)?, aside)))
             });
             let read = read.map_err(|problem| {
                 app.note(&problem);
                 Fault::from(problem)
             })?;
-            let Some(records) = read else { return Ok(false) };
+            let Some((records, aside)) = read else { return Ok(false) };
+            self.seen.aside = aside;
             let updates = apply(app, &mut self.seen, &records)?;
             self.waiting.extend(updates);
             if !self.waiting.is_empty() || records.is_empty() {

@@ -153,7 +153,11 @@ async fn until_over(app: &Arc<App>, run: &RunId) -> Result<LoadedTask, Fault> {
         let seen = on_run_thread(app, run, move |app, run| {
             let row =
                 app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
-            if row.ended.is_some() || stops { loader::load(app, run).map(Some) } else { Ok(None) }
+            if row.ended.is_some() || row.aside.is_some() || stops {
+                loader::load(app, run).map(Some)
+            } else {
+                Ok(None)
+            }
         });
         if let Some(seen) = seen.await? {
             return Ok(seen);

@@ -1,4 +1,4 @@
-//! Until a task comes to rest: at its end, or at a question.
+//! Until a task comes to rest: at its end, at a question, or because its run is set aside, which only an operator can change.
 //!
 //! No thread is held meanwhile. What is committed of the run wakes the wait; that the client has gone away ends it, and so does
 //! the end of the server: then the task is told as it stands.
@@ -20,7 +20,7 @@ use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
-/// The task once it is neither submitted nor at work. The permit counts until then.
+/// The task once it is neither submitted nor at work, or is set aside. The permit counts until then.
 pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<LoadedTask, Fault> {
     let mut wake = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
@@ -40,6 +40,7 @@ pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> 
 
 fn at_rest(app: &App, run: &RunId, whatever: bool) -> Result<Option<LoadedTask>, Fault> {
     let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let whatever = whatever || row.aside.is_some();
     if state::of_row(&row) == TaskState::Working && !whatever {
         return Ok(None);
     }

@@ -33,7 +33,7 @@ impl CommitWatch {
         }
     }
 
-    /// Changes whenever something of the run is committed.
+    /// Changes whenever something of the run is committed, and when it is set aside or taken up again.
     pub(crate) fn of_run(&self, run: &RunId) -> watch::Receiver<u64> {
         let mut runs = self.lock();
         // Nobody else tidies up.

@@ -9,7 +9,8 @@ use crate::{
     narrate::Narrator,
     output,
 };
-use envoi_journal::{ReadError, Reader};
+use envoi_contract::time::Timestamp;
+use envoi_journal::{Aside, ReadError, Reader};
 use envoi_kernel::{
     Event, Record,
     ids::{RunId, Seq},
@@ -38,6 +39,8 @@ struct Followed {
     narrator: Narrator,
     /// Its next events cannot be read, which has been said.
     is_unreadable: bool,
+    /// Since when it is set aside, as was told.
+    aside: Option<Timestamp>,
 }
 
 fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
@@ -50,26 +53,36 @@ fn lines(reader: &Reader, json: bool) -> Result<u8, Failure> {
                 next: 0,
                 narrator: Narrator::new(row.run.clone(), false),
                 is_unreadable: false,
+                aside: None,
             };
             followed.entry(row.run.clone()).or_insert_with(new);
         }
         for (run, followed) in &mut followed {
             let records = match reader.records(run, followed.next, None) {
-                Ok(records) => records,
+                Ok(records) => {
+                    followed.is_unreadable = false;
+                    records
+                }
                 // Trouble of this run alone: it is said once, and the others are followed.
                 Err(error @ (ReadError::Damaged { .. } | ReadError::Missing { .. })) => {
                     if !followed.is_unreadable {
                         output::data(&unreadable(run, &error, json))?;
                     }
                     followed.is_unreadable = true;
-                    continue;
+                    Vec::new()
                 }
                 Err(error) => return Err(Failure::store(error)),
             };
-            followed.is_unreadable = false;
             for record in records {
                 followed.next = record.seq.saturating_add(1);
                 output::data(&told(run, &mut followed.narrator, &record, json))?;
+            }
+            // That it is set aside is no event.
+            let aside = rows.iter().find(|row| row.run == *run).and_then(|row| row.aside.as_ref());
+            let since = aside.map(|why| why.since);
+            if since != followed.aside {
+                followed.aside = since;
+                output::data(&told_aside(run, aside, json))?;
             }
         }
         followed.retain(|run, _| {
@@ -87,6 +100,16 @@ fn unreadable(run: &RunId, error: &ReadError, json: bool) -> String {
     match json {
         true => format!("{}\n", json!({"run": run.as_str(), "unreadable": error.to_string()})),
         false => format!("{run} cannot be read: {error}; {} show {run} says more\n", called::envoi()),
+    }
+}
+
+fn told_aside(run: &RunId, aside: Option<&Aside>, json: bool) -> String {
+    match aside {
+        _ if json => format!("{}\n", json!({"run": run.as_str(), "set_aside": aside.map(super::aside_json)})),
+        Some(Aside { code, reason, .. }) => {
+            format!("{run} set aside: {code}: {reason}; {} resume {run} tries again\n", called::envoi())
+        }
+        None => format!("{run} taken up again\n"),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     state::app::App,
 };
 use envoi_contract::{digest::Digest, json::Value};
-use envoi_journal::{Loaded, MessageRow, ReadError, Reader, RunRow};
+use envoi_journal::{Aside, Loaded, MessageRow, ReadError, Reader, RunRow};
 use envoi_kernel::{
     Record, Run, Status,
     event::{Blob, EndStatus},
@@ -39,6 +39,8 @@ pub(crate) struct LoadedTask {
     pub(crate) ids: TaskIds,
     pub(crate) fold: Fold,
     pub(crate) said: Vec<ClientMessage>,
+    /// Why it is set aside, if it is; not known of one whose events are still to be applied.
+    pub(crate) aside: Option<Aside>,
 }
 
 impl LoadedTask {
@@ -56,7 +58,8 @@ impl LoadedTask {
         room: &ReplyBudget,
     ) -> Task {
         let shelf = StoredContent { app, base, room };
-        TaskWriter { ids: &self.ids, content: &shelf }.task(&self.fold, &self.said, with_artifacts)
+        let aside = self.aside.as_ref();
+        TaskWriter { ids: &self.ids, content: &shelf, aside }.task(&self.fold, &self.said, with_artifacts)
     }
 }
 
@@ -130,6 +133,8 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
 /// A task from the journal, as it stands: what follows is not to be heard by it.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
+    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    seen.aside = row.aside;
     let flow = seen.fold.run().flow();
     let state = snapshot.as_ref().map(|kept| Run::restore(Arc::clone(flow), &kept.state));
     match state {
@@ -174,7 +179,7 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
         .map_err(|report| internal_fault(app, format!("the flow of run `{run}`: {report}")))?;
     let fold = Fold::new(Arc::new(flow.flow));
     let said = rows.iter().filter_map(client_message).collect();
-    Ok((LoadedTask { run: run.clone(), ids, fold, said }, loaded))
+    Ok((LoadedTask { run: run.clone(), ids, fold, said, aside: None }, loaded))
 }
 
 /// A run in this state. Events before it never change, so that all of it is of one moment.

@@ -14,6 +14,7 @@ use envoi_contract::{
     digest::Digest,
     json::{Object, Value},
 };
+use envoi_journal::Aside;
 use envoi_kernel::event::Choice;
 use std::sync::Arc;
 
@@ -37,6 +38,9 @@ pub(crate) const FLOW: &str = "urn:envoi:a2a:flow";
 
 /// Metadata of a task that is over: the word of contract 3.
 pub(crate) const TERMINAL_REASON: &str = "urn:envoi:a2a:terminal_reason";
+
+/// Metadata of a task whose run is set aside, and of the message that says so: the code, and since when.
+pub(crate) const SET_ASIDE: &str = "urn:envoi:a2a:set_aside";
 
 /// Metadata of a last message whose data is too large or too deep to be carried: its size in bytes.
 pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
@@ -91,6 +95,8 @@ pub(crate) struct ClientMessage {
 pub(crate) struct TaskWriter<'s> {
     pub(crate) ids: &'s TaskIds,
     pub(crate) content: &'s dyn ContentSource,
+    /// Why the run is set aside, if that is to be said. It is no end: the task stands where it stood.
+    pub(crate) aside: Option<&'s Aside>,
 }
 
 impl TaskWriter<'_> {
@@ -106,6 +112,9 @@ impl TaskWriter<'_> {
         if let Some(end) = &standing.end {
             metadata.insert(TERMINAL_REASON, Value::from(end.ended.terminal_reason.as_str()));
         }
+        if let Some(why) = self.aside.filter(|_| standing.end.is_none()) {
+            metadata.insert(SET_ASIDE, aside_detail(why));
+        }
         Task {
             id: self.ids.task.clone(),
             context_id: self.ids.context.clone(),
@@ -118,34 +127,44 @@ impl TaskWriter<'_> {
 
     /// Something told, as a stream has it; `last` says whether the stream ends with it.
     pub(crate) fn item(&self, update: &TaskUpdate, last: bool) -> StreamItem {
-        let (task_id, context_id) = (self.ids.task.clone(), self.ids.context.clone());
-        let metadata = Object::new();
         match &update.kind {
-            UpdateKind::Status(standing) => StreamItem::Status(StatusUpdate {
-                task_id,
-                context_id,
-                status: self.status(standing),
-                metadata,
-                last,
-            }),
+            UpdateKind::Status(standing) => self.status_item(standing, last),
             UpdateKind::File(made) => StreamItem::Artifact(ArtifactUpdate {
-                task_id,
-                context_id,
+                task_id: self.ids.task.clone(),
+                context_id: self.ids.context.clone(),
                 artifact: self.artifact(made),
                 append: false,
                 last_chunk: true,
-                metadata,
+                metadata: Object::new(),
             }),
         }
+    }
+
+    /// How the task stands, as a stream has it; `last` says whether the stream ends with it.
+    pub(crate) fn status_item(&self, standing: &Standing, last: bool) -> StreamItem {
+        let aside = self.aside.filter(|_| standing.end.is_none());
+        StreamItem::Status(StatusUpdate {
+            task_id: self.ids.task.clone(),
+            context_id: self.ids.context.clone(),
+            status: self.status(standing),
+            metadata: aside.map(|why| (SET_ASIDE, aside_detail(why))).into_iter().collect(),
+            last,
+        })
     }
 
     pub(crate) fn status(&self, standing: &Standing) -> TaskStatus {
         let message = match (&standing.end, standing.questions.first()) {
             (Some(end), _) => Some(self.ended(end)),
             (None, Some(question)) => Some(self.asked(question, &standing.questions)),
-            (None, None) => None,
+            (None, None) => self.aside.map(|why| self.set_aside(why)),
         };
         TaskStatus { state: standing.state, message, timestamp: Some(standing.at) }
+    }
+
+    fn set_aside(&self, why: &Aside) -> Message {
+        let id = format!("aside_{}_{}", self.ids.task, why.since.as_millis());
+        let text = format!("set aside: {}; an operator must resume the run", why.reason);
+        self.message(&id, Role::Agent, text, Object::from([(SET_ASIDE, aside_detail(why))]))
     }
 
     fn turn(&self, turn: &HistoryEntry, said: &[ClientMessage]) -> Vec<Message> {
@@ -306,6 +325,12 @@ fn link(name: &str, text: &str) -> Option<(String, String)> {
             .any(|scheme| address.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
         && address.bytes().all(|byte| byte.is_ascii_graphic());
     is_one.then(|| (shown.to_owned(), address.to_owned()))
+}
+
+/// The reason stands in the message.
+fn aside_detail(why: &Aside) -> Value {
+    let since = why.since.to_string();
+    Value::Object(Object::from([("code", Value::from(why.code.as_str())), ("since", Value::from(since))]))
 }
 
 /// What a client needs to know to answer.

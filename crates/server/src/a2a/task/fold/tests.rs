@@ -164,13 +164,13 @@ impl Life {
 
     fn task(&self, fold: &Fold) -> Task {
         let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
-        TaskWriter { ids: &ids, content: &self.content }.task(fold, &[], true)
+        TaskWriter { ids: &ids, content: &self.content, aside: None }.task(fold, &[], true)
     }
 
     /// The task as a client has it that applies what it is told to what it had.
     fn applied(&self, mut task: Task, updates: &[TaskUpdate]) -> Task {
         let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
-        let writer = TaskWriter { ids: &ids, content: &self.content };
+        let writer = TaskWriter { ids: &ids, content: &self.content, aside: None };
         for update in updates {
             match writer.item(update, false) {
                 StreamItem::Status(update) => task.status = update.status,
