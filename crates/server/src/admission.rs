@@ -1,7 +1,7 @@
-//! Who gets in: the name under which the server is asked for, the page that asks, the token.
+//! Who is admitted: checks the `Host` of a request, its `Origin`, then its token.
 //!
-//! A page that some browser shows could ask a server of this machine by a name that it points here; what it then sends as
-//! `Host` is that name, and as `Origin` its own. Both are checked before the token is looked at.
+//! A page in a browser can point a name of its own at this machine and send requests here. Such a request carries that
+//! name as `Host`, and the page's own `Origin`. Both are checked before the token is read.
 
 use crate::{
     auth::token::{self, Bearer},
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Longer ones are no tokens.
 const MAX_TOKEN: usize = 256;
 
-/// Who asks, if they may ask at all.
+/// The owner of the request's token, if the request is admitted.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Problem> {
     check_host_and_origin(app, parts)?;
     let token = bearer_token(&parts.headers, MAX_TOKEN).ok_or_else(Problem::unauthenticated)?.to_owned();
@@ -24,7 +24,7 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Bearer, Probl
     found.ok_or_else(Problem::unauthenticated)
 }
 
-/// That the server is asked for under its own name, and by no strange page.
+/// Checks that the request names this server as its host, and comes from no foreign page.
 pub(crate) fn check_host_and_origin(app: &App, parts: &Parts) -> Result<(), Problem> {
     check_host(app, parts)?;
     check_origin(app, &parts.headers)

@@ -1,9 +1,10 @@
 //! The bridge: models, called for commands and for other systems, metered into the run that pays.
 //!
-//! Two ways in, one way to a model. `POST /api/llm-bridge` takes a text and its attachments, after the checks of contract 5 in
-//! their order; `POST /api/llm-bridge/chat/completions` is the OpenAI API, passed through. A call is counted in the journal
-//! before a byte goes to a provider, and charged with what the provider says it used before its answer is whole. Who refuses
-//! does so before the model is called. Decides nothing about a run: whether a call may begin is the kernel's to say.
+//! There are two ways to call a model. `POST /api/llm-bridge` takes a text and its attachments, and makes the checks of
+//! contract 5 in their order. `POST /api/llm-bridge/chat/completions` is the OpenAI API, passed through. A call is
+//! counted in the journal before a byte goes to a provider. It is charged with the usage that the provider reports,
+//! before the end of its answer is passed on. A call is refused before the model is called, or not at all. This module
+//! decides nothing about a run: the kernel decides whether a call may begin.
 
 mod caller;
 mod chat_request;
@@ -66,7 +67,7 @@ const MAX_DRAINED: usize = 4 * 1024 * 1024;
 
 const COMPLETIONS: &str = "/chat/completions";
 
-/// Who asks by this request, if they may. Host and origin are checked as everywhere; then the token, before anything else.
+/// The caller of this request, if it may call. Host and origin are checked as for every request, then the token.
 pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller>, Problem> {
     admission::check_host_and_origin(app, parts)?;
     let Some(token) = caller::token(&parts.headers) else { return Ok(None) };
@@ -74,7 +75,7 @@ pub(crate) async fn admit(app: &Arc<App>, parts: &Parts) -> Result<Option<Caller
     blocking(move || caller::of(&shared, &token)).await
 }
 
-/// What is said to somebody who may not ask.
+/// The answer to a request without a good token.
 pub(crate) fn forbidden() -> Response {
     Refusal::Forbidden.into_response(ErrorShape::Chat)
 }
@@ -84,7 +85,8 @@ pub(crate) fn is_below(path: &str) -> bool {
     path.strip_prefix(TURN_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What is said at `path` when something went wrong that is not the bridge's own: at the door, or with the method.
+/// The answer at `path` to a problem that is not the bridge's own: the request was not admitted, or has the wrong
+/// method.
 pub(crate) fn refused(path: &str, problem: Problem) -> Response {
     Refusal::from(problem).into_response(ErrorShape::of(path))
 }
@@ -150,7 +152,7 @@ impl BridgeRequest {
         };
         let (turn, chosen, said) = self.parse(body, read).await?;
         let account = self.account().await?;
-        // Files are read for those alone who may call.
+        // Files are read only after the call is counted: a caller without budget costs no reading.
         let mut meter = self.meter(account.clone(), chosen, permit).await?;
         let given = match self.attached(&account, &turn, said.attachments).await {
             Ok(given) => given,
@@ -198,7 +200,7 @@ impl BridgeRequest {
         let (chosen, (streams, wants_usage), request) = self.parse(body, read).await?;
         let account = self.account().await?;
         if account.astray {
-            // A client of this API would not see that nobody pays.
+            // A client of this API would not notice that no run pays for the call.
             return Err(Refusal::one(contexts::HEADER, "names no run of this tenant, or several"));
         }
         let mut meter = self.meter(account, chosen, permit).await?;
@@ -262,8 +264,8 @@ impl BridgeRequest {
         Ok(blocking(move || caller.account(&app, &headers)).await?)
     }
 
-    /// What the model is given of the files. They are those of the run that pays, and nobody's if anything in the request
-    /// speaks of another one.
+    /// The files of a message, as parts for the model. They must belong to the run that pays. If the request names two
+    /// different runs, no file is given.
     async fn attached(
         &self,
         account: &Account,
@@ -276,11 +278,11 @@ impl BridgeRequest {
         let run = account.run.as_ref().map(|run| run.as_str());
         let agrees = turn.agent_run.as_deref().is_none_or(|named| Some(named) == run);
         let tenant = match run {
-            None => Err("it is not known for which run it is asked"),
+            None => Err("the request names no run"),
             Some(_) if account.contradicted || !agrees => Err("the request names two different runs"),
             Some(_) => Ok(self.caller.tenant.clone()),
         };
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _reading = self.app.file_reads.acquire().await;
         let app = Arc::clone(&self.app);
         let read =
@@ -298,7 +300,7 @@ impl BridgeRequest {
         })
     }
 
-    /// Asks the provider, and waits for the head of its answer.
+    /// Sends the request to the provider, and waits for the head of the response.
     async fn ask(&self, meter: &mut Meter, request: Bytes) -> Result<ProviderResponse, Refusal> {
         let provider = meter.chosen().provider.clone();
         let answer = self.app.providers.post(&provider, COMPLETIONS, meter.trace(), request);
@@ -331,7 +333,7 @@ impl BridgeRequest {
                 let (ProviderError(reason), refusal) = match failed.into() {
                     PostError::Unreached(failed) => (failed, Refusal::Unreached),
                     PostError::Asked(failed) => {
-                        let told = "the model's provider was asked, and broke off or did not answer in time";
+                        let told = "the model's provider received the request, and broke off or did not answer in time";
                         (failed, Refusal::Provider(told.to_owned()))
                     }
                 };
@@ -347,7 +349,7 @@ async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
     drop(stopping.wait_for(|stop| *stop).await);
 }
 
-/// The request for one message. The text alone is what the user says.
+/// The request for one message. Only `text` has the role of the user.
 fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> Bytes {
     let told: Vec<&str> = given.manifest.as_deref().into_iter().chain(system).collect();
     let content = if given.parts.is_empty() {
@@ -361,7 +363,7 @@ fn message(model: &str, text: &str, system: Option<&str>, given: FileParts) -> B
     json!({"model": model, "messages": messages}).to_string().into()
 }
 
-/// A streamed answer that is still read for a while if its client goes away: what was used is told at its end.
+/// A streamed answer. If its client goes away, the answer is read for a while longer: its usage comes at its end.
 struct DrainWhenDropped(Option<PassThrough>);
 
 impl Drop for DrainWhenDropped {
@@ -373,7 +375,7 @@ impl Drop for DrainWhenDropped {
     }
 }
 
-/// A streamed answer on its way to the client. Whoever drops it breaks the call off.
+/// A streamed answer on its way to the client. To drop it ends the call as broken off.
 struct PassThrough {
     answer: ProviderResponse,
     meter: Meter,
@@ -386,7 +388,7 @@ struct PassThrough {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// The provider has said all; what is left is passed on.
+    /// The provider's answer has ended; the rest of it is passed on.
     Ended,
     Closed,
 }

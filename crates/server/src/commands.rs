@@ -1,7 +1,7 @@
-//! What every way in asks of the engine: to start a run, to answer, to raise a bound.
+//! What every way in requests from the engine: to start a run, to answer, to raise a bound.
 //!
-//! Owns how a request reaches the engine's desk, and that one with a key is done once. How a client says what it wants, and
-//! how the result is shown, is decided by `rest`, `a2a` and `bridge`.
+//! Owns how a request reaches the engine's desk, and that a request with a key is done once. `rest`, `a2a` and `bridge`
+//! decide how a client states its request and how the result is shown.
 
 pub(crate) mod amount;
 pub(crate) mod start;

@@ -1,9 +1,9 @@
-//! What browsers are told of pages of other origins (the CORS protocol of the Fetch standard).
+//! The CORS protocol of the Fetch standard: which pages of other origins may read answers.
 //!
-//! Owns the headers for origins that the configuration names, and no other ones: any other page is told nothing, and
-//! [`crate::admission`] turns it away. A browser asks before it sends a page's token, so that its question is answered
-//! without one; it says nothing of what there is. A page has its token in its own hands: no cookie, no credential that a
-//! browser would add by itself, is ever asked for.
+//! Owns the headers for the origins that the configuration names. A page of any other origin gets no such header, and
+//! [`crate::admission`] refuses its requests. A browser sends a preflight request before it sends a page's token, so
+//! that the preflight is answered without a token; the answer does not show what exists here. Pages send their token
+//! themselves. Cookies, and other credentials that browsers add, are never used.
 
 use crate::{
     a2a, admission, bridge,
@@ -37,7 +37,7 @@ const SHOWN: [HeaderName; 8] = [
     bridge::SHOULD_RETRY,
 ];
 
-/// Around admission: answers what a browser asks first, and says of every answer which page may read it.
+/// Wraps admission: answers preflight requests, and adds the headers that let a named page read the answer.
 pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if app.settings.origins.is_empty() {
         return next.run(request).await;
@@ -58,7 +58,7 @@ pub(crate) async fn apply(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// The origin of the page that asks, if it is one that is named.
+/// The origin of the page that sends the request, if the configuration names it.
 fn allowed_origin(app: &App, headers: &HeaderMap) -> Option<HeaderValue> {
     let mut values = headers.get_all(header::ORIGIN).iter();
     let (origin, None) = (values.next()?, values.next()) else { return None };

@@ -9,8 +9,8 @@
 //!
 //! - `server` listens, `router` finds the operation, `cors` and `request_log` wrap every request.
 //! - `rest`, `a2a` and `bridge` are the operations, one folder for each way in.
-//! - `commands` is what these three ask of the engine.
-//! - `request` is a request as operations see it, `admission` decides who gets in.
+//! - `commands` is what these three request from the engine.
+//! - `request` is a request as operations see it, `admission` decides which requests are served.
 //! - `state` is what all requests share.
 //! - `models` calls providers of models, `push` posts notifications to clients of A2A.
 //! - `auth` makes and reads tokens, `limits` bounds what clients use, `http` knows the shapes of HTTP.

@@ -1,6 +1,6 @@
 //! Models: which ones are offered, what they cost, and one request to a provider.
 //!
-//! Knows no run and no client: which run pays for a call, and who may make it, is decided by `bridge`.
+//! Knows no run and no client: `bridge` decides which run pays for a call, and which clients may make one.
 
 pub(crate) mod catalog;
 pub(crate) mod provider;

@@ -1,8 +1,9 @@
 //! The OpenAPI 3.1 document, made of the table of operations.
 //!
-//! It is made to be read by generators of clients as much as by people. So an object that may have any member says so
-//! (`additionalProperties`): typed clients take one without members for one that has none. What is sent has no `default`: some
-//! generators make such members required. And every content has a schema, or the operation is left out.
+//! Generators of clients read it, and so do people. An object that may have any member states so
+//! (`additionalProperties`), because typed clients otherwise take it for an object without members. Members of requests
+//! have no `default`, because some generators make such members required. An operation whose content has no schema is
+//! left out.
 
 mod contracts;
 mod schemas;
@@ -71,7 +72,7 @@ fn described(operation: &Operation) -> Value {
         "responses": responses(operation),
     });
     if let (Some(content), Some(members)) = (media(operation.body), described.as_object_mut()) {
-        // Without a body these are asked for with nothing else said; of content, it is the empty one.
+        // An operation with an optional body may be called without any; an upload without a body is empty content.
         let required = !matches!(operation.body, Content::Json("Resume" | "Fork") | Content::Bytes);
         members.insert("requestBody".to_owned(), json!({"required": required, "content": content}));
     }

@@ -4,7 +4,7 @@
 
 use crate::auth::scope::Scope;
 
-/// How an operation is asked for.
+/// The HTTP method of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Changes nothing.
@@ -43,12 +43,13 @@ pub struct Param {
     pub pattern: Option<&'static str>,
 }
 
-/// How somebody without a good token is told no.
+/// How a request without a good token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
     /// By a problem: 401, or 403 if the token is good for too little.
     Token,
-    /// As contract 5 says: 403, whatever is missing. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may carry one.
+    /// As contract 5 requires: 403 in every case. Tokens of attempts are good here, and `X-Envoi-Bridge-Token` may
+    /// carry one.
     Bridge,
 }
 
@@ -59,7 +60,7 @@ pub enum Content {
     None,
     /// JSON of this schema.
     Json(&'static str),
-    /// JSON of this schema, or an event stream if that is asked for.
+    /// JSON of this schema, or an event stream if the request accepts one.
     JsonOrEvents(&'static str),
     /// Text of this media type.
     Text(&'static str),
@@ -91,7 +92,7 @@ pub struct Outcome {
 pub struct Operation {
     /// Its name.
     pub id: &'static str,
-    /// How it is asked for.
+    /// Its method.
     pub method: Method,
     /// Where, with parameters in braces.
     pub path: &'static str,
@@ -101,7 +102,7 @@ pub struct Operation {
     pub scopes: &'static [Scope],
     /// In a sentence.
     pub summary: &'static str,
-    /// What may be said beside the body.
+    /// Its parameters, beside the body.
     pub params: &'static [Param],
     /// What is sent.
     pub body: Content,
@@ -138,7 +139,7 @@ pub(crate) const STATUSES: &[&str] = &["running", "waiting", "succeeded", "faile
 
 const LIMIT: Param = Param {
     range: Some((1, MAX_PAGE as u64)),
-    ..query("limit", "integer", "At most so many, from 1 to 200; 50 unless said")
+    ..query("limit", "integer", "At most so many, from 1 to 200; 50 by default")
 };
 const AFTER: Param = Param {
     range: Some((0, MAX_NUMBER)),
@@ -159,7 +160,7 @@ const TRACEPARENT: Param = header(
 );
 
 const fn ok(content: Content) -> Outcome {
-    Outcome { status: 200, about: "As asked", content }
+    Outcome { status: 200, about: "As requested", content }
 }
 
 const fn problem(status: u16, about: &'static str) -> Outcome {
@@ -182,7 +183,7 @@ const BUSY: Outcome = problem(429, "The token has as much under way as it may");
 const NO_RANGE: Outcome = problem(416, "The range is outside of the content");
 const UNCHANGED: Outcome = Outcome { status: 304, about: "It is what is known", content: Content::None };
 const PARTIAL: Outcome =
-    Outcome { status: 206, about: "The part that was asked for", content: Content::Bytes };
+    Outcome { status: 206, about: "The part that was requested", content: Content::Bytes };
 
 const fn get(
     id: &'static str,
@@ -252,7 +253,7 @@ pub const ALL: &[Operation] = &[
         "The text of a flow",
         &[
             path("flow", "Its digest, or its id for the newest"),
-            query("file", "string", "Which of its `files`; the flow's own unless said"),
+            query("file", "string", "Which of its `files`; the flow's own by default"),
         ],
         &[ok(Content::Yaml), problem(404, "The tenant has no such flow, or the flow no such file")],
     ),
@@ -364,7 +365,7 @@ pub const ALL: &[Operation] = &[
             ),
             Param {
                 range: Some((1, MAX_VISIT)),
-                ..query("visit", "integer", "Of a step: which; the newest unless said")
+                ..query("visit", "integer", "Of a step: which; the newest by default")
             },
         ],
         &[

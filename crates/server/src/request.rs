@@ -1,4 +1,4 @@
-//! One request, as operations see it: who asks, what for, with what.
+//! One request as operations see it: its sender, its parameters, its headers and its body.
 
 use crate::{
     auth::{random, scope::Scopes, token::Bearer},
@@ -19,10 +19,10 @@ use envoi_contract::{
 use envoi_journal::StartKey;
 use envoi_kernel::ids::{Principal, RunId};
 
-/// Rows of a page unless said.
+/// Rows of a page by default.
 const PAGE: u32 = 50;
 
-/// Longest `Idempotency-Key`; its parameter in [`crate::operation`] says the same as a pattern.
+/// Longest `Idempotency-Key`; the pattern of its parameter in [`crate::operation`] states the same.
 const MAX_KEY: usize = 200;
 
 /// See the module.
@@ -36,7 +36,7 @@ pub(crate) struct ApiRequest {
 }
 
 impl Default for ApiRequest {
-    /// Nobody asks for nothing.
+    /// A request without a sender, for operations that do not look at it.
     fn default() -> Self {
         let bearer =
             Bearer { id: String::new(), name: String::new(), tenant: String::new(), scopes: Scopes::new([]) };
@@ -99,7 +99,7 @@ impl ApiRequest {
         fitting.ok_or_else(|| Problem::bad_request(format!("`limit` is not from 1 to {MAX_PAGE}")))
     }
 
-    /// The first event after the one that was seen last, in lists of a run's events.
+    /// The first event that the client has not seen, in lists of a run's events.
     pub(crate) fn after(&self) -> Result<u64, Problem> {
         let after = self.number("after")?;
         if after.is_some_and(|after| after > MAX_NUMBER) {
@@ -108,7 +108,7 @@ impl ApiRequest {
         Ok(after.map_or(0, |after| after.saturating_add(1)))
     }
 
-    /// The last event that a reader of a stream has seen, as it was told.
+    /// The id of the last event that the reader of a stream has received.
     pub(crate) fn last_event_id(&self) -> Option<&str> {
         self.headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default())
     }
@@ -130,8 +130,8 @@ impl ApiRequest {
         })
     }
 
-    /// The id under which the engine knows a decision about `run` that may be asked for twice: made of the key, if there is
-    /// one, and of what it is that is asked for.
+    /// The id under which the engine knows a decision about `run` that a client may send twice. It is made of the key,
+    /// if there is one, and of the operation.
     ///
     /// # Errors
     /// `KEY_REUSED`: the key came with another body before.
@@ -184,7 +184,7 @@ impl ApiRequest {
         }
     }
 
-    /// Who asks, as the journal names them.
+    /// The sender, as the journal names it.
     pub(crate) fn principal(&self) -> Principal {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
     }

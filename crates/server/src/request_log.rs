@@ -1,8 +1,8 @@
-//! What is seen of a request by whoever runs the server: an id, a span, and a line when it is answered.
+//! What the operator sees of a request: an id, a span, and a line when it is answered.
 //!
-//! The id is the client's, if it brings one that can be written down, else it is made here; it stands in the header of every
-//! answer and in every problem. Of the request only its method, the template of its path and who asks are told: no path, no
-//! query, no header, no body.
+//! The id is the client's, if that is one printable word; else it is made here. Every answer has it in a header, and
+//! every problem in its body. The log has the method of a request, the template of its path and the name of its token:
+//! no path, no query, no header, no body.
 
 use crate::{auth::random, http::problem::Problem};
 use axum::{
@@ -41,7 +41,7 @@ pub(crate) async fn log_request(request: Request, next: Next) -> Response {
     response
 }
 
-/// It is known who asks.
+/// Records the sender of the current request, once it is known.
 pub(crate) fn record_client(tenant: &str, token: &str) {
     let span = Span::current();
     span.record("tenant", tenant);

@@ -106,11 +106,11 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
     let unknown =
         |request: Request| async move { Problem::not_found("path", request.uri().path()).into_response() };
     let other_method = || async {
-        let detail = "this path is not asked for by that method";
+        let detail = "this path has no such method";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail)
     };
     let known = Arc::clone(app);
-    // Whoever has no token may know how to get one to use.
+    // The card needs no token: a client reads there how to get one.
     let card = move |request: Request| a2a::handler::card(known, request);
     router
         .fallback(unknown)
@@ -121,8 +121,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .layer(middleware::from_fn(request_log::log_request))
 }
 
-/// Nothing is looked at, not even whether there is such a path, before it is known who asks. The card below the path of a flow
-/// needs no token either; it says nothing of that flow, not even whether it is there.
+/// Without a good token a client learns nothing, not even whether a path exists. The card below the path of a flow
+/// needs no token; it does not show whether there is such a flow.
 async fn admitted(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if *request.method() == axum::http::Method::GET && a2a::protocol::route::flow_of_card(path).is_some() {
@@ -167,7 +167,7 @@ fn closed(mut response: Response) -> Response {
     response
 }
 
-/// Who calls models has other tokens too, and is told no in another way.
+/// As [`admitted`], for the bridge: it takes other tokens too, and its refusals have another shape.
 async fn admitted_to_bridge(app: Arc<App>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match in_time(app.settings.limits.request, bridge::admit(&app, &parts)).await {

@@ -134,7 +134,7 @@ impl Server {
     }
 }
 
-/// Under which names the server may be asked for: its address, and for the loopback its names.
+/// The names by which clients may address the server: its address, and for the loopback its names.
 fn host_names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Vec<String> {
     let port = address.port();
     let mut names = vec![address.to_string()];

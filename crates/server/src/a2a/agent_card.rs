@@ -1,4 +1,4 @@
-//! What the server says of itself: the card for everybody, and the one for those who are known.
+//! The agent cards of the server: the public one, and the extended one for clients with a token.
 
 use super::{
     client::{Client, internal_fault},
@@ -35,14 +35,15 @@ fn about(url: &str) -> Agent<'_> {
     Agent { url, version: env!("CARGO_PKG_VERSION"), push: true }
 }
 
-/// The version that whoever asks for a card speaks; without a word of it, and with one that is not known, the older one.
+/// The version of a client that reads the card. A client that names no version, or an unknown one, gets the card for
+/// 0.3.
 fn reader(parts: &Parts) -> Version {
     let said = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
     negotiate_version(said, None).unwrap_or(Version::V03)
 }
 
-/// The card that needs no token; under which name it is asked for was looked at before. Below the path of a flow it names the
-/// interfaces there, whether or not there is such a flow: who has no token does not learn that.
+/// The card that needs no token. The host was checked before. Below the path of a flow it names the interfaces there,
+/// whether or not the flow exists: without a token a client does not learn that.
 pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     let said = |name: HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let mut url = format!("{}/a2a", base(app, said(header::HOST).unwrap_or_default()));
@@ -68,7 +69,7 @@ pub(crate) fn public(app: &App, parts: &Parts) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// `GetExtendedAgentCard`: the flows of whoever asks, as skills.
+/// `GetExtendedAgentCard`: the flows of the client's tenant, as skills.
 pub(crate) fn extended(app: &App, client: &Client) -> Result<Value, Fault> {
     let flows = app
         .read(|reader| reader.registered_flows(&client.bearer.tenant))

@@ -1,4 +1,4 @@
-//! Who asks over A2A, in which version, for which flow; and what the server's own problems are called there.
+//! The client of an A2A request: its token, its version, its flow. Also maps the server's problems to faults of A2A.
 
 use super::protocol::{
     fault::{Fault, Kind},
@@ -16,7 +16,7 @@ use envoi_kernel::ids::Principal;
 /// A client, as operations see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    /// Whoever has the token.
+    /// The owner of the token.
     pub(crate) bearer: Bearer,
     /// In which version they speak.
     pub(crate) version: Version,
@@ -31,7 +31,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Who asks, as the journal names them.
+    /// The client, as the journal names it.
     pub(crate) fn principal(&self) -> Principal {
         Principal { tenant: self.bearer.tenant.clone(), actor: self.bearer.name.clone() }
     }

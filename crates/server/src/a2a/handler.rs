@@ -60,20 +60,20 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
         }
         Err(RouteError::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
         Err(RouteError::Verb) => {
-            let detail = "this path is not asked for by that method";
+            let detail = "this path has no such method";
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", detail);
             ("a2a", refusal::of(&parts, problem))
         }
     };
     if response.status().is_client_error() {
-        // A client that still sends would not hear the answer.
+        // A client that is still sending would not read the answer.
         discard(body).await;
     }
     app.request_counts.count(&tenant, operation, response.status().as_u16());
     response
 }
 
-/// The card for everybody, whom nobody knows.
+/// The public card; it needs no token.
 pub(crate) async fn card(app: Arc<App>, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
     let found = admission::check_host(&app, &parts).and_then(|()| agent_card::public(&app, &parts));
@@ -117,7 +117,7 @@ async fn over_rpc(
         Err(problem) => return ("a2a", refusal::of(&parts, problem)),
     };
     let version = version(&received);
-    // A version that is not served is told in the words of 1.0.
+    // A version that is not served gets its error in the form of 1.0.
     let words = *version.as_ref().unwrap_or(&Version::V10);
     let Incoming { id, method: called, params } = match json_rpc::read(&received.body) {
         Ok(incoming) => incoming,
@@ -227,7 +227,7 @@ fn version(request: &ApiRequest) -> Result<Version, Fault> {
     negotiate_version(header, request.query(VERSION))
 }
 
-/// A body is JSON, or says nothing of what it is.
+/// The body must be JSON, unless its type is not stated.
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(said) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let said = said.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -254,7 +254,7 @@ fn extensions(request: &ApiRequest) -> Extensions {
     Extensions::named(values.filter_map(|value| value.to_str().ok()))
 }
 
-/// Says which of the extensions that were named are heeded.
+/// Names the extensions that are in use for this request.
 fn with_extensions(mut response: Response, request: &ApiRequest) -> Response {
     let active = extensions(request).activated(&OURS);
     if let Some(value) = active.and_then(|active| HeaderValue::from_str(&active).ok()) {
@@ -263,7 +263,7 @@ fn with_extensions(mut response: Response, request: &ApiRequest) -> Response {
     response
 }
 
-/// Does what is asked, whatever the version and the binding.
+/// Performs an operation, whatever the version and the binding.
 async fn perform(
     app: &Arc<App>,
     mut client: Client,
@@ -336,7 +336,8 @@ async fn in_turn<T: Send + 'static>(
 async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> Result<Reply, Fault> {
     let Configuration { history_length, return_immediately, .. } = request.configuration;
     let (shared, owned) = (Arc::clone(app), client.clone());
-    // What 0.3 leaves to the server: a client that does not say that it waits may not be able to.
+    // 0.3 leaves the choice to the server. A client that does not ask to wait may not be able to, so that it gets the
+    // task at once.
     let waits = !return_immediately.unwrap_or(true);
     // Before anything is done: what is refused has changed nothing.
     let permit = waits.then(|| client.permit(app)).transpose()?;

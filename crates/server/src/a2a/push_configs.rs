@@ -1,4 +1,4 @@
-//! Who is to be told of a task's changes: set, looked up, listed, deleted. Telling them is [`crate::push`]'s.
+//! Push configurations of a task: set, shown, listed, deleted. [`crate::push`] sends the notifications.
 
 use super::{
     client::{Client, internal_fault},
@@ -75,7 +75,7 @@ pub(crate) fn check_room(app: &App, client: &Client, run: &RunId, push: &PushCon
     }
 }
 
-/// Who is told by a configuration is not for another token to say.
+/// A token may not replace the configuration of another token.
 fn anothers(id: &str) -> Fault {
     let detail =
         format!("the push configuration `{id}` of this task is another token's; name another id, or none");
@@ -90,7 +90,8 @@ pub(crate) fn id_of(token_id: &str, push: &PushConfig) -> String {
     })
 }
 
-/// Keeps a configuration of a run that tells what happens from an event on; also what it has replaced. It is not told yet.
+/// Stores a configuration of a run, for what happens from `next_seq` on. Returns it, and the one that it has replaced.
+/// Nothing is sent before [`announce`].
 pub(crate) fn keep(
     app: &App,
     client: &Client,

@@ -1,10 +1,11 @@
-//! The source of a run, from its journal, by the fold that streams are made by: who is told and who follows hear the same.
+//! Notifications of a run, from its journal. They are made by the same fold as streams, so that receivers and followers
+//! get the same.
 //!
-//! A run is heard a moment at a time, so that no more of it is held than is just being told, and so that a receiver of version
-//! 0.3, which is sent whole tasks, is sent them as they stood then. Content is read when it is sent.
+//! A run is applied one moment at a time. So no more of it is held than is being sent, and a receiver of version 0.3,
+//! which gets whole tasks, gets each as it stood at that moment. Content is read when it is sent.
 //!
-//! That a run is set aside stands beside its events, and is told after them. A reading that is made anew does not know whether that
-//! was told, and tells it again under the same key.
+//! That a run is set aside stands beside its events, and is sent after them. A source that is opened again does not know
+//! whether it was sent, and sends it again under the same key.
 
 use super::{
     protocol::{
@@ -54,11 +55,11 @@ struct RunEvents {
     seen: LoadedTask,
     version: Version,
     base: String,
-    /// Nothing of events before this one is told.
+    /// Nothing of events before this one is sent.
     from: Seq,
-    /// What was read and not heard.
+    /// Records that were read and not yet applied.
     unheard: VecDeque<Record>,
-    /// What was heard and not told.
+    /// Updates that were applied and not yet delivered.
     waiting: VecDeque<TaskUpdate>,
     /// Since when the run is set aside, as the receiver knows it.
     known_aside: Option<Timestamp>,
@@ -77,7 +78,7 @@ impl EventSource for RunEvents {
             let updates = self.seen.fold.apply(&moment).map_err(|error| error.to_string())?;
             self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
             if self.version == Version::V03 {
-                // The task says all of it at once.
+                // The last task of the moment contains all of it.
                 self.waiting.drain(..self.waiting.len().saturating_sub(1));
             }
         }

@@ -1,7 +1,7 @@
-//! What is refused before it is known which operation is asked for: no token, no such path, a body that is too large.
+//! Refusals of requests whose operation is not known yet: no token, no such path, a body that is too large.
 //!
-//! The server's own word for it is a problem (RFC 9457). A client of A2A hears it in the shape of the binding whose path it asked:
-//! the error of a JSON-RPC response without an id, or `google.rpc.Status`. The status of HTTP is the same in both.
+//! The server states them as problems (RFC 9457). A client of A2A gets them in the shape of its binding: an error of a
+//! JSON-RPC response without an id, or `google.rpc.Status`. The HTTP status is the same in both.
 
 use super::protocol::{
     fault::{Fault, Kind},
@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-/// A problem as whoever asks at this path hears it: below `/a2a` in the words of A2A.
+/// A problem as a response at this path: below `/a2a` in the form of A2A.
 pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
     let Some(below) = route::below(parts.uri.path()) else { return problem.into_response() };
     let fault = fault(&problem);
@@ -34,7 +34,7 @@ pub(crate) fn of(parts: &Parts, problem: Problem) -> Response {
     response
 }
 
-/// The error that says it best.
+/// The error of A2A that is nearest to a problem.
 fn fault(problem: &Problem) -> Fault {
     let status = problem.status.as_u16();
     let kind = match status {
@@ -56,7 +56,7 @@ fn fault(problem: &Problem) -> Fault {
     }
 }
 
-/// The version in whose words it is said. One that is not served is answered in those of 1.0.
+/// The version whose form the refusal has. For a version that is not served that is 1.0.
 fn version(parts: &Parts) -> Version {
     let header = parts.headers.get(VERSION).map(|value| value.to_str().unwrap_or("?"));
     let query =
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use axum::http::{Request, StatusCode};
 
-    /// What a response tells, beside its body.
+    /// Status, type and headers of a response.
     fn told(response: &Response) -> (u16, String, Vec<String>) {
         let header =
             |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();

@@ -1,11 +1,12 @@
 //! A task as a stream of events (SSE), in either binding: what happens, as it happens, each thing once.
 //!
-//! As [`crate::rest::event_stream`]: a stream is a place in the journal, reads a bounded page from there, hands one thing over at a time, and
-//! sleeps when there is nothing more. It begins with the task as it stands, unless the client says up to where it knows it. The
-//! one that a message opens ends where the task comes to rest; the one that follows a task, at the task's end.
+//! As in [`crate::rest::event_stream`], a stream is a position in the journal: it reads a bounded page from there,
+//! sends one item at a time, and sleeps when there is nothing more. It begins with the task as it stands, unless the
+//! client names the last position that it knows. The stream of a message ends where the task comes to rest; the stream
+//! of a task ends with the task.
 //!
-//! That a run is set aside stands beside its events. It is told when they are all told, under the id of the last one: whoever comes
-//! back with that id is told again if it still is.
+//! That a run is set aside stands beside its events. It is sent after all of them, with the id of the last one: a client that
+//! comes back with that id gets it again if it still holds.
 
 use super::{
     client::Client,
@@ -70,7 +71,7 @@ struct Follower {
     _permit: Permit,
 }
 
-/// What was heard, and what of it is still to be handed over.
+/// What was applied, and what of it is still to be sent.
 struct Reading {
     seen: LoadedTask,
     /// Nothing up to here is handed over.
@@ -153,7 +154,7 @@ fn unknown_position() -> Fault {
     Fault::new(Kind::InvalidParams).detail("`Last-Event-ID` is not the id of an event of this stream")
 }
 
-/// A task of which as much was heard as there is up to what `from` says; the rest waits.
+/// A task with events applied up to what `from` names; later events follow in the stream.
 fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, Fault> {
     let mut seen = loader::load_without_events(app, run)?;
     let records = read(app, &seen)?;
@@ -166,7 +167,7 @@ fn applied_until(app: &App, run: &RunId, from: &FollowFrom) -> Result<Reading, F
         FollowFrom::Now => None,
         FollowFrom::Request(_) => records.iter().find(|record| is_of(record, request)),
     };
-    // To the end of that moment, else of all there is; what is behind it is told as to whoever had waited.
+    // Apply to the end of that moment, else all there is. The stream sends what comes after it.
     let before = match reached {
         Some(reached) => records.iter().take_while(|record| record.at <= reached.at).count(),
         None => records.len(),
@@ -185,8 +186,8 @@ fn is_of(record: &Record, request: Option<&str>) -> bool {
 
 /// A task as it stands; or, for a client that knows it up to a place, what it does not know yet.
 ///
-/// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 says nothing about it, and its reference server yields
-/// the task and ends: a client that lost its stream just before the end learns the result that way.
+/// 1.0 refuses a subscription to a task that is over (3.1.6). 0.3 leaves it open, and its reference server sends the
+/// task and ends: a client that lost its stream just before the end gets the result that way.
 fn followed(
     app: &App,
     run: &RunId,
@@ -242,7 +243,7 @@ impl Follower {
             if *self.stopping.borrow_and_update() {
                 return None;
             }
-            // Seen before the look, so that what is committed during it wakes at once.
+            // Marked as seen before the journal is read, so that a commit during the reading wakes the stream at once.
             self.wake.borrow_and_update();
             match self.look().await {
                 Ok(Next::Thing(place, item, last)) => {
@@ -326,7 +327,7 @@ impl Reading {
         Next::Thing(self.after, Box::new(item), last)
     }
 
-    /// Hears what is new until something of it is to be told. `false` if the client may see no more.
+    /// Applies new records until there is something to send. `false` if the client's token is good no more.
     fn hear_more(&mut self, app: &App, client: &Client) -> Result<bool, Fault> {
         loop {
             let LoadedTask { run, fold, .. } = &self.seen;

@@ -72,7 +72,7 @@ fn listed(
     let seen = loader::load(app, &row.run)?;
     let mut task = seen.task_within(app, &client.base, query.include_artifacts, room);
     task.limit_history(query.history_length);
-    // By the row it was chosen: it stands as the list says, even if it has gone on in between.
+    // The row matched the filter. The task has that state in the list, even if the run has gone on since.
     if query.state.is_some_and(|state| state != task.status.state) {
         (task.status.state, task.status.message) = (state::of_row(row), None);
     }
@@ -92,7 +92,7 @@ fn words(state: TaskState) -> &'static [&'static str] {
     }
 }
 
-/// The place behind a task of a list, as text that says nothing to clients.
+/// The position behind a task of a list, as an opaque text.
 fn page_token(row: &RunRow) -> String {
     format!("{:x}.{}", row.updated_at.as_millis(), row.run)
 }

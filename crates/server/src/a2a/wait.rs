@@ -1,7 +1,7 @@
 //! Until a task comes to rest: at its end, at a question, or because its run is set aside, which only an operator can change.
 //!
-//! No thread is held meanwhile. What is committed of the run wakes the wait; that the client has gone away ends it, and so does
-//! the end of the server: then the task is told as it stands.
+//! No thread is held meanwhile. A commit of the run wakes the wait. If the client goes away, the wait ends; if the
+//! server stops, the task is returned as it stands.
 
 use super::{
     client::internal_fault,
@@ -25,7 +25,7 @@ pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> 
     let mut wake = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {
-        // Seen before the look, so that what is committed during it wakes at once.
+        // Marked as seen before the journal is read, so that a commit during the reading wakes the wait at once.
         wake.borrow_and_update();
         let stops = *stopping.borrow_and_update();
         if let Some(seen) = on_run_thread(app, run, move |app, run| at_rest(app, run, stops)).await? {

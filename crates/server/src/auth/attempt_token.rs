@@ -1,8 +1,8 @@
 //! Tokens of attempts: each is good for one attempt alone, and nothing is stored for it.
 //!
-//! A token is `eva_SEAL.RUN.ATTEMPT`: the seal is HMAC-SHA-256, by a key of the store, over the two ids. So it is the same
-//! whenever it is asked for, also by the engine that comes after this one, and who has one can make no other. That the attempt
-//! lives is not in it: whoever opens one asks the journal.
+//! A token is `eva_SEAL.RUN.ATTEMPT`: the seal is HMAC-SHA-256 over the two ids, by a key of the store. So the token of
+//! an attempt never changes, not even with a new engine, and its owner cannot make another one. It does not state that
+//! the attempt is alive: the reader of a token looks that up in the journal.
 
 use super::random;
 use envoi_kernel::ids::{AttemptId, RunId};
@@ -29,8 +29,8 @@ const PURPOSE: &str = "envoi attempt\n";
 pub struct AttemptTokens(hmac::Key);
 
 impl AttemptTokens {
-    /// The seal of the store in this folder. Its key is made once, readable to its owner alone; whoever copies the store
-    /// copies it too.
+    /// The tokens of the store in this folder. The key is made once, and only its owner can read it. A copy of the
+    /// store has the same key.
     ///
     /// # Errors
     /// The file cannot be read or made, or is no key.
@@ -88,7 +88,7 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Makes the key, unless somebody else does at the same time: the first one stands.
+/// Makes the key. If another process makes one at the same time, the first one stays.
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
     let key = random::bytes::<KEY_BYTES>()?;
     let made = folder.join(format!("{FILE}.{}", std::process::id()));

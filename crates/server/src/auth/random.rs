@@ -12,7 +12,7 @@ use std::io;
 pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0_u8; N];
     let mut filled = 0;
-    // The machine may return fewer bytes than it was asked for.
+    // The machine may return fewer bytes than requested.
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         filled += getrandom(rest, GetRandomFlags::empty())?;
     }

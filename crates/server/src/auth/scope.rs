@@ -11,7 +11,7 @@ pub enum Scope {
     Answer,
     /// Start, resume and cancel runs.
     Run,
-    /// Register flows, which is to say what commands may be run.
+    /// Register flows, and so decide which commands run.
     Admin,
 }
 

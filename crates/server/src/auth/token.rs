@@ -46,7 +46,7 @@ pub enum TokenError {
     Store(#[from] CommitError),
 }
 
-/// Who a token is to be for.
+/// The token to be made.
 #[derive(Debug, Clone)]
 pub struct NewToken {
     /// The actor of what is done with it.
@@ -59,7 +59,7 @@ pub struct NewToken {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Makes a token, keeps its digest, and returns it: this is the only time that it can be seen.
+/// Makes a token, stores its digest, and returns it: it cannot be shown again.
 ///
 /// # Errors
 /// [`TokenError`]; nothing was kept.
@@ -94,7 +94,7 @@ fn check(what: &'static str, text: &str) -> Result<(), TokenError> {
     Err(TokenError::Spelling { what, text: text.to_owned() })
 }
 
-/// Whoever has a token that is good now.
+/// The owner of a token that is good now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bearer {
     pub(crate) id: String,

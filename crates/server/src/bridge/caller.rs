@@ -1,4 +1,4 @@
-//! Who calls a model: an attempt, with its own token, or somebody with the scope `run`.
+//! The caller of a model: an attempt with its own token, or a client with the scope `run`.
 
 use crate::{
     admission,
@@ -19,7 +19,7 @@ const HEADER: &str = "x-envoi-bridge-token";
 /// Longer ones are no tokens: an attempt within many flows has a long name.
 const MAX_TOKEN: usize = 4096;
 
-/// Whoever may call.
+/// A caller that is admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) tenant: String,
@@ -31,7 +31,7 @@ pub(crate) struct Caller {
     pub(crate) attempt: Option<(RunId, AttemptId)>,
 }
 
-/// On which run's account a call is, and whether what the request says of runs agrees with that.
+/// The run that pays for a call, and whether the request names another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) run: Option<RunId>,
@@ -54,7 +54,7 @@ pub(super) fn token(headers: &HeaderMap) -> Option<String> {
     (token.len() <= MAX_TOKEN).then(|| token.to_owned())
 }
 
-/// Who has this token, if it is good here and now. Blocks.
+/// The caller with this token, if it is good now. Blocks.
 pub(super) fn of(app: &App, token: &str) -> Result<Option<Caller>, Problem> {
     if token.starts_with(attempt_token::PREFIX) {
         return of_attempt(app, token);
@@ -102,12 +102,12 @@ impl Caller {
     }
 }
 
-/// What the headers say of a context.
+/// The context in the headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named<'a> {
     None,
     One(&'a str),
-    /// Which one counts is nobody's to guess.
+    /// It is not clear which one is meant.
     Several,
 }
 

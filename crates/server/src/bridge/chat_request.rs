@@ -1,4 +1,4 @@
-//! A request of the OpenAI API on its way through: which model it asks for, and what of it is changed.
+//! A request of the OpenAI API: the model that it names, and the members that are changed on the way.
 //!
 //! Pure. Everything that is not named here goes on as it came, in its order and with its numbers as they were written.
 
@@ -12,11 +12,11 @@ const ELSEWHERE: [&str; 2] = ["models", "route"];
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatRequest {
-    /// Which model; the usual one unless said.
+    /// The name of the model; `None` for the default.
     pub(crate) model: Option<String>,
-    /// Whether it is to be answered piece by piece.
+    /// Whether the answer is streamed.
     pub(crate) streams: bool,
-    /// Whether the client wants to be told what a streamed answer has used.
+    /// Whether the client wants the usage of a streamed answer.
     pub(crate) wants_usage: bool,
     members: Object,
 }
@@ -50,7 +50,7 @@ impl ChatRequest {
         Ok(Self { model, streams, wants_usage, members })
     }
 
-    /// The body for the provider, who calls the model `name`. A streamed answer always says what it has used.
+    /// The body for the provider, with `name` as its model. A streamed answer always includes its usage.
     pub(crate) fn for_provider(mut self, name: &str) -> Bytes {
         self.members.insert("model", Value::from(name));
         for member in ELSEWHERE {

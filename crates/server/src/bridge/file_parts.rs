@@ -1,8 +1,8 @@
-//! What a model is given of the files that come with a message: their content, or a line that says why not.
+//! The files of a message as parts for a model: their content, or a line with the reason why it is missing.
 //!
-//! Asks the store what a file is before it reads it: only what may be given is read, and no more for one message than
-//! [`MAX_ALL_BYTES`], whether or not it can be given then. Names and types that a line holds are strangers' texts: they are cut
-//! down to one line each.
+//! A file's type and size are checked before it is read: only files that can be given are read, and no more than
+//! [`MAX_ALL_BYTES`] for one message, whether or not their content turns out usable. Names and types come from clients:
+//! in a line they are cut to one line each.
 
 use crate::state::{
     app::App,

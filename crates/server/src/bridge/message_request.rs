@@ -6,7 +6,7 @@ use envoi_contract::{
     user_envelope::{AttachmentRef, MAX_ATTACHMENTS},
 };
 
-/// What is asked. Members that are not named here are ignored.
+/// A message for a model. Members that are not named here are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageRequest {
     /// As it came.
@@ -15,9 +15,9 @@ pub(crate) struct MessageRequest {
     pub(crate) user_envelope: bool,
     /// Beside those of the envelope.
     pub(crate) attachments: Vec<AttachmentRef>,
-    /// Which model; the usual one unless said.
+    /// The name of the model; `None` for the default.
     pub(crate) model: Option<String>,
-    /// What the model is told first.
+    /// The system prompt.
     pub(crate) system: Option<String>,
     /// The run that the caller believes to be in. It selects nothing.
     pub(crate) agent_run: Option<String>,

@@ -1,7 +1,7 @@
 //! One call of a model on a run's account: counted before it is made, charged when it is over.
 //!
-//! A call that nobody says the end of, because the client went away or the server is stopping, is ended as broken off, with what
-//! is known by then. If not even that can be kept, the next engine ends it.
+//! A call without an end, because its client went away or the server stops, ends as broken off, with the usage known so
+//! far. If even that cannot be stored, the next engine ends it.
 
 use super::caller::Account;
 use crate::{
@@ -32,7 +32,7 @@ use tokio::runtime::Handle;
 pub(crate) struct Meter {
     app: Arc<App>,
     chosen: ChosenModel,
-    /// The run and the call; `None` if nobody pays, or once the end is told.
+    /// The run and the call; `None` if no run pays, or once the end is recorded.
     open: Option<(RunId, CallId)>,
     /// The trace of the run, and the span of the call in it.
     trace: Option<Traceparent>,
@@ -79,7 +79,7 @@ impl Meter {
             provider: meter.chosen.offer.provider.clone(),
         };
         let (shared, of) = (Arc::clone(app), run.clone());
-        // The call is open from here on, even if nobody waits for it any more: then the meter is dropped where it was made.
+        // From here on the call is open, even if the client has gone away: then the meter is dropped on this thread.
         let begin = move || {
             Ok(shared.desk.model_call(&of, asked, || submit::caller_of_run(&shared, &of).ok()).map(|_| {
                 meter.trace = traced(&shared, &run, &call);
@@ -91,7 +91,7 @@ impl Meter {
         begun.map_err(|refused| denied(refused, of_attempt))
     }
 
-    /// What the provider says of the call so far.
+    /// Notes the usage that the provider has reported so far.
     pub(crate) fn used(&mut self, usage: Option<Usage>) {
         self.usage = usage.or(self.usage);
     }
@@ -101,7 +101,7 @@ impl Meter {
         self.pieces = self.pieces.saturating_add(1);
     }
 
-    /// What the provider is told of the trace of the run that pays.
+    /// The trace of the run that pays, for the provider.
     pub(crate) fn trace(&self) -> Option<Traceparent> {
         self.trace
     }
@@ -110,7 +110,7 @@ impl Meter {
         self.usage
     }
 
-    /// Whether a call stands in a journal whose end is not told.
+    /// Whether the journal has a call without an end.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -119,7 +119,7 @@ impl Meter {
         &self.chosen
     }
 
-    /// Charges the call; it is durable when this returns. What cannot be kept is told to whoever runs the server.
+    /// Charges the call; it is durable when this returns. A failure to store it goes to the server's log.
     pub(crate) async fn end(&mut self, outcome: CallOutcome) {
         if let Some(charge) = self.charge(outcome) {
             drop(
@@ -162,8 +162,8 @@ struct Charge {
 }
 
 impl Charge {
-    /// What the provider has told; else the least that its streamed answer was, a token for each piece. What was asked with
-    /// stays unknown then: bytes do not tell its tokens.
+    /// The usage that the provider has reported; else the least that its streamed answer can be, a token for each
+    /// event. The input stays unknown then: bytes do not give the number of tokens.
     fn of(usage: Option<Usage>, pieces: u64, offer: &Offer) -> Self {
         let least = (pieces > 0).then_some(Usage { tokens_in: 0, tokens_out: pieces });
         let counted = usage.or(least);

@@ -1,4 +1,4 @@
-//! How the bridge says no: not as problems, but in the two shapes that its clients know.
+//! Refusals of the bridge: not problems, but the two shapes that its clients know.
 
 use crate::{
     http::{problem::Problem, response},
@@ -10,7 +10,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-/// Clients of the OpenAI API ask again at once, unless they are told not to.
+/// Clients of the OpenAI API retry at once, unless this header forbids it.
 pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// Where a message with files is sent; everything else of the bridge is below it.
@@ -26,7 +26,7 @@ pub(crate) enum ErrorShape {
 }
 
 impl ErrorShape {
-    /// That of what is asked for at this path.
+    /// The shape of errors at this path.
     pub(super) fn of(path: &str) -> Self {
         if path == TURN_PATH { Self::Bridge } else { Self::Chat }
     }
@@ -35,7 +35,7 @@ impl ErrorShape {
 /// Why a model was not called, or did not answer.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// There is no good token. Nothing else is said, whatever was asked.
+    /// The token is missing or not good. The answer has no details.
     Forbidden,
     /// The body has more bytes than this.
     TooLarge(u64),
@@ -47,7 +47,7 @@ pub(crate) enum Refusal {
     Envelope(String),
     /// The run, or the attempt, may use no more.
     Exhausted(String),
-    /// Whoever asks has as many calls under way as it may.
+    /// The caller has as many calls under way as it may.
     TooMany,
     /// The run is over.
     RunOver(String),
@@ -57,7 +57,7 @@ pub(crate) enum Refusal {
     Provider(String),
     /// The server is to stop, and its answer is not waited for.
     BrokenOff,
-    /// Something of ours, before a provider was asked.
+    /// A problem of the server, before a provider received the request.
     Problem(Problem),
 }
 
@@ -67,7 +67,7 @@ impl From<Problem> for Refusal {
     }
 }
 
-/// What is said of a refusal.
+/// The parts of an error.
 struct ErrorBody {
     status: u16,
     /// As the OpenAI API calls the kind of it.
@@ -76,7 +76,7 @@ struct ErrorBody {
     message: String,
     /// Whose name in the bridge's own shape.
     detail: &'static str,
-    /// Whether it may be otherwise when the same is asked again, and costs no more than once. Of other statuses clients know it.
+    /// Whether a retry may succeed and costs no more than one call. For other statuses clients decide by the status.
     again: bool,
     retry_after_s: Option<u32>,
 }
@@ -162,7 +162,8 @@ impl Refusal {
                 ErrorBody { status: 502, kind: "api_error", again: false, ..bad }
             }
             Self::BrokenOff => {
-                let message = "the server is stopping; the provider was asked, and its answer is lost";
+                let message =
+                    "the server is stopping; the provider received the request, and its answer is lost";
                 let bad = bad("ENGINE_STOPPING", message.to_owned(), "detail");
                 ErrorBody { status: 503, kind: "api_error", again: false, ..bad }
             }
@@ -239,8 +240,12 @@ mod tests {
             assert_eq!(body["code"], "ENGINE_STOPPING", "{body}");
             assert!(!body.to_string().contains("Idempotency-Key"), "{body}");
             let response = Refusal::from(Problem::stopping()).into_response(shape);
-            assert_eq!(response.headers().get(header::RETRY_AFTER).unwrap(), "1", "nobody was asked yet");
-            assert!(response.extensions().get::<Problem>().is_none(), "it is not told as a problem again");
+            assert_eq!(
+                response.headers().get(header::RETRY_AFTER).unwrap(),
+                "1",
+                "no provider has received the request"
+            );
+            assert!(response.extensions().get::<Problem>().is_none(), "it is not written as a problem again");
         }
     }
 }

@@ -22,11 +22,11 @@ pub(crate) struct SseReader {
 pub(crate) struct SseEvent {
     pub(crate) bytes: Bytes,
     pub(crate) usage: Option<Usage>,
-    /// Whether it tells of the use alone: who did not ask for that is not to see it.
+    /// Whether it carries usage and nothing else. A client that did not request usage does not get it.
     pub(crate) only_usage: bool,
     /// Whether it brings something of the answer.
     pub(crate) words: bool,
-    /// Whether it says that there will be no more.
+    /// Whether it is the last event.
     pub(crate) last: bool,
 }
 

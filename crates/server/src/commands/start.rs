@@ -1,7 +1,6 @@
 //! Runs begin: of a registered flow, or with what another run has lived.
 //!
-//! Owns that a request with a key begins one run, whoever asks how often and wherever the server is killed, and that a token
-//! begins only so many. The rest is the engine's desk.
+//! Owns how many starts are under way, and the folder in which a run works. The rest is the engine's desk.
 
 use crate::{
     auth::{random, token::Bearer},
@@ -21,15 +20,15 @@ use std::{fs, path::PathBuf};
 /// The tenant of the person at the terminal.
 pub(crate) const LOCAL: &str = "local";
 
-/// The right to begin a run; it goes along with the work, which lasts even if nobody waits for it any more.
+/// The right to start a run. The work keeps it, also if the client has gone away.
 pub(crate) struct StartPermit {
     _turn: FairPermit,
     _same: Option<FairPermit>,
     _permit: Permit,
 }
 
-/// Waits for the right to begin a run, unless the token has as many under way as it may. What comes again under the `key` of
-/// another that is under way waits for that one, and takes nobody's turn meanwhile.
+/// Waits for the right to start a run, unless the token has as many starts under way as it may. A request with the same
+/// `key` as another waits for that one first, and takes no turn of its tenant meanwhile.
 pub(crate) async fn start_permit(
     app: &App,
     bearer: &Bearer,

@@ -8,14 +8,13 @@ use envoi_engine::{
 use envoi_kernel::{Flow, ids::RunId};
 use std::{path::Path, sync::mpsc, thread};
 
-/// Makes a request of the engine, and returns once it is taken, with what whoever asks should know besides. What comes of it
-/// is in the journal.
+/// Sends a request to the engine, and returns its notes once the engine has accepted it. The journal has the result.
 pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem> {
     let (ask, run) = (request.name(), request.run().map(RunId::as_str));
     tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
     let desk = app.desk.clone();
-    // The desk of an answer goes on for a moment; nobody here waits for that.
+    // The desk goes on for a moment after it has accepted an answer; this thread does not wait for that.
     thread::Builder::new()
         .name("desk".to_owned())
         .spawn(move || desk.serve(request, &client))
@@ -23,8 +22,8 @@ pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem
     reply(&heard)
 }
 
-/// What is to be known besides, once the request is taken or refused. Before that a follower hears of what others ask of the
-/// same run: its records, and its rests.
+/// The notes of the engine, once the request is accepted or refused. Until then the channel may carry records of the
+/// same run that other requests have caused.
 fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
     let mut notes = Vec::new();
     loop {
@@ -38,7 +37,7 @@ fn reply(heard: &mpsc::Receiver<Response>) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// What commands of a run may see, as whoever resumes it here has it.
+/// What commands of a run may see when it is resumed by this server.
 pub(crate) fn caller_of_run(app: &App, run: &RunId) -> Result<CallerWire, Problem> {
     let run = app.read(|reader| load_run(reader, run).map_err(Problem::from))?;
     let source = run.started().map(|started| started.source.clone()).unwrap_or_default();
@@ -46,7 +45,7 @@ pub(crate) fn caller_of_run(app: &App, run: &RunId) -> Result<CallerWire, Proble
     Ok((app.settings.caller)(flow, Path::new(&source).parent().unwrap_or(Path::new("/"))))
 }
 
-/// As [`caller_of_run`]. Of a run that cannot be read nothing is known: the engine says so, and sets it aside.
+/// As [`caller_of_run`], or nothing if the run cannot be read: the engine then reports that, and sets the run aside.
 pub(crate) fn caller_or_default(app: &App, run: &RunId) -> CallerWire {
     caller_of_run(app, run).unwrap_or_default()
 }

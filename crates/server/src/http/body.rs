@@ -34,8 +34,8 @@ pub(crate) async fn whole(body: &mut Body, limit: u64) -> Result<Option<Bytes>, 
     Ok(Some(read.freeze()))
 }
 
-/// Reads what is left of the body of a request that is refused, and forgets it: a client that still sends would not hear the
-/// answer. What is too much for that, or too slow, costs the client its connection; says whether it does.
+/// Reads the rest of the body of a refused request, and throws it away: a client that is still sending would not read
+/// the answer. Returns whether the connection must be closed, because the rest is too large or too slow.
 pub(crate) async fn discard(mut body: Body) -> bool {
     let rest = async {
         let mut left = DISCARDED;

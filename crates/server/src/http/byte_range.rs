@@ -21,14 +21,14 @@ pub(crate) enum Source {
     File(Arc<File>),
 }
 
-/// The bytes that were asked for, from the first to before the last.
+/// The bytes from `from` up to, but without, `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     from: u64,
     until: u64,
 }
 
-/// The content, or the part of it that the header `Range` asks for.
+/// The content, or the part of it that the header `Range` names.
 pub(crate) fn serve(range: Option<&str>, source: Source, size: u64) -> Result<Response, Problem> {
     let asked = range.map(|range| part(range, size));
     let (status, part) = match asked {
@@ -82,7 +82,7 @@ fn piece(file: &File, part: Part) -> io::Result<Bytes> {
     Ok(buffer.into())
 }
 
-/// What a `Range` header asks for.
+/// A parsed `Range` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Part(Part),

@@ -1,4 +1,4 @@
-//! What could not be done, as HTTP says it (RFC 9457), with Envoi's code.
+//! Errors as HTTP has them (RFC 9457), with Envoi's code.
 
 use axum::{
     body::Body,
@@ -37,7 +37,7 @@ impl Problem {
         self
     }
 
-    /// No token, or none that is good: which of the two is not said.
+    /// The token is missing or not good; the answer is the same.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "TOKEN_NEEDED", "a token that is good is needed")
             .hint("`Authorization: Bearer TOKEN`; `envoi token create` makes one")
@@ -77,14 +77,14 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no {what} `{name}`"))
     }
 
-    /// The engine is going; whatever was asked may be asked again.
+    /// The engine is stopping; the request may be sent again.
     pub(crate) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ENGINE_STOPPING", "the engine is stopping")
             .hint("ask again; a request with an Idempotency-Key is done once")
             .retry_after(1)
     }
 
-    /// Ours: told in the log, not to the client, because it may name what is not theirs.
+    /// A failure of the server: its cause goes to the log, not to the client, because it may name things of others.
     pub(crate) fn internal(cause: impl core::fmt::Display) -> Self {
         let problem = Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -104,12 +104,12 @@ impl Problem {
         &self.detail
     }
 
-    /// When it may be asked again.
+    /// Seconds after which the request may be sent again.
     pub(crate) const fn retry_after_s(&self) -> Option<u32> {
         self.retry_after_s
     }
 
-    /// What the client is told, who knows the request by this id.
+    /// The body for the client; `request` is the id of its request.
     pub(crate) fn body(&self, request: &str) -> String {
         let body = json!({
             "type": format!("urn:envoi:error:{}", self.code),
@@ -123,7 +123,7 @@ impl Problem {
         body.to_string()
     }
 
-    /// What the log is to be told.
+    /// The cause, for the log.
     pub(crate) fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
     }

@@ -21,7 +21,7 @@ pub(crate) fn empty(status: u16) -> Response {
     response
 }
 
-/// A body of this type. What a tenant sees is nobody's to keep, unless the answer says otherwise.
+/// A body of this type. It must not be cached: it is the tenant's own, unless a caller overrides that.
 pub(crate) fn of(status: u16, kind: &'static str, body: Body) -> Response {
     let mut response = empty(status);
     *response.body_mut() = body;

@@ -17,8 +17,8 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the chain, the server's own certificate first, and its key, both PEM. Needs nothing else: a server that cannot
-    /// have it is not to come up, and whoever starts one asks this before anything.
+    /// Reads the chain, the server's own certificate first, and its key, both PEM. It needs nothing else, so that a
+    /// command can check them before it starts anything.
     ///
     /// # Errors
     /// A sentence that names the file.

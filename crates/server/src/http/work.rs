@@ -13,14 +13,14 @@ pub(crate) async fn in_time<T>(
     tokio::time::timeout(longest, work).await.unwrap_or_else(late)
 }
 
-/// What was asked for took too long to be waited for.
+/// The request took longer than it may.
 pub(crate) fn timed_out(detail: String) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "REQUEST_TIMED_OUT", detail)
         .hint("it may still be done; a request with an Idempotency-Key can be made again")
         .retry_after(5)
 }
 
-/// Does blocking work of a request on a thread for it. What panics is a problem of ours, told as such.
+/// Does blocking work of a request on a thread for it. A panic becomes an internal problem.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

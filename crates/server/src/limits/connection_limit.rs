@@ -1,8 +1,9 @@
 //! Whose the connections are.
 //!
-//! A connection is that of whoever asked last on it, until it ends. Who is alone may have nearly all of them; the fewer are
-//! left, the fewer one client may have: at most so many times what is free. So many clients come to about the same share, some
-//! permits are always left, and whoever has none gets one. Nobody is put out: who asks for more than there is may come again.
+//! A connection belongs to the client of its last request, until it ends. A client may hold at most 15 times as many
+//! connections as are free. So a client that is alone gets nearly all of them, many clients get about the same share,
+//! and one without a connection always finds one. No connection is closed for that: a client at its limit is refused,
+//! and may try again.
 
 use super::concurrency_limit::{ConcurrencyLimit, Permit};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,8 @@ impl ConnectionLimit {
         Self { permits: Arc::new(Semaphore::new(connections)), clients: ConcurrencyLimit::new(usize::MAX) }
     }
 
-    /// The connection is this client's from now on. `false` if the client has as many as it may: it is nobody's then.
+    /// Gives the connection to this client. `false` if the client has as many as it may; the connection then belongs to
+    /// no client.
     pub(crate) fn assign(&self, owner: &ConnectionOwner, client: &str) -> bool {
         let mut whose = owner.0.lock().unwrap_or_else(PoisonError::into_inner);
         if whose.as_ref().is_some_and(|(known, _)| known == client) {
@@ -76,7 +78,7 @@ mod tests {
         let (owner, _) = &all[0];
         assert!(limit.assign(owner, "a"), "again");
         assert!(limit.assign(owner, "b"), "behind a proxy");
-        assert_eq!(come(&limit, "b", 1).len(), 0, "the last place is for somebody who has none");
+        assert_eq!(come(&limit, "b", 1).len(), 0, "the last place is for a client that has none");
         all.extend(come(&limit, "a", 1));
         assert_eq!(all.len(), 2);
         all.clear();

@@ -1,7 +1,8 @@
 //! Turns for work that is heavy: so much of it at once, and of that so much for one client.
 //!
-//! Whoever waits does so in a lane of its own first, so that in front of the work itself stand at most so many of each: a
-//! client with a thousand pieces of work is passed by one with a single piece. No thread is held meanwhile.
+//! A client waits for its own share first, then for a free place. So at most `each` of one client wait in the common
+//! queue, and a client with a thousand pieces of work does not hold up one with a single piece. No thread is held
+//! meanwhile.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ pub(crate) struct FairSemaphore {
     lanes: Mutex<BTreeMap<String, Weak<Semaphore>>>,
 }
 
-/// The right to work; it ends when this is dropped. Whoever works on a thread of its own takes it along.
+/// The right to work, until it is dropped. Work on a thread of its own takes it along.
 pub(crate) struct FairPermit {
     _places: [Option<OwnedSemaphorePermit>; 2],
 }
@@ -29,13 +30,13 @@ impl FairSemaphore {
 
     /// Waits until it is this client's turn.
     pub(crate) async fn acquire(&self, client: &str) -> FairPermit {
-        // Nobody closes them.
+        // The semaphores are never closed.
         let own = self.lane(client).acquire_owned().await.ok();
         let place = Arc::clone(&self.all).acquire_owned().await.ok();
         FairPermit { _places: [place, own] }
     }
 
-    /// A lane lasts as long as somebody is in it.
+    /// A client's semaphore lasts as long as it is in use.
     fn lane(&self, client: &str) -> Arc<Semaphore> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = lanes.get(client).and_then(Weak::upgrade) {

@@ -13,16 +13,16 @@ pub struct Models {
     pub default: Option<String>,
     /// By their names; one whose key cannot be had is not among them.
     pub providers: BTreeMap<String, Provider>,
-    /// By the names under which they are asked for.
+    /// By the names that clients use for them.
     pub offer: BTreeMap<String, Offer>,
 }
 
-/// Whoever answers the OpenAI chat-completions API.
+/// A server with the OpenAI chat-completions API.
 #[derive(Clone)]
 pub struct Provider {
     /// The address that `/chat/completions` is added to.
     pub url: String,
-    /// What it is asked with; `None`: it needs none.
+    /// The key for its API; `None`: it needs none.
     pub key: Option<String>,
     /// How long nothing may come of it.
     pub timeout: Duration,
@@ -39,7 +39,7 @@ pub struct Offer {
     pub price: Option<(Cost, Cost)>,
 }
 
-/// Its key is shown to nobody.
+/// Its key is not shown.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, key, timeout } = self;
@@ -48,10 +48,10 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// A model that is there, with whoever offers it.
+/// A model that can be called, with its provider.
 #[derive(Debug, Clone)]
 pub(crate) struct ChosenModel {
-    /// The name under which it was asked for.
+    /// The name that the client used for it.
     pub(crate) model: String,
     pub(crate) offer: Offer,
     pub(crate) provider: Provider,
@@ -69,7 +69,7 @@ pub(crate) enum NoModel {
 }
 
 impl Provider {
-    /// A text of the provider's, without the key that it was asked with.
+    /// A text of the provider, without the key that it may repeat.
     pub(crate) fn without_key(&self, text: &Bytes) -> Bytes {
         let Some(key) = self.key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty()) else {
             return text.clone();

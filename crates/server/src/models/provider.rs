@@ -1,7 +1,7 @@
 //! One request to a provider: a connection of its own, HTTP/1.1, TLS by the roots of the platform.
 //!
-//! What is dropped is broken off: the connection ends with whoever waits for the answer. Nothing of a request is tried again, no
-//! redirection is followed, and nothing of a provider's answer is believed but its status, its type and its body.
+//! A response that is dropped closes its connection. A request is sent once, and no redirection is followed. Of a
+//! response only the status, the type and the body are used.
 
 use super::catalog::Provider;
 use axum::http::{HeaderValue, Method, Request, StatusCode, Uri, header};
@@ -50,7 +50,7 @@ impl ProviderError {
 pub(crate) enum PostError {
     /// Nothing of it was sent.
     Unreached(ProviderError),
-    /// It may have been heard, and be paid for.
+    /// The provider may have received it, and may charge for it.
     Asked(ProviderError),
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ProviderResponse {
     _connection: Connection,
 }
 
-/// Ends a connection with whoever holds it.
+/// Closes a connection when it is dropped.
 struct Connection(AbortHandle);
 
 impl Drop for Connection {
@@ -166,7 +166,7 @@ async fn shake_hands(
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| ProviderError::because("it does not speak HTTP", error))?;
-    // What goes wrong with it is told to whoever waits for the answer.
+    // The waiting request gets the same error from its sender.
     let task = tokio::spawn(async move { drop(connection.await) });
     Ok((sender, Connection(task.abort_handle())))
 }

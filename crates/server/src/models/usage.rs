@@ -1,4 +1,4 @@
-//! What a provider says that a call has used.
+//! The usage of a call, as a provider reports it.
 
 use serde_json::Value;
 

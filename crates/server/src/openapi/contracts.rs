@@ -41,7 +41,7 @@ fn part_name(component: &str, part: &str) -> String {
     first.into_iter().fold(component.to_owned(), |name, first| format!("{name}{first}")) + letters.as_str()
 }
 
-/// Refers to parts where they stand now, and says of an object without named members that it may have any.
+/// Rewrites references to the parts' present place, and marks objects without named members as open.
 fn rename(value: &mut Value, component: &str) {
     match value {
         Value::Object(members) => {

@@ -71,11 +71,11 @@ fn bridge_turn() -> Value {
         &["user"],
         json!({
             "user": {"type": "string", "description": "What the user says; with `user_envelope` the envelope of contract 5"},
-            "user_envelope": {"type": "boolean", "description": "Whether `user` is an envelope; false unless said"},
+            "user_envelope": {"type": "boolean", "description": "Whether `user` is an envelope; false by default"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
-            "model": {"type": "string", "description": "One of `listModels`; the usual one unless said"},
+            "model": {"type": "string", "description": "One of `listModels`; the configured one by default"},
             "model_id": {"type": "string", "description": "Another name for `model`; if both are there, they must be equal"},
-            "system": {"type": "string", "description": "What the model is told first"},
+            "system": {"type": "string", "description": "The system prompt"},
             "agent_run_id": {"description": "The run that the caller believes to be in; if it is another, no file is read"},
         }),
     )
@@ -237,7 +237,7 @@ fn fork() -> Value {
         "properties": {
             "from": {
                 "type": ["string", "null"], "pattern": "^[a-z][a-z0-9_-]{0,63}$",
-                "description": "A step of the run's own flow, as it was entered last; the one that stopped it unless said",
+                "description": "A step of the run's own flow, as it was entered last; the one that stopped it by default",
             },
             "workspace": workspace(),
             "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
@@ -250,7 +250,7 @@ fn fork() -> Value {
 fn workspace() -> Value {
     json!({
         "type": "string", "enum": ["alone", "shared", "copy"],
-        "description": "How the run uses its workspace; alone unless said",
+        "description": "How the run uses its workspace; alone by default",
     })
 }
 
@@ -286,22 +286,22 @@ fn start() -> Value {
             "inputs": free("By the names that the flow declares"),
             "workspace": workspace(),
             "yes_to": {"type": "array", "items": step(), "description": "Steps whose questions are approved as they are put"},
-            "user_id": requester_id("The user on whose behalf the run is started; the name of the token unless said"),
-            "session_id": requester_id("The conversation that the run belongs to; the run's id unless said"),
+            "user_id": requester_id("The user on whose behalf the run is started; the name of the token by default"),
+            "session_id": requester_id("The conversation that the run belongs to; the run's id by default"),
             "metadata": {
                 "type": "object", "additionalProperties": true,
                 "description": "Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …)",
             },
             "raw_input": {
                 "type": ["string", "null"], "maxLength": 1_048_576,
-                "description": "The request as it came to the caller; the inputs as JSON unless said",
+                "description": "The request as it came to the caller; the inputs as JSON by default",
             },
         },
         "examples": [{"flow": "publish", "inputs": {}, "workspace": "shared", "user_id": "ada", "metadata": {"team": "press"}}],
     })
 }
 
-/// Stated by the caller, and checked by nobody.
+/// Stated by the caller, and not checked.
 fn requester_id(description: &str) -> Value {
     json!({"type": ["string", "null"], "minLength": 1, "maxLength": 256, "description": description})
 }
@@ -365,8 +365,8 @@ fn answer() -> Value {
         "properties": {
             "choice": {"enum": ["approve", "deny", "respond", "proceed", "again", "stop", "rerun", "fail", "raise"]},
             "text": maybe_text(), "data": {}, "seen": digest(),
-            "resume": {"type": "boolean", "description": "Whether the run goes on, as it does unless said; else the answer is only recorded"},
-            "user_envelope": {"type": "boolean", "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false unless said"},
+            "resume": {"type": "boolean", "description": "Whether the run goes on, as it does by default; else the answer is only recorded"},
+            "user_envelope": {"type": "boolean", "description": "Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false by default"},
             "attachments": {"type": "array", "maxItems": 20, "items": {"$ref": "#/components/schemas/Attachment"}},
             "raise": more(),
         },

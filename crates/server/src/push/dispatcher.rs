@@ -1,8 +1,9 @@
-//! The dispatcher: tells receivers what happens to tasks, at least once, in order, and marks how far each has come.
+//! The dispatcher: sends notifications to receivers, at least once and in order, and marks how far each receiver has
+//! come.
 //!
-//! Owns the threads and what one turn does. How a run becomes things to tell is [`super::event_source`]'s, who is due is [`super::scheduler`]'s,
-//! how something is posted is crate `notify`'s. A mark is made after the receiver has said that it has the thing: what was told
-//! and not marked, because this server has ended in between, is told again by the next one.
+//! Owns the threads and what one turn does. [`super::event_source`] reads the notifications, [`super::scheduler`] picks
+//! whose turn it is, and crate `notify` posts. A mark is made after the receiver has acknowledged a notification: one
+//! that was sent and not marked, because the server ended in between, is sent again by the next server.
 
 use super::{
     event_source::{EventSource, EventSources, Notification, SourceCache},
@@ -22,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most things told in one turn: who has much to hear leaves room for others.
+/// Most notifications of one turn: a receiver with many leaves room for others.
 const MOST_A_TURN: usize = 16;
 
 /// Longest duration of a post.
@@ -55,7 +56,7 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Goes on with whatever is to be told, until it is closed.
+    /// Sends what is due, until it is closed.
     ///
     /// # Errors
     /// The store cannot be read, or no thread be had.
@@ -89,8 +90,8 @@ impl Dispatcher {
         self.scheduler.close();
     }
 
-    /// Waits for what is under way, until then. What is not over by then is told again by the next server, whether it arrives
-    /// or not.
+    /// Waits for turns under way, until then. A notification that is still under way is sent again by the next server,
+    /// whether or not it arrives.
     pub(crate) fn wait(self, until: Instant) {
         self.scheduler.wait_until_still(until);
     }
@@ -131,7 +132,7 @@ impl Worker {
         }
     }
 
-    /// Tells one configuration what there is, as much as one turn allows.
+    /// Sends the notifications of one configuration, as many as one turn allows.
     fn turn(&self, reader: &mut Option<Reader>, key: &Key) -> Result<TurnResult, TurnError> {
         let reader = match reader {
             Some(reader) => reader,
@@ -139,9 +140,9 @@ impl Worker {
         };
         let active = reader.push(&key.0, &key.1)?.filter(|row| row.state == PushState::Active);
         let Some(mut row) = active else { return Ok(TurnResult::Gone) };
-        // Who may see the task no more is told nothing more of it.
+        // A token that is good no more gets nothing more.
         if !token::still_good(reader, &row.client, envoi_engine::now())? {
-            return self.give_up(&mut row, "the token that asked for it is good no more".to_owned());
+            return self.give_up(&mut row, "the token that set it is good no more".to_owned());
         }
         let kept = self.lock().take(key, row.at);
         let source = match kept {
@@ -159,7 +160,7 @@ impl Worker {
         Ok(after)
     }
 
-    /// Tells what there is, and says whether the reading can still be read.
+    /// Sends what there is; also returns whether the source can still be used.
     fn tell(&self, row: &mut PushRow, source: &mut dyn EventSource) -> Result<(TurnResult, bool), TurnError> {
         for _ in 0..MOST_A_TURN {
             if self.parts.scheduler.is_closed() {

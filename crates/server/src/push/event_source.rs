@@ -1,7 +1,7 @@
-//! What there is to tell of a run, one thing after the other, from a place in its journal on.
+//! The notifications of a run, one after the other, from a position in its journal on.
 //!
-//! Owns only the shape of it, and how many such readings are kept: each holds what was heard of its run. One that is not kept
-//! begins again at its run's first event, and says the same.
+//! Owns the traits, and how many open sources are kept: each holds the state of its run. A source that is not kept is
+//! opened again at its run's first event, and gives the same notifications.
 
 use super::scheduler::Key;
 use envoi_contract::time::Timestamp;
@@ -11,12 +11,12 @@ use envoi_kernel::ids::Seq;
 /// Readings that are kept between two turns. Beside them there is one for each turn under way.
 const MOST_KEPT: usize = 32;
 
-/// One thing to tell.
+/// One notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notification {
-    /// Its place: the same whenever it is told again.
+    /// Its position: the same whenever it is sent again.
     pub(crate) place: String,
-    /// The first event of which nothing was told once it has arrived.
+    /// The first event that is not complete once this has arrived.
     pub(crate) next_seq: Seq,
     /// Of the body.
     pub(crate) media_type: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Notification {
 
 /// A reading of one run for one configuration.
 pub(crate) trait EventSource: Send {
-    /// What is to be told next; the same again until [`EventSource::delivered`].
+    /// The next notification; the same one until [`EventSource::delivered`].
     ///
     /// # Errors
     /// A sentence: the run cannot be read.

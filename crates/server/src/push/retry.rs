@@ -11,13 +11,13 @@ use std::time::Duration;
 /// The longest first wait; doubled for each further one. No wait is shorter than half of what it may be.
 const FIRST: Duration = Duration::from_secs(2);
 
-/// No wait is longer, whatever a receiver asks for.
+/// No wait is longer, whatever a receiver wishes.
 pub(super) const LONGEST: Duration = Duration::from_secs(5 * 60);
 
 /// All waits for one thing together.
 const ALL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is to be done after a try.
+/// What follows after a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It has arrived.

@@ -1,9 +1,9 @@
-//! Who may have something to be told, and when they may be told it next.
+//! Which push configurations may have something to send, and when each has its next turn.
 //!
-//! Owns the order and the bounds: one thing at a time for each configuration, few at a time for each receiver, so that one that
-//! hangs holds up nobody else, and for each tenant no more than it leaves to the others, however many of its receivers hang. Knows
-//! no content and no store: that there may be something new is all that it hears. It holds a few words for each active
-//! configuration.
+//! Owns the order and the bounds. A configuration has one turn at a time, and a receiver few, so that one that hangs
+//! holds up no other. A tenant has no more turns than it leaves to the others, however many of its receivers hang. The
+//! scheduler knows no content and no store: it only learns that there may be something new. It holds a few words for
+//! each active configuration.
 
 use envoi_contract::time::Timestamp;
 use envoi_kernel::ids::RunId;
@@ -38,13 +38,13 @@ pub(crate) struct Owner {
 /// How a turn has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnResult {
-    /// Everything is told, until there is news.
+    /// Everything is sent, until there is news.
     Idle,
-    /// There is more to tell.
+    /// There is more to send.
     More,
     /// It did not work; not before this moment.
     Later(Timestamp),
-    /// There is nothing to be told any more.
+    /// The configuration is done or deleted.
     Gone,
 }
 
@@ -85,7 +85,7 @@ enum EntryState {
 }
 
 impl Scheduler {
-    /// From now on this configuration is told; one of this key that was there is another now.
+    /// Sends to this configuration from now on; it replaces one with the same key.
     pub(crate) fn add(&self, key: Key, whose: Owner, at: Timestamp) {
         let mut state = self.lock();
         let place = match state.entries.get(&key).map(|entry| entry.place) {
@@ -202,7 +202,8 @@ impl Scheduler {
 }
 
 impl State {
-    /// Gives a turn to whoever has waited longest, and whose receiver is not busy, nor its tenant beyond its share.
+    /// Gives a turn to the configuration that has waited longest, if its receiver is not busy and its tenant has a
+    /// share left.
     fn next(&mut self, now: Timestamp) -> Option<Key> {
         let due = self.due.iter().take_while(|(at, _)| *at <= now);
         let key = due.map(|(_, key)| key).find(|key| self.has_room(key))?.clone();
@@ -227,7 +228,7 @@ impl State {
         share::may_take(own, self.turns.len(), MOST_TURNS)
     }
 
-    /// Until somebody is due who is not yet; those who are wait for a turn that ends, which rings.
+    /// The time until the next one is due. Those that are due already wait for the end of a turn, which rings the bell.
     fn until_next(&self, now: Timestamp) -> Duration {
         let later = self.due.iter().find(|(at, _)| *at > now).map(|(at, _)| *at);
         let wait = later.map(|at| at.as_millis().saturating_sub(now.as_millis()));
@@ -272,7 +273,7 @@ mod tests {
         Owner { tenant: tenant.to_owned(), receiver: receiver.to_owned() }
     }
 
-    /// How many turns are given before nobody gets one.
+    /// How many turns are given until none is left.
     fn take_all(scheduler: &Scheduler, now: i64) -> usize {
         std::iter::from_fn(|| take(scheduler, now)).count()
     }
@@ -350,7 +351,7 @@ mod tests {
         add("dead", 100);
         assert_eq!(take_all(&scheduler, 0), 8, "alone it has half");
         add("north", 1);
-        assert_eq!(take(&scheduler, 0), Some(key("run_north0", "a")), "whoever has waited longer");
+        assert_eq!(take(&scheduler, 0), Some(key("run_north0", "a")), "the one that has waited longer");
         add("gone", 100);
         assert_eq!(take_all(&scheduler, 0), 3, "half of what is left");
         for (tenant, turns) in [("south", 2), ("east", 1), ("west", 1)] {
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(scheduler.lock().turns.len(), MOST_TURNS);
         add("late", 1);
         assert_eq!(take(&scheduler, 0), None, "there are no more");
-        // Who has much waits for those who have nothing.
+        // A tenant with many turns waits for those with none.
         scheduler.give_back(&key("run_north0", "a"), TurnResult::Gone, at(1));
         assert_eq!(take(&scheduler, 1), Some(key("run_late0", "a")));
         assert_eq!(take(&scheduler, 1), None);

@@ -26,7 +26,7 @@ use std::{
 /// Longest media type.
 const MAX_MIME: usize = 127;
 
-/// Bytes a second that content has to come with, on the whole: whoever is slower keeps a place for nothing.
+/// Bytes a second that content must come with, on the whole: a slower client would keep a place for too long.
 const LEAST_RATE: u64 = 1024;
 
 /// `uploadArtifact`: hashed on the way into the store, never held.

@@ -1,9 +1,9 @@
 //! Streams of events (SSE): what happens, as it happens, each event once.
 //!
-//! A stream is a place in the journal and nothing else. It reads a bounded page from there, hands it over, and reads on
-//! when that is gone: a slow reader keeps one page in memory, and delays nobody. When there is nothing more it sleeps
-//! until the engine has committed something. Its ids are places in the journal, so that whoever comes back with the last
-//! one, after whatever has happened to either side, misses nothing and gets nothing twice.
+//! A stream is a position in the journal and nothing else. It reads a bounded page from there, sends it, and reads on
+//! when that is gone: a slow reader costs one page of memory, and holds up no other. When there is nothing more, the
+//! stream sleeps until the engine has committed something. Its ids are positions in the journal. A reader that comes
+//! back with the last one misses nothing and gets nothing twice, whatever has happened to either side.
 
 use crate::{
     auth::token,
@@ -37,8 +37,8 @@ const PAGE_BYTES: usize = 64 * 1024;
 enum Feed {
     /// A run: ids are the `seq` of its events.
     Run(RunId),
-    /// The questions of a tenant: ids are `RUN:SEQ` of their events. Their places among the events of all runs, by which a
-    /// stream goes on, would tell how much other tenants do.
+    /// The questions of a tenant: ids are `RUN:SEQ` of their events. The positions among the events of all runs, by
+    /// which the stream goes on, are not shown: they would show how much other tenants do.
     Questions(String),
 }
 
@@ -98,8 +98,8 @@ pub(crate) async fn questions(app: &Arc<App>, request: ApiRequest) -> Result<Res
     open(app, &request, what, next, wake)
 }
 
-/// Whether nothing follows for whoever wants the events from `next` on. An event that is not there yet nobody has seen: what
-/// comes before it would never be told.
+/// Whether nothing follows for a reader that wants the events from `next` on. An event that does not exist yet cannot
+/// have been seen: the events before it would never be sent.
 fn is_over(next: u64, next_seq: u64, ended: bool) -> Result<bool, Problem> {
     if next > next_seq { Err(bad_id()) } else { Ok(ended && next == next_seq) }
 }
@@ -108,7 +108,7 @@ fn bad_id() -> Problem {
     Problem::bad_request("`Last-Event-ID` is not the id of an event of this stream")
 }
 
-/// The place of the last event that was seen; now, if nothing is said.
+/// The position of the last event that the reader has seen; without an id, the present one.
 fn last_seen(reader: &Reader, request: &ApiRequest) -> Result<u64, Problem> {
     let Some(id) = request.last_event_id() else { return Ok(reader.position()?) };
     if id == NOTHING_SEEN {
@@ -153,7 +153,7 @@ impl Follower {
             if *self.stopping.borrow_and_update() {
                 return None;
             }
-            // Seen before the look, so that what is committed during it wakes at once.
+            // Marked as seen before the journal is read, so that a commit during the reading wakes the stream at once.
             self.wake.borrow_and_update();
             match self.look().await {
                 Ok(Page::Events(text, next)) => {
@@ -205,7 +205,7 @@ impl Follower {
 }
 
 fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
-    // Before the records: one that is reopened in between is then seen to go on.
+    // Read before the records, so that a run that is reopened in between does not end the stream.
     let row = reader.run(run)?;
     let events = reader.story(run, next, PAGE, PAGE_BYTES, Told::All)?;
     let Some(last) = events.last() else {

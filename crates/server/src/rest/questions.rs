@@ -217,7 +217,7 @@ fn references(members: &Object) -> Result<Vec<AttachmentRef>, Problem> {
     values.iter().enumerate().map(read).collect()
 }
 
-/// References with the size and the type that the store knows, whatever the caller says; all of them, or none.
+/// References with the size and the type that the store has for them, whatever the caller states; all of them, or none.
 fn resolved(
     app: &App,
     tenant: &str,

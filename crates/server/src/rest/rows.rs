@@ -36,7 +36,7 @@ pub(crate) fn run(row: &RunRow) -> serde_json::Value {
     })
 }
 
-/// Whoever asks, as their token says it.
+/// The owner of the request's token.
 pub(crate) fn bearer(bearer: &Bearer) -> serde_json::Value {
     let scopes: Vec<&str> = bearer.scopes.each().map(Scope::word).collect();
     json!({"name": bearer.name, "tenant": bearer.tenant, "scopes": scopes})

@@ -51,8 +51,8 @@ pub(crate) fn content(app: &App, request: &ApiRequest) -> Result<Response, Probl
     if stored { artifacts::give(app, request, digest, inline) } else { Err(none()) }
 }
 
-/// Whether an event says that a file of the run had this content. A digest that stands in words of a step does not count:
-/// whoever writes those could name anybody's.
+/// Whether an event names a file of the run with this content. A digest in the text of a step does not count: a step
+/// could name another tenant's content.
 fn has_content(reader: &Reader, run: &RunId, digest: &Digest) -> Result<bool, Problem> {
     let mut next: Seq = 0;
     loop {

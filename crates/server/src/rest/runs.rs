@@ -1,4 +1,4 @@
-//! Runs: listed, looked at, gone on with, ended. How they begin is said by [`crate::commands::start`].
+//! Runs: listed, shown, resumed, raised, cancelled. [`crate::rest::start`] starts them.
 //!
 //! Everything that changes one is a request to the engine's desk, as a command makes it.
 
@@ -90,11 +90,11 @@ pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
     event_page(app, request, Told::Deciding)
 }
 
-/// A page of events. One that is full of bytes ends before it has as many as were asked for.
+/// A page of events. A page that is full of bytes has fewer than the limit.
 fn event_page(app: &App, request: &ApiRequest, told: Told) -> Result<Response, Problem> {
     let (from, limit) = (request.after()?, request.limit()?);
     let run = request.run(app)?;
-    // One more than the page has says whether there is another one.
+    // One row more than the page has shows whether there is another page.
     let most = limit.saturating_add(1);
     let mut events =
         app.read(|reader| reader.story(&run, from, most, PAGE_BYTES, told).map_err(Problem::from))?;

@@ -79,7 +79,7 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 
 /// What became of a request to begin a run.
 enum Started {
-    /// It is durable; this is to be known besides.
+    /// It is durable; these are the engine's notes.
     Now(RunId, Vec<String>),
     /// The request has been made before.
     Before(RunId),
@@ -140,7 +140,7 @@ fn start_once(
     Ok(Started::Now(run, notes))
 }
 
-/// What a request to start a run says.
+/// The body of a request to start a run.
 struct StartBody<'m> {
     flow: &'m str,
     inputs: Object,

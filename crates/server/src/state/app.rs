@@ -147,12 +147,12 @@ impl App {
         self.store.layout()
     }
 
-    #[expect(clippy::unused_self, reason = "the clock belongs to the app, whoever it is")]
+    #[expect(clippy::unused_self, reason = "the clock belongs to the app")]
     pub(crate) fn now(&self) -> Timestamp {
         envoi_engine::now()
     }
 
-    /// Says to whoever runs the server what a client is not told.
+    /// Logs the cause of a problem, which the client does not get.
     pub(crate) fn note(&self, problem: &Problem) {
         if let Some(cause) = problem.cause() {
             (self.settings.log)(&format!("{}: {cause}", problem.code));

@@ -1,8 +1,8 @@
 //! References to files (contract 5): made of content, and resolved against what the store has.
 //!
-//! A reference proves nothing. Its artifact, its revision and its digest must name the same content, the tenant must have
-//! that content, and the bytes must be those of the digest; only then is it one, and its size and its type are what the
-//! store says. Whatever takes references from outside asks here. Knows no way in.
+//! A reference proves nothing. Its artifact, its revision and its digest must name the same content, the tenant must
+//! have that content, and the bytes must be those of the digest. Only then is it accepted, with the size and the type
+//! that the store has. Every way in that takes references resolves them here.
 
 use super::app::App;
 use envoi_contract::{
@@ -25,7 +25,7 @@ pub(crate) struct FoundContent {
     pub(crate) digest: Digest,
     /// How many bytes there are.
     pub(crate) size: u64,
-    /// As it was brought, or, for an artifact of a run, as its name says.
+    /// As it was uploaded, or, for an artifact of a run, as its name implies.
     pub(crate) mime: String,
     /// What it is called: as the reference has it, else as the run that made it does. A stranger's text.
     pub(crate) name: Option<String>,
@@ -90,7 +90,7 @@ pub(crate) fn reference(upload: &Upload) -> AttachmentRef {
 /// call it on a thread that may block.
 ///
 /// # Errors
-/// [`Unreadable`], when it leads to nothing; what is not the reference's fault is also told to the server's log.
+/// [`Unreadable`], when it leads to nothing. A cause that is not the client's also goes to the server's log.
 pub(crate) fn resolve(
     app: &App,
     tenant: &str,
@@ -100,7 +100,7 @@ pub(crate) fn resolve(
     resolved.inspect_err(|unreadable| note(app, reference, unreadable))
 }
 
-/// Tells the server's log what is not the reference's fault.
+/// Logs a cause that is not the client's.
 pub(crate) fn note(app: &App, reference: &AttachmentRef, unreadable: &Unreadable) {
     if let Some(cause) = &unreadable.cause {
         (app.settings.log)(&format!("attachment `{}`: {cause}", reference.digest));
@@ -265,6 +265,6 @@ mod tests {
         fs::write(&blob, b"minutes of the south").unwrap();
         let unreadable = look(&store.reader().unwrap(), "north", &own).unwrap_err();
         assert_eq!(unreadable.reason, "its bytes are not those of its digest");
-        assert!(unreadable.cause.is_some(), "whoever runs the server is told");
+        assert!(unreadable.cause.is_some(), "the cause is logged");
     }
 }

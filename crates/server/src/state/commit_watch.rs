@@ -1,7 +1,7 @@
-//! Who is to look again: streams sleep until the engine has committed something that they follow.
+//! Wakes streams when the engine has committed something that they follow.
 //!
-//! A wake says that there may be something, never what: a reader that is slow misses no event by it, because it reads
-//! them from the journal, and keeps none waiting for it.
+//! A wake means that there may be something new, never what. So a slow reader misses no event, because it reads events
+//! from the journal, and it holds up no other reader.
 
 use envoi_kernel::{Event, Record, ids::RunId};
 use std::{
@@ -36,7 +36,7 @@ impl CommitWatch {
     /// Changes whenever something of the run is committed, and when it is set aside or taken up again.
     pub(crate) fn of_run(&self, run: &RunId) -> watch::Receiver<u64> {
         let mut runs = self.lock();
-        // Nobody else tidies up.
+        // There is no other place that removes them.
         runs.retain(|_, sender| sender.receiver_count() > 0);
         runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }

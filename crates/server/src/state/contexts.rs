@@ -4,12 +4,12 @@ use super::app::App;
 use crate::http::problem::Problem;
 use envoi_kernel::ids::RunId;
 
-/// The header that names a context. Whoever may set it is trusted with it: it comes with the token, not with the body.
+/// The header that names a context. It is trusted like the token that it comes with; the body is not.
 pub(crate) const HEADER: &str = "x-envoi-a2a-context-id";
 
-/// The run of this tenant that a context stands for, for whoever has this token: the newest of their A2A conversation of that
-/// name, else of the only other client's, or the run of that id. That there is none, that it is another tenant's, and that
-/// nobody knows which of several clients' is meant, are the same.
+/// The run of this tenant that a context names: the newest one of the token's A2A conversation of that name, else of
+/// the only other client's, or the run with that id. `None` if there is none, if it is another tenant's, or if several
+/// clients have such a conversation.
 pub(crate) fn run_of(
     app: &App,
     tenant: &str,

@@ -1,9 +1,9 @@
 //! Which files of content were compared with their digest, so that a part of one does not cost a reading of all of it.
 //!
-//! A file counts as the one that was compared while its device, inode, size and both of its times are the same: whoever
-//! writes to it, or puts another in its place, changes one of them, its time of change whatever they do about the other.
-//! What a disk loses by itself it does not change; that is seen when the file is compared again, by another process or
-//! when it was forgotten, and by whoever compares what they got with the ETag.
+//! A file counts as compared while its device, inode, size and both of its times are the same. A write to it, or
+//! another file in its place, changes one of them; the time of change cannot be set back. A disk that loses data
+//! changes none of them. That is found when the file is compared again, by another process or once it is forgotten, and
+//! by a client that compares the content with the ETag.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use std::{
 /// Files that are remembered. When there are more, all are forgotten: they are compared again, and nothing else.
 const MOST: usize = 4_096;
 
-/// What a file is while nobody changes it.
+/// What identifies a file that has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(compared.get(), 1);
         look(&[8; 32]).unwrap();
         assert_eq!(compared.get(), 2, "for another digest it is another comparison");
-        // Others of the same size and, as far as anybody can say so, of the same time.
+        // Other bytes of the same size, with the old time of modification.
         let modified: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
         fs::write(&path, "other").unwrap();
         File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();

@@ -12,15 +12,15 @@ use std::{
 /// What the composition root decides.
 #[derive(Clone)]
 pub struct Settings {
-    /// Names under which the server may be asked for, with their port, besides that of its address.
+    /// Names by which clients may address the server, with their port, besides that of its address.
     pub hosts: Vec<String>,
-    /// Origins of pages that may ask, besides its own.
+    /// Origins of pages that may send requests, besides its own.
     pub origins: Vec<String>,
     /// Bounds.
     pub limits: Limits,
     /// A certificate and its key, for TLS.
     pub tls: Option<Tls>,
-    /// What messages over A2A mean where they do not say it.
+    /// Defaults for messages over A2A.
     pub a2a: A2a,
     /// The folder in which runs of the tenant `local` work.
     pub workspace: PathBuf,
@@ -37,7 +37,7 @@ pub struct Settings {
 /// See [`Settings::a2a`].
 #[derive(Debug, Clone)]
 pub struct A2a {
-    /// Where clients find the server; `None`: as they ask.
+    /// Where clients find the server; `None`: under the host that they use.
     pub url: Option<String>,
     /// The flow that a message starts.
     pub default_flow: Option<String>,
@@ -66,7 +66,7 @@ pub struct Limits {
     pub incoming_a_token: usize,
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
-    /// A stream on which nothing happens says so this often.
+    /// How often an idle stream sends a sign of life.
     pub keep_alive: Duration,
 }
 

@@ -20,11 +20,11 @@ export interface Answer {
     rounds?: number | undefined;
     wall_time_ms?: number | undefined;
   } | undefined;
-  /** Whether the run goes on, as it does unless said; else the answer is only recorded. */
+  /** Whether the run goes on, as it does by default; else the answer is only recorded. */
   resume?: boolean | undefined;
   seen?: string | undefined;
   text?: string | null | undefined;
-  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false unless said. */
+  /** Whether `text` is contract 5's envelope; its attachments come before those beside it, and there are at most 20 of both; false by default. */
   user_envelope?: boolean | undefined;
 }
 
@@ -46,15 +46,15 @@ export interface BridgeTurn {
   /** The run that the caller believes to be in; if it is another, no file is read. */
   agent_run_id?: unknown;
   attachments?: readonly AttachmentRef[] | undefined;
-  /** One of `listModels`; the usual one unless said. */
+  /** One of `listModels`; the configured one by default. */
   model?: string | undefined;
   /** Another name for `model`; if both are there, they must be equal. */
   model_id?: string | undefined;
-  /** What the model is told first. */
+  /** The system prompt. */
   system?: string | undefined;
   /** What the user says; with `user_envelope` the envelope of contract 5. */
   user: string;
-  /** Whether `user` is an envelope; false unless said. */
+  /** Whether `user` is an envelope; false by default. */
   user_envelope?: boolean | undefined;
 }
 
@@ -112,10 +112,10 @@ export interface Forbidden {
 }
 
 export interface Fork {
-  /** A step of the run's own flow, as it was entered last; the one that stopped it unless said. */
+  /** A step of the run's own flow, as it was entered last; the one that stopped it by default. */
   from?: string | null | undefined;
   why?: string | null | undefined;
-  /** How the run uses its workspace; alone unless said. */
+  /** How the run uses its workspace; alone by default. */
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
   yes_to?: readonly string[] | undefined;
@@ -284,13 +284,13 @@ export interface Start {
   inputs?: object | undefined;
   /** Stands in the run's envelope; at most 64 KiB, and no name that Envoi writes there itself (`run_id`, `flow`, …). */
   metadata?: object | undefined;
-  /** The request as it came to the caller; the inputs as JSON unless said. */
+  /** The request as it came to the caller; the inputs as JSON by default. */
   raw_input?: string | null | undefined;
-  /** The conversation that the run belongs to; the run's id unless said. */
+  /** The conversation that the run belongs to; the run's id by default. */
   session_id?: string | null | undefined;
-  /** The user on whose behalf the run is started; the name of the token unless said. */
+  /** The user on whose behalf the run is started; the name of the token by default. */
   user_id?: string | null | undefined;
-  /** How the run uses its workspace; alone unless said. */
+  /** How the run uses its workspace; alone by default. */
   workspace?: "alone" | "shared" | "copy" | undefined;
   /** Steps whose questions are approved as they are put. */
   yes_to?: readonly string[] | undefined;

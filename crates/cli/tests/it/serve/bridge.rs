@@ -219,7 +219,7 @@ fn a_call_that_a_stopping_server_breaks_off_is_not_to_be_paid_for_twice() {
         let told = if path == TURN { reply.json() } else { error(&reply) };
         assert_eq!(told["code"], "ENGINE_STOPPING", "{}", reply.text());
         let message = text(if path == TURN { &told["detail"] } else { &told["message"] });
-        assert!(message.contains("the provider was asked"), "{message}");
+        assert!(message.contains("the provider received the request"), "{message}");
         assert_eq!(reply.header("x-should-retry"), "false", "an OpenAI client would ask, and pay, again");
         assert_eq!(reply.header("retry-after"), "");
         assert!(!reply.text().contains("Idempotency-Key"), "{}", reply.text());

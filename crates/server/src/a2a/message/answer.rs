@@ -1,7 +1,7 @@
-//! What a message about a task that waits says to its question.
+//! How a message answers the question of a task.
 //!
-//! Pure. Nothing but what is plainly a yes is taken for one: a question that takes a decision refuses every other text, with the
-//! words that would do, and stays open. Who may answer, and whether the form fits, is the engine's to say.
+//! Pure. Only a plain yes counts as one: a question that takes a decision refuses every other text, names the words
+//! that it takes, and stays open. The engine decides who may answer, and whether a form fits.
 
 use crate::{
     a2a::{
@@ -33,7 +33,7 @@ const DECISIONS: [Choice; 9] = [
     Choice::Raise,
 ];
 
-/// Members of a `data` part that says an answer exactly.
+/// Members of a `data` part that states an answer exactly.
 const EXACT: [&str; 5] = ["choice", "approved", "text", "data", "raise"];
 
 /// What a message answers.
@@ -45,7 +45,7 @@ pub(crate) struct AnswerContent {
     pub(crate) text: Option<String>,
     /// The form.
     pub(crate) data: Option<Value>,
-    /// By how much a bound is to be higher.
+    /// How much to add to a bound.
     pub(crate) raise: Option<Ledger>,
 }
 
@@ -60,7 +60,7 @@ impl AnswerContent {
     }
 }
 
-/// What `message`, whose text says `words`, answers to `question`.
+/// The answer of `message` to `question`; `words` is the text of the message.
 ///
 /// # Errors
 /// It is no answer to it.
@@ -124,7 +124,7 @@ fn form_or_decision(
             Err(not_an_answer(question, why))
         }
         Some(members) if !fits || decides(question, members) => exact_answer(question, members, words),
-        // What does not fit is passed on: the engine says what is wrong with it.
+        // A form that does not fit is passed on: the engine reports what is wrong with it.
         _ => {
             let filled = AnswerContent { data: Some(data.clone()), ..AnswerContent::of(yes) };
             Ok(filled.saying(words.unwrap_or_default()))
@@ -141,7 +141,7 @@ fn decides(question: &Question, members: &Object) -> bool {
             .is_some_and(|word| choice(&question.choices, word).is_some())
 }
 
-/// The members of a `data` part that says an answer exactly, if it does.
+/// The members of a `data` part that states an answer exactly; `None` for any other part.
 fn exact_members(data: &Value) -> Option<&Object> {
     let members = data.as_object()?;
     let known = members.keys().all(|name| EXACT.contains(&name));
@@ -186,13 +186,13 @@ fn decision(question: &Question, words: &str) -> Option<AnswerContent> {
     if let Some(note) = words.strip_prefix(DENIED) {
         return Some(AnswerContent::of(no(choices)?).saying(note.trim_ascii()));
     }
-    // By how much is not said in a word.
+    // A single word does not state by how much a bound is raised.
     choice(choices, &words.to_ascii_lowercase())
         .filter(|choice| *choice != Choice::Raise)
         .map(AnswerContent::of)
 }
 
-/// Whether `message` is nothing but a decision, whatever is asked: a word for one, one of an operator, or one in JSON.
+/// Whether `message` is a decision and nothing else, for any question: a single word, the text of an operator, or JSON.
 pub(crate) fn is_decision(message: &Message) -> bool {
     let texts: Vec<&str> = message
         .parts

@@ -1,4 +1,4 @@
-//! A message about a task that waits: which question it answers, what it says, which files come with it.
+//! A message to a task that waits: which question it answers, how, and with which files.
 
 use super::{
     answer, envelope,
@@ -143,7 +143,7 @@ fn open_question(run: &Run, message: &Message) -> Result<Question, Fault> {
     }
 }
 
-/// What was shown to whoever answers, if the message says so: the question's metadata, given back.
+/// The digest of what was shown with the question, if the message gives the question's metadata back.
 fn seen(message: &Message) -> Result<Option<Digest>, Fault> {
     let subject =
         message.metadata.get(QUESTION).and_then(|named| named.get("subject")).and_then(Value::as_str);
@@ -171,7 +171,9 @@ fn attached_files<'m>(
             Content::Text(_) | Content::Data(_) => continue,
             Content::Raw(bytes) => bytes.as_slice(),
             Content::Url(_) => {
-                let detail = format!("part {at} is an address, and none is asked; send its bytes as `raw`");
+                let detail = format!(
+                    "part {at} is an address, and addresses are not fetched; send its bytes as `raw`"
+                );
                 return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
             }
         };
@@ -198,7 +200,7 @@ fn keep_uploads(app: &App, client: &Client, files: &[AttachedFile<'_>]) -> Resul
     Ok(())
 }
 
-/// Gives those of the references that are `meant` the size and the type that the store knows, whatever the client says.
+/// Gives the references that are `meant` the size and the type that the store has for them, whatever the client states.
 fn resolve(
     app: &App,
     client: &Client,

@@ -1,8 +1,9 @@
 //! The user envelope over A2A (contract 5): an answer with files, through a channel that carries text.
 //!
-//! Owns the opt-in. It counts only if the request names the extension in its header *and* the message says
-//! `{"user_envelope": true}` under the extension's URI in its metadata. With less, the text is passed on byte for byte,
-//! whatever it looks like. What it does not own: the envelope itself (`envoi-contract`), and whose files those are.
+//! Owns the opt-in. It counts only if the request names the extension in its header *and* the message has
+//! `{"user_envelope": true}` under the extension's URI in its metadata. Without both, the text is passed on byte for
+//! byte, whatever it looks like. The envelope itself is `envoi-contract`'s, and whose files those are is checked
+//! elsewhere.
 
 use crate::a2a::protocol::{
     fault::{Fault, Kind},
@@ -14,14 +15,14 @@ use envoi_contract::{
     user_envelope::{AttachmentRef, EXTENSION_URI, UserEnvelope, parse},
 };
 
-/// The member of the extension's metadata that says so.
+/// The member of the extension's metadata that opts in.
 const OPT_IN: &str = "user_envelope";
 
 /// The words of a message, and the files that come with them. `top_level` are files that it brings in other ways.
 ///
 /// # Errors
-/// An `InvalidParams` with the reason, if the envelope is none or has too many files, or if the extension is named and what
-/// the metadata say under its URI is neither yes nor no: nobody is to guess whether that text is an envelope.
+/// An `InvalidParams` with the reason: the envelope is malformed or has too many files; or the extension is named and
+/// its metadata is neither yes nor no, so that it is open whether the text is an envelope.
 pub(crate) fn open(
     message: &Message,
     extensions: &Extensions,

@@ -1,4 +1,4 @@
-//! What a first message says to the flow that it starts: its inputs.
+//! The inputs that a first message gives to the flow that it starts.
 //!
 //! Pure. An object of a `data` part is the inputs, by their names; words are the input `message`, where the flow has one, else they
 //! may be an object in JSON. Files cannot be inputs, and nothing is fetched from an address.

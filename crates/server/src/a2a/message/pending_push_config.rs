@@ -1,7 +1,8 @@
-//! A push configuration that a message brings: kept before the engine is asked for what the message wants.
+//! A push configuration that comes with a message: stored before the engine receives the message's request.
 //!
-//! So it hears of all that the message causes, and a server that is killed in between has it. If the message is refused it is
-//! taken back, and what it had replaced is there again. The courier knows nothing of it before the message has been done.
+//! So its receiver gets everything that the message causes, also if the server is killed in between. If the message is
+//! refused, the configuration is removed and the one that it had replaced is restored. The dispatcher does not know it
+//! before the message is done.
 
 use crate::{
     a2a::{
@@ -23,22 +24,22 @@ pub(crate) struct PendingPushConfig<'a> {
 }
 
 /// One that is kept, and what it has replaced.
-#[must_use = "it is told once the message is done, or taken back"]
+#[must_use = "it is announced once the message is done, or revoked"]
 pub(crate) struct StoredPushConfig<'a> {
     app: &'a App,
     row: Option<(PushRow, Option<Box<PushRow>>)>,
 }
 
 impl<'a> PendingPushConfig<'a> {
-    /// Keeps it for a run; what happens from this event on is told.
+    /// Stores it for a run; notifications begin with the event `from`.
     pub(crate) fn store(&self, run: &RunId, from: Seq) -> Result<StoredPushConfig<'a>, Fault> {
         let (app, push) = (self.app, self.push);
         let row = push.map(|push| push_configs::keep(app, self.client, (run, push), from)).transpose()?;
         Ok(StoredPushConfig { app, row })
     }
 
-    /// For a message that has been done before: `request` is what it asked for. Who is told already goes on where they are,
-    /// others begin there.
+    /// For a message that was done before under the id `request`. A receiver that has begun goes on where it is; a new
+    /// one begins at that request.
     pub(crate) fn store_again(&self, run: &RunId, request: &str) -> Result<(), Fault> {
         let Some(push) = self.push else { return Ok(()) };
         let id = push_configs::id_of(&self.client.bearer.id, push);
@@ -52,7 +53,7 @@ impl<'a> PendingPushConfig<'a> {
 }
 
 impl StoredPushConfig<'_> {
-    /// The message is done: what follows is told.
+    /// The message is done: notifications are sent from now on.
     pub(crate) fn announce(self) {
         if let Some((row, _)) = &self.row {
             push_configs::announce(self.app, row);

@@ -18,7 +18,7 @@ use envoi_kernel::ids::RunId;
 pub(crate) struct Sent {
     /// The run.
     pub(crate) run: RunId,
-    /// Where whoever follows the message begins.
+    /// Where a stream that follows the message begins.
     pub(crate) from: FollowFrom,
 }
 
@@ -39,14 +39,14 @@ pub(crate) fn already_done(row: &MessageRow, pending: PendingPushConfig<'_>) -> 
     Ok(Sent { run: row.run.clone(), from: FollowFrom::Now })
 }
 
-/// Of what a message says; not of where it is said, but for the flow that it is said to.
+/// A digest of the content of a message, and of the flow that it names; not of its task or context.
 pub(crate) fn digest(client: &Client, message: &Message) -> Digest {
     digest_for(client.flow.as_deref(), message)
 }
 
 fn digest_for(flow: Option<&str>, message: &Message) -> Digest {
     let content = Message { context_id: None, task_id: None, ..message.clone() };
-    // What has a task is said to that, by whatever path.
+    // A message to a task is the same by whatever path it comes.
     let said = match flow.filter(|_| message.task_id.is_none()) {
         Some(flow) => format!("{}\n{flow}", stored_form(&content)),
         None => stored_form(&content),

@@ -1,9 +1,9 @@
 //! A message: it starts a task, or answers the question of one that waits.
 //!
-//! It is kept before the engine is asked for what it wants, under an id that the engine knows as the id of the request. So a
-//! message that comes again, after whatever has happened in between, is found, and what it wanted is done if it was not:
-//! once. One that is refused is forgotten, and the task is as it was. What it starts is [`super::start_task`]'s, what it
-//! answers [`super::answer_task`]'s.
+//! A message is stored before the engine receives its request, under an id that is also the id of that request. So a
+//! message that comes again is found, whatever happened in between, and its request is done once. A message that is
+//! refused is removed, and the task is as it was. [`super::start_task`] starts a task, [`super::answer_task`] answers a
+//! question.
 
 use super::{
     answer, answer_task,
@@ -73,14 +73,14 @@ fn check(message: &Message) -> Result<(), Fault> {
     for (at, part) in message.parts.iter().enumerate() {
         if !is_read(part) {
             let detail =
-                format!("part {at} is said to be `{}`", part.media_type.as_deref().unwrap_or_default());
+                format!("part {at} has the media type `{}`", part.media_type.as_deref().unwrap_or_default());
             return Err(Fault::new(Kind::ContentTypeNotSupported).detail(detail));
         }
     }
     Ok(())
 }
 
-/// Whether a part is of a type that the card names, where it says one. A file may be of any.
+/// Whether a part has a media type that the card names, or none. A file may have any.
 fn is_read(part: &Part) -> bool {
     match part.content {
         Content::Text(_) | Content::Data(_) => part.media_type.as_deref().is_none_or(card::takes),

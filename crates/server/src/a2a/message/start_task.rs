@@ -34,7 +34,7 @@ use envoi_kernel::{
 /// Metadata of a first message: how the run uses its workspace.
 const WORKSPACE: &str = "urn:envoi:a2a:workspace";
 
-/// How the names of metadata begin that are said to this server, not to the run.
+/// The prefix of metadata that is meant for this server, not for the run.
 const OURS: &str = "urn:envoi:a2a:";
 
 /// Starts a run.
@@ -116,8 +116,8 @@ fn start(
 
 /// On whose behalf the run is started: its conversation is the context, its raw input the message as JSON of 1.0.
 ///
-/// The user stays the name of the token: a message names none. What is past a bound is left out, because the client did
-/// not ask for it to be kept; a message that is left out can still be had as the first one of the task's history.
+/// The user is the name of the token, because a message names no user. What exceeds a bound is left out. The client did
+/// not require it to be kept, and the message remains readable as the first one of the task's history.
 fn requester(message: &Message, context: &str) -> Requester {
     let told_to_us = |name: &str| name.starts_with(OURS);
     let metadata = Requester::without_reserved(&message.metadata);

@@ -1,11 +1,11 @@
-//! What the agent says of itself: one card that clients of both versions read, and a fuller one for those who are
-//! known.
+//! The agent card: one public card that clients of both versions read, and an extended one for clients with a token.
 //!
-//! The card that anybody may read names no flow, no tenant and no run. The extended card has the flows of whoever
-//! asks as skills. Members of 1.0 and of 0.3 stand beside one another, as the SDKs' cards have it:
-//! `supportedInterfaces` is what 1.0 reads, `url`, `preferredTransport` and `protocolVersion` what 0.3 reads.
+//! The public card names no flow, no tenant and no run. The extended card has the flows of the client's tenant as
+//! skills. Members of 1.0 and of 0.3 stand side by side, as in the SDKs' cards: 1.0 reads `supportedInterfaces`; 0.3
+//! reads `url`, `preferredTransport` and `protocolVersion`.
 //!
-//! Owns also what HTTP says of the card: its tag, its age, and whether a client has it already. The card is not signed.
+//! Also owns the HTTP caching of the card: its tag, its age, and whether a client has it already. The card is not
+//! signed.
 
 use super::{object_writer::ObjectWriter, version::Version};
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp, user_envelope::EXTENSION_URI};
@@ -27,13 +27,13 @@ pub(crate) const INPUT_MODES: &[&str] = &[
 /// Media types of what comes back: words, data, files.
 const OUTPUT_MODES: &[&str] = &["text/plain", "application/json", "application/octet-stream"];
 
-/// The extension that says that a message is done once, however often it comes ([`crate::a2a::message::send`]).
+/// The extension that announces that a message is done once, however often it comes ([`crate::a2a::message::send`]).
 const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
 
 /// How long the card may be used without client again: it changes when Envoi or its configuration does.
 const CACHE_CONTROL: &str = "public, max-age=300";
 
-/// What both cards say.
+/// What both cards have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agent<'a> {
     /// Where requests go: JSON-RPC to it, HTTP+JSON below it. No slash at its end.
@@ -60,7 +60,7 @@ pub(crate) struct Skill {
 }
 
 impl Skill {
-    /// The one of the card that anybody may read.
+    /// The only skill of the public card.
     fn neutral() -> Self {
         Self {
             id: "run".to_owned(),
@@ -85,8 +85,8 @@ impl Skill {
     }
 }
 
-/// The card that anybody may read. Readers of 0.3 find in it what they know, and so do those of 1.0; the card for a reader who
-/// says that it is one of 1.0 has nothing that 1.0 does not know.
+/// The public card. It has the members of both versions, except for a reader that names version 1.0: that one gets no
+/// members of 0.3.
 pub(crate) fn public(about: Agent<'_>, reader: Version) -> Value {
     card(about, reader, &[Skill::neutral()])
 }
@@ -149,7 +149,7 @@ fn capabilities(push: bool) -> Value {
         .value()
 }
 
-/// Bearer tokens, as 1.0 says it; and as 0.3 does, for older readers.
+/// Bearer tokens as 1.0 writes them, and for readers of 0.3 also as 0.3 does.
 fn scheme(older: bool) -> Value {
     let of_v10 = ObjectWriter::new().put("scheme", "Bearer").value();
     let scheme = ObjectWriter::new().put("httpAuthSecurityScheme", of_v10);
@@ -184,7 +184,7 @@ pub(crate) struct ServedCard {
     pub(crate) etag: String,
     /// The `Last-Modified`.
     pub(crate) last_modified: String,
-    /// The `Cache-Control` of the card that anybody may read; the extended one is nobody's to keep.
+    /// The `Cache-Control` of the public card; the extended one must not be cached.
     pub(crate) cache_control: &'static str,
 }
 
@@ -196,8 +196,8 @@ impl ServedCard {
         Self { etag, last_modified: http_date(since), cache_control: CACHE_CONTROL, body }
     }
 
-    /// Whether a client that sends these conditions has this very card (RFC 9110 §13.2.2: with a tag, the date says
-    /// nothing). A date is compared to the letter, as a client repeats it.
+    /// Whether a client that sends these conditions has this very card. With a tag, the date is ignored (RFC 9110
+    /// §13.2.2). The date is compared as a text, because clients repeat it unchanged.
     pub(crate) fn is_known(&self, if_none_match: Option<&str>, if_modified_since: Option<&str>) -> bool {
         match if_none_match {
             Some(tags) => tags

@@ -1,10 +1,10 @@
-//! Why a request was not done, as each binding of each version says it.
+//! Errors of A2A, in the form of each binding of each version.
 //!
 //! Owns the table of errors ([`Kind`]) and their three shapes: the error of a JSON-RPC response in 1.0 and in 0.3,
 //! and the body of an HTTP+JSON response (`google.rpc.Status`). It does not decide which error is right.
 //!
-//! In 1.0 an error says its kind in a `google.rpc.ErrorInfo` and what is wrong with which field in a
-//! `google.rpc.BadRequest`. In 0.3 all of that stands in `data`.
+//! In 1.0 a `google.rpc.ErrorInfo` has the kind of an error, and a `google.rpc.BadRequest` the fields that are wrong.
+//! In 0.3 all of that stands in `data`.
 //!
 //! Many clients show the message of an error and nothing else, so in both versions the message begins with the kind and
 //! goes on with the reason. Some clients of 0.3 compare a few messages letter by letter ([`Kind::is_literal_in_v03`]):
@@ -50,7 +50,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// An error of which there is no more to say than its kind.
+    /// An error with no more than its kind.
     pub(crate) const fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -72,7 +72,7 @@ impl Fault {
         Self { retry_after_s: seconds, ..self }
     }
 
-    /// What [`Fault::retry_after`] says.
+    /// The seconds of [`Fault::retry_after`].
     pub(crate) const fn retry_after_s(&self) -> Option<u32> {
         self.retry_after_s
     }
@@ -113,13 +113,13 @@ impl Fault {
         Self::violations(vec![Violation { field: field.into(), description: description.into() }])
     }
 
-    /// There is no such task, or it is somebody else's: which of the two is not said.
+    /// There is no such task, or it belongs to another tenant; the answer is the same.
     pub(crate) const fn task_not_found() -> Self {
         Self::new(Kind::TaskNotFound)
     }
 
-    /// The `error` of a JSON-RPC response to a request of `version`. That a version is not the right one is said as 1.0
-    /// says it: whoever names versions, or methods of 1.0, is no client of 0.3, which has no error for it.
+    /// The `error` of a JSON-RPC response to a request of `version`. A version error always has the form of 1.0: 0.3
+    /// has no such error, and a client that names versions or methods of 1.0 is not of 0.3.
     pub(crate) fn rpc(&self, version: Version) -> Value {
         match version {
             Version::V03 if self.kind != Kind::VersionNotSupported => {
@@ -183,7 +183,7 @@ impl Fault {
         self.violations.iter().map(one).collect()
     }
 
-    /// `null` if there is nothing to say.
+    /// `null` if there is no data.
     fn data_of_v03(&self) -> Value {
         let mut data = ObjectWriter::new().word("reason", self.detail.as_deref());
         for (name, value) in &self.notes {

@@ -14,7 +14,7 @@ use envoi_contract::{
 };
 use std::cell::RefCell;
 
-/// So many fields are named; a client that has more to mend may ask again.
+/// At most so many fields are named; a client with more errors gets the others with its next request.
 const MOST_NAMED: usize = 32;
 
 /// The largest value of an `int32`, which is what counts are.
@@ -48,7 +48,7 @@ impl Violations {
 /// How members are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberNames {
-    /// As said: `contextId`.
+    /// In camel case only: `contextId`.
     Exact,
     /// Also as the protocol buffers have it, `context_id`, which ProtoJSON wants to be read.
     Proto,

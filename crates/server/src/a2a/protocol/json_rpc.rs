@@ -46,7 +46,7 @@ pub(crate) struct Incoming {
     pub(crate) params: Object,
 }
 
-/// A body that is no request, and what its error response is to be called.
+/// A body that is no request, and the id for its error response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unreadable {
     /// The request's, as far as it could be read.

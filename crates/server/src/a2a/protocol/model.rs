@@ -1,4 +1,4 @@
-//! What A2A speaks about, whatever its version: tasks, messages, parts, artifacts and what is told of their changes.
+//! The types of A2A in every version: tasks, messages, parts, artifacts and updates.
 //!
 //! Owns the shapes, not how a version writes them (`v1`, `v03`), nor what a run looks like as a task. What others
 //! may put into metadata and data is kept as it came: member order, number tokens and strings.
@@ -33,7 +33,7 @@ pub(crate) enum TaskState {
     Completed,
     /// Ended without being done.
     Failed,
-    /// Ended because somebody wished so.
+    /// Ended by request.
     Canceled,
     /// Never begun, and never will be.
     Rejected,
@@ -93,7 +93,7 @@ pub(crate) struct Part {
     pub(crate) metadata: Object,
     /// Of a file.
     pub(crate) filename: Option<String>,
-    /// Its media type, if it was said. Version 0.3 can say that of files alone.
+    /// Its media type, if it is stated. In 0.3 only files can have one.
     pub(crate) media_type: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Part {
     }
 }
 
-/// Where a task stands, since when, and what there is to say of it.
+/// The state of a task, since when, and the message that goes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskStatus {
     /// Where.
@@ -155,11 +155,11 @@ pub(crate) struct Artifact {
 pub(crate) struct Task {
     /// Made by the server.
     pub(crate) id: String,
-    /// The conversation; always there in what a server says.
+    /// The conversation; always present in tasks of this server.
     pub(crate) context_id: String,
     /// Where it stands.
     pub(crate) status: TaskStatus,
-    /// What it has made. Empty is absent, as a list of tasks wants it unless artifacts were asked for.
+    /// Its artifacts. Empty is absent: lists of tasks have no artifacts unless the request wants them.
     pub(crate) artifacts: Vec<Artifact>,
     /// The conversation, oldest first. Empty is absent.
     pub(crate) history: Vec<Message>,
@@ -187,7 +187,7 @@ pub(crate) struct StatusUpdate {
     pub(crate) status: TaskStatus,
     /// Empty is absent.
     pub(crate) metadata: Object,
-    /// Whether the stream ends with it. Version 0.3 says so (`final`); in 1.0 the end of the stream does.
+    /// Whether the stream ends with it. In 0.3 it is the member `final`; in 1.0 the end of the stream is enough.
     pub(crate) last: bool,
 }
 
@@ -208,7 +208,7 @@ pub(crate) struct ArtifactUpdate {
     pub(crate) metadata: Object,
 }
 
-/// What a stream is made of, and what a webhook is told.
+/// An item of a stream, and the content of a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamItem {
     /// A task as it stands: the first item of most streams.
@@ -222,7 +222,7 @@ pub(crate) enum StreamItem {
     Artifact(ArtifactUpdate),
 }
 
-/// A text that is shown to nobody but its owner; it does not stand in logs.
+/// A text that only its owner may see; it never appears in logs.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);
 
@@ -241,7 +241,7 @@ pub(crate) struct Authentication {
     pub(crate) credentials: Option<Secret>,
 }
 
-/// Who wants to be told of a task's changes, and where.
+/// Where to send updates of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PushConfig {
     /// Unique within its task; the server makes one if there is none.

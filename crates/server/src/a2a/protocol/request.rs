@@ -1,4 +1,4 @@
-//! What may be asked of an A2A server, and what comes of it, whatever the version and the binding.
+//! The requests of A2A and their replies, whatever the version and the binding.
 //!
 //! Owns the eleven operations and their names. It decides nothing: `v1` and `v03` read requests into these and write
 //! replies from them.
@@ -13,7 +13,7 @@ use envoi_contract::{
     time::Timestamp,
 };
 
-/// Tasks of a page unless said, and the most there may be.
+/// Tasks of a page by default, and the most a page may have.
 pub(crate) const TASKS_OF_A_PAGE: u32 = 50;
 pub(crate) const MOST_TASKS_OF_A_PAGE: u32 = 100;
 
@@ -32,13 +32,13 @@ pub(crate) enum Method {
     Cancel,
     /// Follow a task.
     Subscribe,
-    /// Be told of a task's changes.
+    /// Set a push configuration.
     PushSet,
     /// What was set.
     PushGet,
     /// All that was set.
     PushList,
-    /// Be told no more.
+    /// Delete a push configuration.
     PushDelete,
     /// The card for those who are known.
     ExtendedCard,
@@ -63,7 +63,7 @@ impl Method {
     /// The operation that JSON-RPC calls `name` in `version`.
     ///
     /// # Errors
-    /// A name of the other version is a matter of the version, which the client is told; any other is no method.
+    /// A name of the other version is a version error; any other name is no method.
     pub(crate) fn named(name: &str, version: Version) -> Result<Self, Fault> {
         let names = |row: &&(Self, &str, Option<&str>), of: Version| match of {
             Version::V10 => row.1 == name,
@@ -81,7 +81,7 @@ impl Method {
     }
 
     /// Whether it is answered by a stream.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what is asked for says so too"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "`Params` implies it"))]
     pub(crate) const fn streams(self) -> bool {
         matches!(self, Self::Stream | Self::Subscribe)
     }
@@ -92,11 +92,11 @@ impl Method {
 pub(crate) struct Request {
     /// Which of the agents behind one address is meant: to Envoi, a flow. Only 1.0 has it.
     pub(crate) tenant: Option<String>,
-    /// What is asked for.
+    /// Its parameters.
     pub(crate) params: Params,
 }
 
-/// What is asked for.
+/// The parameters of a request, one variant for each method.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Params {
     /// [`Method::Send`].
@@ -148,7 +148,7 @@ pub(crate) enum Params {
     ExtendedCard,
 }
 
-/// A message and how it is to be answered.
+/// A message, and how it is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SendRequest {
     /// The message.
@@ -159,12 +159,12 @@ pub(crate) struct SendRequest {
     pub(crate) metadata: Object,
 }
 
-/// How a message is to be answered.
+/// How a message is answered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Configuration {
     /// Media types that the client takes; none is any.
     pub(crate) accepted_output_modes: Vec<String>,
-    /// Who is to be told of changes.
+    /// Where to send updates.
     pub(crate) push_config: Option<PushConfig>,
     /// How much history the answer may have; `None` is all of it.
     pub(crate) history_length: Option<u32>,
@@ -221,7 +221,7 @@ pub(crate) enum Reply {
         /// Empty on the last page.
         next_page_token: String,
     },
-    /// Done; there is nothing to say.
+    /// Done; the reply has no content.
     Nothing,
     /// A card, as it is.
     Card(Value),
@@ -234,7 +234,7 @@ pub(crate) struct TaskPage {
     pub(crate) tasks: Vec<Task>,
     /// Empty on the last page.
     pub(crate) next_page_token: String,
-    /// What was asked for.
+    /// The page size of the request.
     pub(crate) page_size: u32,
     /// How many there are on all pages.
     pub(crate) total_size: u64,

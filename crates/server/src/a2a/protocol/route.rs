@@ -1,7 +1,7 @@
 //! Which operation a path below `/a2a` is: the routes of both bindings.
 //!
-//! Read by hand, because what tells `tasks/ID` from `tasks/ID:cancel` stands at the end of a segment. Before each of them
-//! may stand the flow that is meant. Says nothing of what an operation needs or does.
+//! The paths are read by hand, because `tasks/ID` and `tasks/ID:cancel` differ only at the end of a segment. Each path
+//! may begin with a flow. What an operation needs or does is not known here.
 
 use super::request::Method;
 use axum::http;
@@ -13,14 +13,14 @@ use envoi_kernel::ids::is_key;
 pub(crate) struct Route {
     /// The flow that the path names.
     pub(crate) flow: Option<String>,
-    /// What it asks for.
+    /// The operation, or JSON-RPC.
     pub(crate) target: Target,
 }
 
-/// What a path asks for.
+/// What a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// JSON-RPC: the body says what.
+    /// JSON-RPC: the body names the operation.
     Rpc,
     /// HTTP+JSON.
     Rest(RestTarget),
@@ -56,7 +56,7 @@ pub(crate) fn is_rpc(below: &str) -> bool {
     matches!(find(&http::Method::POST, below), Ok(Route { target: Target::Rpc, .. }))
 }
 
-/// Finds what `verb` asks for at `below`, the path behind `/a2a`.
+/// Finds the target of `verb` at `below`, the path behind `/a2a`.
 ///
 /// # Errors
 /// [`RouteError`].
@@ -73,7 +73,7 @@ pub(crate) fn find(verb: &http::Method, below: &str) -> Result<Route, RouteError
     }
 }
 
-/// The flow whose card is asked for at `path`, be there such a flow or not.
+/// The flow whose card `path` is, whether or not there is such a flow.
 pub(crate) fn flow_of_card(path: &str) -> Option<String> {
     let flow = decoded(path.strip_prefix("/a2a/")?.strip_suffix(super::card::PATH)?)?;
     is_flow(&flow).then_some(flow)

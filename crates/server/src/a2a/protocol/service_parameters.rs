@@ -12,11 +12,11 @@ pub(crate) const VERSION: &str = "A2A-Version";
 /// The headers that name extensions.
 pub(crate) const EXTENSIONS: [&str; 2] = ["A2A-Extensions", "X-A2A-Extensions"];
 
-/// All of them: what a client may say beside its request.
+/// All headers of A2A that a client may send.
 pub(crate) const HEADERS: [&str; 3] = [VERSION, EXTENSIONS[0], EXTENSIONS[1]];
 
-/// The version of a request: the header's, else the query parameter's; neither, or an empty one, is 0.3. The third
-/// number, if there is one, says nothing.
+/// The version of a request: the header's, else the query parameter's. Neither, or an empty one, is 0.3. A third number
+/// is ignored.
 ///
 /// # Errors
 /// [`Kind::VersionNotSupported`]. Its shape is that of 1.0: a client that names a version is none of 0.3.
@@ -51,7 +51,7 @@ impl Extensions {
         self.0.iter().any(|named| named == uri)
     }
 
-    /// What the response's `A2A-Extensions` says: those of `ours` that were named. `None` if none was.
+    /// The value of the response's `A2A-Extensions`: those of `ours` that the request names. `None` if it names none.
     pub(crate) fn activated(&self, ours: &[&str]) -> Option<String> {
         let active: Vec<&str> = ours.iter().copied().filter(|uri| self.contain(uri)).collect();
         (!active.is_empty()).then(|| active.join(", "))

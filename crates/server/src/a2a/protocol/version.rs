@@ -27,7 +27,7 @@ impl Version {
         }
     }
 
-    /// Whether a client means this version by `asked`. The third number, if there is one, does not count.
+    /// Whether `asked` names this version. A third number is ignored.
     pub(crate) fn is(self, asked: &str) -> bool {
         match asked.strip_prefix(self.word()) {
             Some("") => true,

@@ -1,12 +1,12 @@
-//! A run as A2A clients come to know it: its events, one after the other, as what is told of them.
+//! A run as A2A clients see it: applies the run's events in order, and returns the updates for clients.
 //!
-//! Pure: whoever hears the same events tells the same, in the same order, under the same ids; a restart changes nothing of
-//! that. Owns what is worth telling and what a task is made of. How it is written down is [`super::writer`]'s.
+//! Pure: the same events give the same updates, in the same order and with the same ids, also after a restart. Owns
+//! which events lead to updates, and what a task consists of. [`super::writer`] writes it down.
 //!
-//! Events are heard a *moment* at a time: those of one commit have the same time, and in the middle of a commit a run may look as
-//! if it waited for a person although its next step is begun a few events later. Two commits of one millisecond may be heard
-//! as one or as two moments. That is the same for all who follow, unless the run had come to rest and was moved on within
-//! that millisecond.
+//! Events are applied one *moment* at a time. The events of one commit have the same time, and in the middle of a
+//! commit a run may look as if it waits for a person although its next step begins a few events later. Two commits
+//! within one millisecond may be applied as one moment or as two. All followers get the same, unless the run came to
+//! rest and went on within that millisecond.
 
 use super::state;
 use crate::a2a::protocol::model::TaskState;
@@ -46,9 +46,9 @@ pub(crate) struct Fold {
 pub(crate) enum HistoryEntry {
     /// The run began.
     Begun,
-    /// It asks.
+    /// The run raised a question.
     Asked(Arc<Question>),
-    /// Somebody answered, or gave one of several approvals.
+    /// A question was answered, or got one of several approvals.
     Answered(Arc<Answered>),
     /// It is over.
     Ended(Arc<End>),
@@ -79,18 +79,18 @@ impl Question {
 pub(crate) struct Answered {
     /// An id for it; the one of the client's message is another.
     pub(crate) id: String,
-    /// What was said.
+    /// The answer.
     pub(crate) answer: InterruptAnswered,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub(crate) struct End {
-    /// An id for what is said of it.
+    /// The id of the message about it.
     pub(crate) id: String,
     /// In a sentence.
     pub(crate) ended: RunEnded,
-    /// What the last step has said, if it succeeded.
+    /// The last text of the last step, if the run succeeded.
     pub(crate) text: Option<Blob>,
     /// What the run has come to as data, if it succeeded.
     pub(crate) data: Option<Data>,
@@ -114,7 +114,7 @@ pub(crate) struct FileVersion {
     pub(crate) blob: Option<Blob>,
 }
 
-/// How a task stands, and what is said of it.
+/// The state of a task, and what belongs to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     /// Where.
@@ -127,9 +127,10 @@ pub(crate) struct Standing {
     pub(crate) end: Option<Arc<End>>,
 }
 
-/// The place of something told: the event, and which of the things that the event tells, from 1; none for the last.
+/// The position of an update: its event, and its number among the updates of that event, from 1; no number for the last
+/// one.
 ///
-/// Written `SEQ` or `SEQ.N`, so that whoever has heard everything of an event names it by its plain number.
+/// Written `SEQ` or `SEQ.N`, so that the plain number of an event means that everything of it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
     seq: Seq,
@@ -137,7 +138,7 @@ pub(crate) struct StreamPosition {
 }
 
 impl StreamPosition {
-    /// After everything that an event tells.
+    /// After all updates of an event.
     pub(crate) const fn after(seq: Seq) -> Self {
         Self { seq, nth: None }
     }
@@ -159,7 +160,7 @@ impl StreamPosition {
         self.seq
     }
 
-    /// The first event of which nothing was told once everything up to here is; the event itself if more of it follows.
+    /// The first event with updates after this position: the event itself if more of its updates follow.
     pub(crate) const fn next_seq(self) -> Seq {
         match self.nth {
             None => self.seq.saturating_add(1),
@@ -183,7 +184,7 @@ impl fmt::Display for StreamPosition {
     }
 }
 
-/// Something to tell.
+/// One update for clients.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskUpdate {
     /// Where it stands.
@@ -202,7 +203,7 @@ pub(crate) enum UpdateKind {
 }
 
 impl Fold {
-    /// A run of which nothing was heard.
+    /// A run without any event applied.
     pub(crate) fn new(flow: Arc<Flow>) -> Self {
         Self {
             run: Run::new(flow),
@@ -216,7 +217,7 @@ impl Fold {
         }
     }
 
-    /// A run in this state, of which only `said` was heard: enough to tell how it stands, not to hear what follows.
+    /// A run in this state, with only the records `said` applied: enough to show the task, not to apply what follows.
     ///
     /// `reports` are the digests of reports whose data is too large to stand in the journal, if the run's last data is such.
     pub(crate) fn standing_as(
@@ -234,10 +235,10 @@ impl Fold {
         fold
     }
 
-    /// Hears records in order, any number of moments but none in part, and says what is to be told of them.
+    /// Applies records in order, any number of moments but only whole ones, and returns the updates for clients.
     ///
     /// # Errors
-    /// [`ApplyError`] when they cannot follow what was heard; nothing more can be heard then.
+    /// [`ApplyError`] when the records do not follow those before; the fold cannot be used any more then.
     pub(crate) fn apply(&mut self, records: &[Record]) -> Result<Vec<TaskUpdate>, ApplyError> {
         let mut updates = Vec::new();
         for moment in records.chunk_by(|one, next| one.at == next.at) {
@@ -257,7 +258,7 @@ impl Fold {
         Ok(updates)
     }
 
-    /// The run as it was heard.
+    /// The run, with all records applied.
     pub(crate) const fn run(&self) -> &Run {
         &self.run
     }
@@ -300,7 +301,7 @@ impl Fold {
         asked.collect()
     }
 
-    /// How the task stands, if that is not what was told last.
+    /// The state of the task, if it differs from the last update.
     fn changed(&mut self) -> Option<Standing> {
         let standing = self.standing();
         let open = standing.questions.iter().map(|question| question.raised.interrupt.clone()).collect();
@@ -348,7 +349,7 @@ impl Fold {
         }
     }
 
-    /// An id of ours for what is said of an event.
+    /// An id for the message about an event.
     fn derived(&self, record: &Record) -> String {
         let nobody = RunId::new("run_0").ok();
         let run = self.run.started().map(|started| &started.run).or(nobody.as_ref());
@@ -366,7 +367,7 @@ impl Fold {
         };
     }
 
-    /// What a step said last counts once its visit is concluded.
+    /// The last text of a step counts once its visit is concluded.
     fn conclude(&mut self, written: &HandoffWritten) {
         let text = self.texts.remove(&written.visit);
         if written.handoff.status != HandoffStatus::Skipped && text.is_some() {
@@ -381,7 +382,7 @@ impl Fold {
         }
         let listed =
             settled.files.iter().map(|file| FileVersion { path: file.path.clone(), blob: file.blob.clone() });
-        // Of a large set the list is what a client is told of, and finds the contents by.
+        // For a large set clients get the list, and find the contents by it.
         let list = settled.manifest.as_ref().map(|manifest| FileVersion {
             path: list_name(&settled.attempt.visit.scope, &settled.attempt.visit.step),
             blob: Some(manifest.list.clone()),
@@ -397,9 +398,9 @@ impl Fold {
     }
 }
 
-/// What a run has come to as data: that of the last step whose hand-off says success and that has some.
+/// The data that a run results in: that of the last step whose hand-off is a success and that has data.
 ///
-/// A step that asks is passed over: its data is what a person answered, not what the run made.
+/// A step with a question does not count: its data is a person's answer, not a result of the run.
 pub(crate) fn last_data(run: &Run) -> Option<&Value> {
     let envelope = run.envelope();
     let data = |step: &str| {
@@ -426,7 +427,7 @@ pub(crate) fn report_of_large_data(settled: &AttemptSettled) -> Option<Digest> {
     digest_of_reference(&settled.data).filter(|digest| *digest == report.digest)
 }
 
-/// What is told of a moment, each with its place.
+/// The updates of a moment, each with its position.
 fn with_positions(of_moment: Vec<(Seq, UpdateKind)>) -> impl Iterator<Item = TaskUpdate> {
     let seqs: Vec<Seq> = of_moment.iter().map(|(seq, _)| *seq).collect();
     let of_event = move |index: usize, seq: Seq| {

@@ -1,4 +1,4 @@
-//! Runs as tasks, read from the store: whose they are, what they are called, what was heard of them.
+//! Loads runs as tasks from the store: checks whose they are, and applies their events.
 
 use super::{
     fold::Fold,
@@ -27,13 +27,13 @@ use envoi_kernel::{
 };
 use std::{cell::Cell, collections::BTreeSet, sync::Arc};
 
-/// The status of a hand-off that says nothing.
+/// The status of a hand-off that has no text.
 const SKIPPED: &str = "skipped";
 
 /// Records that are read at once, before a moment among them makes it more.
 const PAGE: u32 = 64;
 
-/// A task, and all that was heard of it.
+/// A task, with events applied.
 pub(crate) struct LoadedTask {
     pub(crate) run: RunId,
     pub(crate) ids: TaskIds,
@@ -130,7 +130,7 @@ pub(crate) fn context_of(reader: &Reader, run: &RunId) -> Result<String, ReadErr
     Ok(reader.task(run)?.map_or_else(|| run.to_string(), |task| task.context))
 }
 
-/// A task from the journal, as it stands: what follows is not to be heard by it.
+/// A task from the journal as it stands; it cannot apply later events.
 pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     let (mut seen, Loaded { snapshot, records, .. }) = opened(app, run)?;
     let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
@@ -158,12 +158,12 @@ pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     Ok(seen)
 }
 
-/// A task of whose run nothing was heard yet.
+/// A task with no event applied yet.
 pub(crate) fn load_without_events(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
     opened(app, run).map(|(seen, _)| seen)
 }
 
-/// A task of which nothing was heard, and its run as the journal has it.
+/// A task with no event applied, and its run as the journal has it.
 fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
     let read = app.read(|reader| {
         let loaded = reader.load(run)?;
@@ -214,8 +214,8 @@ fn settled_before(reader: &Reader, run: &RunId, place: &mut Seq) -> Result<Vec<R
     Ok(page)
 }
 
-/// Whole moments of a run from the first record that `fold` has not heard; none if there is nothing new. A moment that is
-/// still being read is left out, unless it is all there is.
+/// Whole moments of a run, from the first record that `fold` has not applied; none if there is nothing new. The last
+/// moment is left out if more of it may follow, unless there is no other.
 pub(crate) fn next_records(reader: &Reader, run: &RunId, fold: &Fold) -> Result<Vec<Record>, ReadError> {
     let mut limit = PAGE;
     loop {

@@ -1,8 +1,8 @@
-//! A task as it stands, without hearing again all that has led there: from the state of its run, which the journal keeps, and the
-//! few of its events in which something was said.
+//! A task as it stands, without applying all events again: from the state of its run, which the journal keeps, and the
+//! few events that the task's history consists of.
 //!
-//! Pure: what is to be read of a journal is said here, and read by [`super::loader`]. It is the same task as [`Fold::apply`] makes of
-//! all events.
+//! Pure: names the events to read, and [`super::loader`] reads them. The result is the same task as [`Fold::apply`]
+//! makes of all events.
 
 use super::fold::{self, FileVersion, Fold};
 use envoi_contract::digest::Digest;
@@ -20,7 +20,8 @@ pub(crate) const SAID: [&str; 5] =
 /// The kind of events that have the texts of steps.
 pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 
-/// A run in this state, whose events of the kinds [`SAID`] are `said`, the oldest first; `sizes` are those of its files' content.
+/// A run in this state. `said` are its events of the kinds [`SAID`], the oldest first; `sizes` are those of its files'
+/// content.
 pub(crate) fn standing(
     run: Run,
     said: &[Record],
@@ -68,10 +69,10 @@ pub(crate) fn report_of_last_data<E>(
     }
 }
 
-/// What the step that was concluded last has said, of those that said something.
+/// The text of the step that was concluded last, among the steps that have one.
 ///
-/// `concluded` are the visits whose hand-off was not skipped, the newest first; `before` reads the events of the kind
-/// [`SETTLED`] backwards, a page at a time, none when there are no more. A visit says what its last attempt has said.
+/// `concluded` are the visits whose hand-off was not skipped, the newest first. `before` reads the events of the kind
+/// [`SETTLED`] backwards, a page at a time, and none at the end. The text of a visit is that of its last attempt.
 ///
 /// # Errors
 /// Those of `before`.

@@ -1,7 +1,7 @@
 //! What the status of a run is called as the state of a task.
 //!
-//! A run is made with its first event and begins at once, asks for no credentials, and is refused before it is
-//! made: it is never `Submitted`, `AuthRequired` or `Rejected`. Other agents' tasks are.
+//! A run begins with its first event, needs no credentials of its client, and is refused before it exists. So it is
+//! never `Submitted`, `AuthRequired` or `Rejected`; tasks of other agents are.
 //!
 //! A run that goes on beside an open question is `running`; its task is `InputRequired`, or the client would not see the question.
 
@@ -14,7 +14,7 @@ pub(crate) fn of_row(row: &RunRow) -> TaskState {
     of(row.status(), row.open_interrupts > 0)
 }
 
-/// The state of the task that is a run; `asks` says whether a question of it is open.
+/// The state of the task of a run; `asks` is whether it has an open question.
 pub(crate) const fn of(status: RunStatus, asks: bool) -> TaskState {
     match status {
         RunStatus::Running if asks => TaskState::InputRequired,

@@ -1,4 +1,4 @@
-//! What was heard of a run, written as a task: its status, its artifacts, its history, and what a stream tells of it.
+//! Writes a run as a task: its status, its artifacts, its history, and the updates of a stream.
 //!
 //! Structured content goes out as data parts: the data of the last step's report with the last message, a file that is JSON as
 //! its artifact. Pure but for the content of files, which a [`ContentSource`] has. History is put together from the messages that clients sent, as
@@ -18,10 +18,11 @@ use envoi_journal::Aside;
 use envoi_kernel::event::Choice;
 use std::sync::Arc;
 
-/// Metadata of a message of ours that asks: the question, in detail. Of a client's: which question it answers.
+/// Metadata of an agent's message with a question: the question in detail. In a client's message: the question that it
+/// answers.
 pub(crate) const QUESTION: &str = "urn:envoi:a2a:question";
 
-/// Metadata of a message of ours that asks while other questions are open: all of them, oldest first.
+/// Metadata of such a message while other questions are open: all of them, oldest first.
 pub(crate) const OPEN_QUESTIONS: &str = "urn:envoi:a2a:open_questions";
 
 /// Metadata of an answer that came by another way in.
@@ -45,7 +46,7 @@ pub(crate) const SET_ASIDE: &str = "urn:envoi:a2a:set_aside";
 /// Metadata of a last message whose data is too large or too deep to be carried: its size in bytes.
 pub(crate) const DATA_LEFT_OUT: &str = "urn:envoi:a2a:data_left_out";
 
-/// A file whose name ends so and that holds one address is told as that address, under its name without this ending.
+/// A file with this ending that holds one address is shown as that address, under its name without the ending.
 const LINK: &str = ".uri";
 
 /// Longest address that is taken for one.
@@ -83,7 +84,7 @@ pub(crate) struct TaskIds {
 /// A message that a client sent, as it was kept.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientMessage {
-    /// The id under which the journal knows what it asked for.
+    /// The id under which the journal knows the request of the message.
     pub(crate) request: String,
     /// Whether it began the task.
     pub(crate) begins: bool,
@@ -91,7 +92,7 @@ pub(crate) struct ClientMessage {
     pub(crate) message: Message,
 }
 
-/// Writes what was heard of one run.
+/// Writes one run as a task.
 pub(crate) struct TaskWriter<'s> {
     pub(crate) ids: &'s TaskIds,
     pub(crate) content: &'s dyn ContentSource,
@@ -125,7 +126,7 @@ impl TaskWriter<'_> {
         }
     }
 
-    /// Something told, as a stream has it; `last` says whether the stream ends with it.
+    /// An update as a stream sends it; `last` is whether the stream ends with it.
     pub(crate) fn item(&self, update: &TaskUpdate, last: bool) -> StreamItem {
         match &update.kind {
             UpdateKind::Status(standing) => self.status_item(standing, last),
@@ -231,7 +232,7 @@ impl TaskWriter<'_> {
         let bytes = end.text.as_ref().and_then(|text| self.content.bytes(&text.digest));
         let text = bytes.map(|bytes| {
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            // The line that commands end with their last one is not part of what they say.
+            // Most commands end their output with a line feed; it is not part of the text.
             text.strip_suffix('\n').map(str::to_owned).unwrap_or(text)
         });
         let text = text.unwrap_or_else(|| end.ended.reason.clone());
@@ -270,7 +271,7 @@ impl TaskWriter<'_> {
                     Some(Ok(text)) if media_type.as_deref() == Some(JSON) => json_or_text(text),
                     Some(Ok(text)) => match link(&name, &text) {
                         Some((shown, address)) => {
-                            // What is there is not known; its name says what it should be.
+                            // The content is not read; its type follows from its name.
                             media_type = Some(crate::state::attachments::type_of(&shown));
                             name = shown;
                             Content::Url(address)
@@ -294,7 +295,7 @@ impl TaskWriter<'_> {
     }
 }
 
-/// The media type of files that are told as data.
+/// The media type of files that are sent as data.
 const JSON: &str = "application/json";
 
 /// The value of a file that is JSON, else its text: what one reader takes for JSON and another does not is no data.

@@ -27,14 +27,14 @@ fn bodies(receiver: &Receiver, count: usize) -> Vec<String> {
     (0..count).map(|_| receiver.next().body).collect()
 }
 
-/// Tells the name of every event but those of timers that fire; of those that are set it tells two things.
+/// One notification for the name of every event, except timers that fire; two for timers that are set.
 struct Events(Arc<Store>);
 
 struct Reading {
     reader: Reader,
     run: RunId,
     next: Seq,
-    /// Nothing before this place was asked for.
+    /// The position at which it was opened.
     from: Seq,
     waiting: VecDeque<Notification>,
     is_over: bool,
@@ -297,7 +297,7 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
     stage.push("a", &receiver.url);
     let (dispatcher, _) = stage.dispatcher();
     assert_eq!(bodies(&receiver, 3), ["run_started", "timer_set.1", "timer_set"]);
-    // What is under way is left to itself: whether it arrived, nobody knows.
+    // A post under way is left alone: it may or may not have arrived.
     dispatcher.close();
     dispatcher.wait(Instant::now());
     assert_eq!(stage.row("a").next_seq, 1);
@@ -307,7 +307,7 @@ fn the_next_courier_goes_on_where_it_was_marked_and_with_what_was_under_way() {
     stop(dispatcher);
     let (dispatcher, _) = stage.dispatcher();
     stop(dispatcher);
-    assert!(receiver.is_quiet(), "what is done is not told again");
+    assert!(receiver.is_quiet(), "what is done is not sent again");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn nothing_is_told_for_a_token_that_is_good_no_more() {
     stage.commit("a", 1, [ended()]);
     scheduler.committed(&run("a").unwrap(), envoi_engine::now());
     let row = stage.wait("a", "its end", |row| row.state == PushState::Failed);
-    assert_eq!(row.note.as_deref(), Some("the token that asked for it is good no more"));
+    assert_eq!(row.note.as_deref(), Some("the token that set it is good no more"));
     stop(dispatcher);
     assert!(receiver.is_quiet());
 }
@@ -450,7 +450,7 @@ fn one_that_was_deleted_or_made_anew_is_told_no_more_as_it_was() {
     stage.wait("b", "the mark", |row| row.next_seq == 1);
     assert!(stage.store.forget_push(&run("a").unwrap(), "p").unwrap());
     let row = PushRow { next_seq: 1, at: Timestamp::from_millis(1), ..stage.push("b", &new.url) };
-    // What that one has still to tell is not what is meant here.
+    // The notifications that are left of that one do not matter here.
     assert!(stage.store.forget_push(&row.run, &row.id).unwrap());
     stage.store.keep_push(&row).unwrap();
     scheduler.add(

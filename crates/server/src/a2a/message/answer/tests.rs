@@ -1,4 +1,4 @@
-//! Every way to say something to every kind of question.
+//! Every form of answer to every kind of question.
 
 use super::*;
 use crate::a2a::protocol::model::{Part, Role};
@@ -163,12 +163,12 @@ fn a_form_is_what_fits_it() {
         (Some(r#"{"choice":"blue"}"#), None, r#"respond {"choice":"blue"}"#),
         (None, Some(r#"{"choice":"deny"}"#), "deny"),
         (None, Some(r#"{"choice":"respond","data":{"choice":"red"}}"#), r#"respond {"choice":"red"}"#),
-        // What does not fit is passed on: the engine says what is wrong with it.
+        // A form that does not fit is passed on: the engine reports what is wrong with it.
         (None, Some(r#"{"colour":"red"}"#), r#"respond {"colour":"red"}"#),
         (Some("[Denied by operator] no colours"), None, "deny 'no colours'"),
         (Some("deny"), None, "deny"),
         (Some("red"), None, "refused"),
-        // The engine fills in the defaults, or says which field is missing.
+        // The engine fills in the defaults, or names the field that is missing.
         (Some("yes"), None, "respond"),
         (Some("[1]"), None, "refused"),
     ] {

@@ -18,13 +18,13 @@ pub(crate) enum Kind {
     PushNotificationNotSupported,
     /// Not by this agent, or not for a task that stands as this one does.
     UnsupportedOperation,
-    /// A part is of a media type that nobody here reads.
+    /// A part has a media type that this agent does not read.
     ContentTypeNotSupported,
     /// Ours: what was about to be answered is no answer.
     InvalidAgentResponse,
     /// A card for those who are known was promised, and there is none.
     ExtendedAgentCardNotConfigured,
-    /// The client must say that it understands an extension.
+    /// The client must name an extension that is required.
     ExtensionSupportRequired,
     /// Neither 1.0 nor 0.3, or not the one of this method or path.
     VersionNotSupported,
@@ -202,8 +202,8 @@ impl Kind {
         matches!(self, Self::TaskNotFound | Self::TaskNotCancelable | Self::PushNotificationNotSupported)
     }
 
-    /// Code and title in 0.3. Clients of that version know these codes and no other, so what came later is told as the
-    /// nearest of them: a request that will not do, or our failure.
+    /// Code and title in 0.3. Clients of that version know only these codes, so that later errors get the nearest of
+    /// them: invalid request, or internal error.
     pub(crate) const fn in_v03(self) -> (i64, &'static str) {
         match self {
             Self::TaskNotFound => (-32001, "Task not found"),

@@ -5,8 +5,8 @@ use crate::a2a::protocol::model::{Role, TaskState};
 /// For refusals.
 pub(super) const ROLES: &str = "user, agent";
 
-/// The member of a part's metadata that says that its data is wrapped, because 0.3 has only objects there; the
-/// SDKs' word.
+/// The member of a part's metadata that marks wrapped data, because data of 0.3 must be an object; the name is the
+/// SDKs'.
 pub(super) const WRAPPED: &str = "data_part_compat";
 
 /// The member of the wrapping object.

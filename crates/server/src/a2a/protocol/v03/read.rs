@@ -1,6 +1,6 @@
 //! Reads the parameters of the ten operations that 0.3 has.
 //!
-//! `kind` may be missing: the other members say as much. One that is there must be right.
+//! `kind` may be missing, because the other members imply it. If it is present, it must be right.
 
 use super::enums;
 use crate::a2a::protocol::{
@@ -104,7 +104,7 @@ enum PartKind {
 impl PartKind {
     const ALL: [(Self, &'static str); 3] = [(Self::Text, "text"), (Self::File, "file"), (Self::Data, "data")];
 
-    /// As `kind` says; without it, as the one member says that is there.
+    /// By `kind`; without it, by the one member that is present.
     fn of(fields: &FieldReader<'_>) -> Option<Self> {
         let named =
             |word: &str| Self::ALL.into_iter().find(|(_, known)| *known == word).map(|(kind, _)| kind);

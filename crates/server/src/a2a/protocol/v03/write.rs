@@ -95,7 +95,7 @@ fn file(part: &Part, name: &str, content: String) -> Value {
         .value()
 }
 
-/// Data that is no object is wrapped in one, and the metadata say so.
+/// Data that is not an object is wrapped in one, and marked as wrapped in the metadata.
 fn data_part(data: &Value, metadata: &Object) -> Value {
     let mut metadata = metadata.clone();
     let data = match data {

@@ -10,7 +10,7 @@ use crate::a2a::protocol::{
 };
 use envoi_contract::json::{Number, Object, Value};
 
-/// What the path says, decoded.
+/// The ids in the path, decoded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InPath<'a> {
     /// Of one flow.
@@ -43,7 +43,7 @@ pub(crate) fn rest_request(
     read::request(method, &params)
 }
 
-/// Following a task is asked for by GET or by POST; in neither does the body say anything.
+/// A subscription may use GET or POST; its body is ignored in both.
 const fn has_body(method: Method) -> bool {
     matches!(method, Method::Send | Method::Stream | Method::Cancel | Method::PushSet)
 }

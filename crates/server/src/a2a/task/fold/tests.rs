@@ -1,4 +1,4 @@
-//! What is told of runs that are lived through the kernel, and that it adds up to the task.
+//! The updates of runs that go through the kernel, and that they add up to the task.
 
 use super::*;
 use crate::a2a::{
@@ -167,7 +167,7 @@ impl Life {
         TaskWriter { ids: &ids, content: &self.content, aside: None }.task(fold, &[], true)
     }
 
-    /// The task as a client has it that applies what it is told to what it had.
+    /// The task of a client that applies the updates to the task it had.
     fn applied(&self, mut task: Task, updates: &[TaskUpdate]) -> Task {
         let ids = TaskIds { task: "run_1".to_owned(), context: "c".to_owned() };
         let writer = TaskWriter { ids: &ids, content: &self.content, aside: None };
@@ -213,7 +213,7 @@ impl Life {
         snapshot::standing(run, &said, &sizes.collect(), (last_text, report))
     }
 
-    /// Wherever a client begins, and wherever it breaks off and comes back: what it is told adds up to the task.
+    /// Wherever a client begins, breaks off and comes back, its updates add up to the task.
     fn adds_up(&self) {
         let (whole, updates) = self.fold(&self.records);
         let last = self.task(&whole);
@@ -347,7 +347,7 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
     const FLOW: &str = "flow: f\nsteps:\n  - { id: a, run: x }\n";
     let end = |data: &str| {
         let mut life = Life::begun(FLOW);
-        // Somebody else's, in the same store.
+        // Another tenant's content, in the same store.
         let others = life.content.put(br#"{"ok":true,"data":{"secret":1}}"#);
         let data = data.replace("OTHERS", &others.digest.to_string());
         life.reported("a.1.1", "", &data);
@@ -359,7 +359,7 @@ fn data_too_large_for_the_journal_is_read_from_its_report_and_never_from_a_refer
     assert_eq!(end(&large).0.0, std::slice::from_ref(&large), "over 64 KiB the journal has a reference");
     let ((data, _), made_up) = end(r#"{"$artifact":"OTHERS","size":31}"#);
     assert_eq!(data, [made_up], "it goes out as the data that it is");
-    // More than a message carries is left out, and that is said.
+    // What a message cannot carry is left out, and marked.
     for (data, why) in [
         (format!(r#"{{"n":"{}"}}"#, "x".repeat(2 * 1024 * 1024)), "size"),
         (format!("{}{}", "[".repeat(110), "]".repeat(110)), "depth"),
@@ -441,7 +441,7 @@ steps:
     life.adds_up();
     let task = life.task(&life.fold(&life.records).0);
     assert_eq!(task.status.state, TaskState::Completed);
-    // Nothing was said: how it ended stands there.
+    // The step has no text: the message states how the run ended.
     assert_eq!(talk(&task).len(), 3, "{:?}", talk(&task));
 }
 
