@@ -5,6 +5,7 @@
 //! Each line of a value is found by itself too, however it is indented. What is encoded otherwise (hexadecimal, compressed,
 //! encrypted, folded) is not found.
 
+mod common;
 mod index;
 mod pattern;
 mod spelling;

@@ -60,6 +60,8 @@ pub(crate) struct Collected {
     pub(crate) assigned: bool,
     /// What stood there and cannot be read, if that is so.
     pub(crate) unreadable: Option<String>,
+    /// Masking has changed more of it than the content of strings.
+    pub(crate) reshaped: bool,
 }
 
 /// Brings the report, if there is one, to its place in the attempt's folder, masked and on disk.
@@ -75,11 +77,11 @@ pub(crate) fn collect(
     match found_at(&dir.report()) {
         Found::Nothing => {}
         Found::File => {
-            let file = take_report(&dir.report(), &dir.report(), secrets)?;
-            return Ok(Collected { file, assigned: true, unreadable: None });
+            let taken = take_report(&dir.report(), &dir.report(), secrets)?;
+            return Ok(Collected { assigned: true, ..taken });
         }
         Found::Other(what) => {
-            return Ok(Collected { file: None, assigned: true, unreadable: Some(what) });
+            return Ok(Collected { assigned: true, unreadable: Some(what), ..Collected::default() });
         }
     }
     let written = stamp(spec).filter(|now| Some(now) != before);
@@ -92,10 +94,7 @@ pub(crate) fn collect(
     match found_at(&path) {
         Found::Nothing => Ok(Collected::default()),
         Found::Other(what) => Ok(Collected { unreadable: Some(what), ..Collected::default() }),
-        Found::File => {
-            let file = take_report(&path, &dir.report(), secrets)?;
-            Ok(Collected { file, ..Collected::default() })
-        }
+        Found::File => take_report(&path, &dir.report(), secrets),
     }
 }
 
@@ -122,18 +121,21 @@ fn found_at(path: &Path) -> Found {
 
 /// Puts a masked copy of a report at `to`. Where a secret stands in it, its values are masked, so that it stays the document
 /// that it is: masked as bytes, a number or the name of a member could break it.
-fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Option<FileRef>> {
+fn take_report(from: &Path, to: &Path, secrets: &Secrets) -> io::Result<Collected> {
     if !secrets.is_empty()
         && let Some(source) = text::open_if_there(from)?
     {
         let mut document = Vec::new();
         source.take(CUT_AT_BYTES).read_to_end(&mut document)?;
         if (document.len() as u64) < CUT_AT_BYTES {
-            durable::put(to, &secrets.mask_document(document))?;
-            return file_ref(to).map(Some);
+            let masked = secrets.mask_document(document);
+            durable::put(to, &masked.bytes)?;
+            let file = file_ref(to)?;
+            return Ok(Collected { file: Some(file), reshaped: masked.reshaped, ..Collected::default() });
         }
     }
-    take_over(from, to, secrets, CUT_AT_BYTES)
+    let file = take_over(from, to, secrets, CUT_AT_BYTES)?;
+    Ok(Collected { file, ..Collected::default() })
 }
 
 /// Puts a masked copy of the beginning of `from`, which may be the same, at `to`; none if `from` is no regular file. The

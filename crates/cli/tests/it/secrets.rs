@@ -315,3 +315,26 @@ fn what_an_agent_says_is_not_kept_where_a_secret_cannot_be_had_any_more() {
     assert!(leaky.stage.read(&place).contains("a secret cannot be had"), "{}", leaky.stage.read(&place));
     leaky.assert_clean(&[&cancelled]);
 }
+
+#[test]
+fn a_secret_that_is_a_common_word_is_named_where_masking_it_changes_reports() {
+    let report = r#"{"ok": true, "data": {"n": 12345, "s": "none"}}"#;
+    for (secret, common, reshaped) in [
+        ("true", true, true),
+        ("data", true, true),
+        ("12345", true, true),
+        ("null", true, false),
+        ("none", false, false),
+    ] {
+        let stage = Stage::with_flow(&format!(
+            "flow: common\nsecrets: {{ TOKEN: {{ env: MY_TOKEN }} }}\nsteps:\n  - id: a\n    continue_on_error: true\n    \
+             run: 'echo ''{report}'' > $ENVOI_REPORT'\n"
+        ));
+        let done = Process::spawn(stage.command(&["run", "flow.yaml"]).env("MY_TOKEN", secret)).done();
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let shown = stage.expect(0, &["show"]).out;
+        assert_eq!(shown.contains("secret `TOKEN` is a number, or a word"), common, "{secret}: {shown}");
+        let told = shown.contains("has changed more of the report than the content of strings");
+        assert_eq!(told, reshaped, "{secret}: {shown}");
+    }
+}

@@ -9,7 +9,7 @@ use envoi_kernel::{
     flow::{AGENT_TOKEN_PREFIX, Secret, SecretSource, Step},
     ids::{InterruptId, VisitId},
 };
-use envoi_step::{AttemptDir, Spec, plain};
+use envoi_step::{AttemptDir, Secrets, Spec, plain};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -115,6 +115,20 @@ impl Known {
 /// The values of those secrets that can be had, for masking.
 pub(crate) fn known_secrets(declared: &[Secret], caller: &Caller) -> impl Iterator<Item = String> {
     at_hand(declared, caller).map(|(_, value)| value)
+}
+
+/// A sentence for each secret whose value is so common that masking it changes what has nothing to do with it.
+pub(super) fn common_secrets(job: &Job) -> impl Iterator<Item = String> {
+    job.pinned.secrets.iter().filter_map(|secret| {
+        let value = secret_value(secret, &job.caller).ok()?;
+        Secrets::is_common(&value).then(|| {
+            format!(
+                "the value of {} is a number, or a word or sign of JSON or of reports: masking it changes what has nothing to do \
+                 with it",
+                named(secret)
+            )
+        })
+    })
 }
 
 /// Those secrets that can be had, by the name that commands see.

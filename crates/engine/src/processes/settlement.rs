@@ -1,6 +1,9 @@
 //! From an attempt's folder to what is committed: contents into the store, the record into the kernel's words.
 
-use super::{Shared, job::Known};
+use super::{
+    Shared,
+    job::{self, Known},
+};
 use crate::runner::{Job, Settlement};
 use envoi_contract::{
     digest::Digest,
@@ -44,6 +47,7 @@ pub(super) fn finished(
     let writer = shared.large.as_ref().map(|large| large.writer.as_ref());
     let handed = carried.files(&exit.files, exit.too_many_files, writer)?;
     let mut warnings = holding_secrets(&exit.secret_in_files);
+    warnings.extend(job::common_secrets(job));
     warnings.extend(exit.warnings.iter().cloned());
     let result = AttemptResult {
         attempt: job.started.attempt.clone(),

@@ -3,8 +3,15 @@
 //! What a reader makes of a document is masked, not its bytes: a number becomes a string, two names that become the same
 //! are told apart, and the document stays one.
 
-use super::{Secrets, pattern::Pattern};
+use super::{Secrets, common::is_reshaped, pattern::Pattern};
 use envoi_contract::json::{Object, Value};
+
+/// A document, masked.
+pub(crate) struct Document {
+    pub(crate) bytes: Vec<u8>,
+    /// Masking has changed more than the content of strings: a name, a number, a word or a sign of JSON.
+    pub(crate) reshaped: bool,
+}
 
 impl Secrets {
     /// The value, masked. Member order stays.
@@ -33,18 +40,20 @@ impl Secrets {
     }
 
     /// A JSON document, masked; as bytes if it is none. The same bytes if there is no secret in it.
-    pub(crate) fn mask_document(&self, document: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn mask_document(&self, document: Vec<u8>) -> Document {
         let (bytes, hits) = self.mask_bytes(&document);
         if hits == 0 {
-            return document;
+            return Document { bytes: document, reshaped: false };
         }
-        let Ok(value) = Value::parse(&document) else { return bytes };
-        let value = self.mask_value(&value);
+        let Ok(original) = Value::parse(&document) else { return Document { bytes, reshaped: false } };
+        let value = self.mask_value(&original);
         // The writer's own layout is kept where masking its bytes comes to the same.
-        if Value::parse(&bytes).is_ok_and(|masked| masked == value) {
-            return bytes;
-        }
-        self.pieces_of_json().mask_bytes(value.compact().as_bytes()).0
+        let bytes = match Value::parse(&bytes) {
+            Ok(masked) if masked == value => bytes,
+            _ => self.pieces_of_json().mask_bytes(value.compact().as_bytes()).0,
+        };
+        let reshaped = Value::parse(&bytes).map_or(true, |masked| is_reshaped(&original, &masked));
+        Document { bytes, reshaped }
     }
 
     /// Those that may stand across several values, being pieces of JSON themselves. Masking them breaks the document; of the
@@ -87,7 +96,7 @@ mod tests {
             (r#"not JSON: hunter2/é"#, r#"not JSON: ***"#),
         ];
         for (document, expected) in rows {
-            let masked = secrets.mask_document(document.as_bytes().to_vec());
+            let masked = secrets.mask_document(document.as_bytes().to_vec()).bytes;
             assert_eq!(String::from_utf8(masked).unwrap(), expected, "{document}");
         }
     }

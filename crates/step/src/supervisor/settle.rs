@@ -29,6 +29,9 @@ const LEFT_OUT_LINE_BYTES: u64 = 100;
 /// Warnings become part of an event; what comes after these is counted.
 const MOST_WARNINGS: usize = 20;
 
+const RESHAPED: &str = "masking a secret has changed more of the report than the content of strings: a name, a number, or a word or sign of \
+                        JSON. Give the secret a long random value";
+
 impl Attempt {
     pub(super) fn settle(&self, ended: &Ended, before: Option<&Before>) -> io::Result<()> {
         if !self.dir.is_real() {
@@ -41,7 +44,7 @@ impl Attempt {
     }
 
     fn exit(&self, ended: &Ended, before: Option<&Before>) -> io::Result<Exit> {
-        let Collected { file: report, assigned, unreadable } = match before {
+        let collected = match before {
             Some(before) => {
                 report::collect(&self.dir, &self.spec, before.output_option.as_ref(), &self.secrets)?
             }
@@ -61,10 +64,10 @@ impl Attempt {
             stderr: self.stream(&self.dir.stderr(), &ended.stderr)?,
             stderr_tail: text::end_of_file(&self.dir.stderr(), &self.secrets, STDERR_TAIL_BYTES)?,
             text,
-            warnings: self.warnings(ended, handed.left_out, report.as_ref(), before),
-            report,
-            report_assigned: assigned,
-            report_unreadable: unreadable.map(|what| self.secrets.mask_str(&what)),
+            warnings: self.warnings(ended, handed.left_out, &collected, before),
+            report: collected.file,
+            report_assigned: collected.assigned,
+            report_unreadable: collected.unreadable.map(|what| self.secrets.mask_str(&what)),
             files: handed.files,
             too_many_files: handed.too_many,
             secret_in_files: handed.with_secret,
@@ -201,7 +204,7 @@ impl Attempt {
         &self,
         ended: &Ended,
         left_out: Vec<String>,
-        report: Option<&FileRef>,
+        report: &Collected,
         before: Option<&Before>,
     ) -> Vec<String> {
         let more = left_out.len().saturating_sub(MOST_WARNINGS);
@@ -211,8 +214,11 @@ impl Attempt {
         }
         all.extend(stream_warnings("stdout", &ended.stdout));
         all.extend(stream_warnings("stderr", &ended.stderr));
-        if report.is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
+        if report.file.as_ref().is_some_and(|report| report.bytes > report::LARGEST_REPORT_BYTES) {
             all.push("the report has more than 16 MiB and is cut".to_owned());
+        }
+        if report.reshaped {
+            all.push(RESHAPED.to_owned());
         }
         if before.is_some_and(|before| before.earlier_is_unknown) {
             all.push("what the attempt that it verifies has changed is not known".to_owned());
