@@ -224,7 +224,7 @@ pub enum ReadError {
     #[error("the store stays busy: another process holds a transaction open")]
     Busy,
     /// The machine failed.
-    #[error("the store cannot be read")]
+    #[error("the store cannot be read: {source}")]
     Io {
         /// What SQLite said.
         source: Cause,
@@ -289,13 +289,13 @@ pub enum BlobError {
         found_bytes: u64,
     },
     /// The database failed.
-    #[error("the store cannot be read")]
+    #[error("the store cannot be read: {source}")]
     Store {
         /// What SQLite said.
         source: Cause,
     },
     /// The machine failed.
-    #[error("`{path}` cannot be read or written")]
+    #[error("`{path}` cannot be read or written: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -327,7 +327,7 @@ pub enum FileError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The machine failed.
-    #[error("`{path}` cannot be written")]
+    #[error("`{path}` cannot be written: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,

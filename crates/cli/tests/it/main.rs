@@ -25,6 +25,7 @@ mod doubt;
 mod envelope;
 mod fork;
 mod forms;
+mod full;
 mod importing;
 mod kept;
 mod large;
