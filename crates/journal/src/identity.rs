@@ -151,8 +151,14 @@ pub(crate) fn settle(conn: &mut Connection, root: &Path, copied: bool) -> rusqli
     transaction.commit()
 }
 
-/// Makes a copy a store of its own, which lies in the folder of `layout`.
-pub(crate) fn adopt(conn: &mut Connection, layout: &Layout, of: &Path) -> Result<(), AdoptError> {
+/// Makes a copy a store of its own, which lies in the folder of `layout`: all of it in one transaction, so that it is a copy or
+/// adopted, whenever the process is killed.
+pub(crate) fn adopt(
+    conn: &mut Connection,
+    layout: &Layout,
+    of: &Path,
+    shares_workspaces: bool,
+) -> Result<(), AdoptError> {
     let (path, original) = (layout.db(), Layout::new(of).db());
     let file = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     if file(&path).is_some() && file(&path) == file(&original) {
@@ -163,9 +169,9 @@ pub(crate) fn adopt(conn: &mut Connection, layout: &Layout, of: &Path) -> Result
     let mut write = || {
         let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let sql = "UPDATE store SET id = 'store_' || lower(hex(randomblob(16))), folder = ?1, inode = ?2, adopted_from = ?3, \
-                   shares_workspaces = 0, adopted_run = (SELECT coalesce(max(run), 0) FROM journals), \
+                   shares_workspaces = ?4, adopted_run = (SELECT coalesce(max(run), 0) FROM journals), \
                    copied_event = (SELECT coalesce(max(event), 0) FROM events)";
-        transaction.execute(sql, params![text(layout.root()), inode, text(of)])?;
+        transaction.execute(sql, params![text(layout.root()), inode, text(of), shares_workspaces])?;
         // What others have not been told yet, the original tells them.
         let sql = "UPDATE deliveries SET gave_up_at_ms = next_try_at_ms, last_error = 'told by the store that this one was copied from' \
                    WHERE delivered_at_ms IS NULL AND gave_up_at_ms IS NULL";

@@ -143,12 +143,11 @@ impl Store {
             Standing::Copy { of } => Some(of),
             Standing::Home | Standing::Moved { .. } => None,
         };
-        if let Some(of) = &of {
-            identity::adopt(&mut conn, &self.layout, of)?;
-        }
-        if shares_workspaces {
-            identity::share_workspaces(&conn)
-                .map_err(|error| schema::open_error(&self.layout.db(), error))?;
+        match &of {
+            Some(of) => identity::adopt(&mut conn, &self.layout, of, shares_workspaces)?,
+            None if shares_workspaces => identity::share_workspaces(&conn)
+                .map_err(|error| schema::open_error(&self.layout.db(), error))?,
+            None => {}
         }
         Ok(of)
     }

@@ -1,6 +1,6 @@
 //! A store that was copied, moved or restored.
 
-use crate::stage::{Done, Stage, lives, text, wait_until};
+use crate::stage::{Dice, Done, Stage, lives, text, wait_until};
 use std::{fs, path::Path, process::Command};
 
 const ASKS: &str = "flow: asks\nsteps:\n  - { id: draft, run: 'echo drafted > draft.txt', artifacts: [draft.txt] }\n  \
@@ -228,4 +228,82 @@ fn a_store_that_may_not_be_written_says_so_and_is_read() {
     assert_eq!(shown.code, Some(0), "{shown:?}");
     assert_eq!(doctor.code, Some(8), "{doctor:?}");
     assert!(doctor.out.contains("Permission denied"), "{doctor:?}");
+}
+
+/// A project `a` with a live step, its engine, and the run.
+fn live() -> (Stage, crate::stage::Process, String) {
+    let stage = Stage::new();
+    // The step knows its project by absolute paths, as the supervisor does.
+    let ledger = stage.path("ledger").display().to_string();
+    let go = stage.path("go").display().to_string();
+    let flow = format!(
+        "flow: live\nsteps:\n  - id: long\n    run: 'echo $ENVOI_ATTEMPT >> {ledger}; until [ -e {go} ]; do sleep 0.02; done; \
+         echo done >> {ledger}'\n  - {{ id: after, run: 'echo after >> {ledger}' }}\n"
+    );
+    stage.write("a/flow.yaml", flow);
+    let engine = stage.start(&["--home", "a/.envoi", "run", "a/flow.yaml"]);
+    wait_until("the step", || !stage.lines("ledger").is_empty());
+    let run = run_in(&stage, "a");
+    (stage, engine, run)
+}
+
+#[test]
+fn a_live_step_whose_project_is_moved_is_waited_for_and_then_in_doubt() {
+    let (stage, engine, run) = live();
+    engine.kill();
+    fs::rename(stage.path("a"), stage.path("b")).unwrap();
+    let resumed = stage.start(&["--home", "b/.envoi", "resume", &run]);
+    let working =
+        || expect(&stage, "b", 0, &["--json", "show", &run]).out.contains("\"running\":[\"long.1.1\"]");
+    wait_until("the engine to find it", working);
+    assert_eq!(stage.lines("ledger"), ["long.1.1"], "it lives, so that it is not run again");
+    stage.write("go", "");
+    let doubt = resumed.done();
+    assert_eq!(doubt.code, Some(5), "{doubt:?}");
+    assert_eq!(stage.lines("ledger"), ["long.1.1", "done"]);
+    assert!(!stage.path("a").exists(), "nothing is made where it lay");
+    expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("ledger"), ["long.1.1", "done", "long.1.2", "done", "after"]);
+}
+
+#[test]
+fn a_project_that_is_moved_under_its_engine_loses_and_repeats_nothing() {
+    let (stage, engine, run) = live();
+    fs::rename(stage.path("a"), stage.path("b")).unwrap();
+    stage.write("go", "");
+    let stopped = engine.done();
+    assert_eq!(stopped.code, Some(8), "{stopped:?}");
+    assert!(!stage.path("a").exists(), "nothing is made where it lay");
+    expect(&stage, "b", 5, &["resume", &run]);
+    assert_eq!(stage.lines("ledger"), ["long.1.1", "done"]);
+    expect(&stage, "b", 0, &["resume", &run, "--in-doubt", "rerun"]);
+    assert_eq!(stage.lines("ledger"), ["long.1.1", "done", "long.1.2", "done", "after"]);
+}
+
+#[test]
+fn a_copy_whose_adoption_is_killed_is_a_copy_or_adopted() {
+    let mut dice = Dice::new();
+    let (mut killed, mut adopted) = (0, 0);
+    while killed < 20 || adopted < 3 {
+        let (stage, run) = waiting();
+        copy(&stage, "-r", "a", "b");
+        let original = files(&stage.path("a"));
+        // Killed at any time, or not at all.
+        while stage
+            .start(&["--home", "b/.envoi", "store", "adopt"])
+            .done_within(dice.micros(1_000, 30_000))
+            .is_none()
+        {
+            killed += 1;
+            let standing = expect(&stage, "b", 0, &["doctor"]).out;
+            if !standing.contains("a copy of") {
+                break;
+            }
+            expect(&stage, "b", 6, &["approve", &run]);
+        }
+        adopted += 1;
+        expect(&stage, "b", 0, &["approve", &run]);
+        assert_eq!(stage.lines("b/published.txt"), ["published"]);
+        assert_eq!(files(&stage.path("a")), original, "the original is as it was");
+    }
 }
