@@ -390,7 +390,7 @@ fn checked_error(status: Status, error: Option<String>) -> Result<Option<String>
         (Status::Succeeded, Some(text)) => {
             let found = crate::error::shorten(text, 60);
             Err(Diagnostic::new(HANDOFF_INVALID, "/error", "no error beside the status `succeeded`", &found)
-                .with_hint("say `failed`, or leave the error out"))
+                .with_hint("set the status to `failed`, or leave the error out"))
         }
         _ => Ok(error),
     }

@@ -235,7 +235,7 @@ pub struct Verdict {
 #[must_use]
 pub fn judge(observed: &Observed<'_>) -> Verdict {
     let found = Found::of(observed);
-    let error = fate(observed, &found).or_else(|| match &found {
+    let error = execution_failure(observed, &found).or_else(|| match &found {
         Found::Nothing if observed.declared => {
             Some(SkillError::new(Code::SkillReportMissing, "the skill left no report"))
         }
@@ -327,7 +327,7 @@ fn assigned(bytes: &[u8], observed: &Observed<'_>) -> Result<(SkillReport, Vec<&
 
 /// The failure of the execution itself, whatever its report states. The message also names an invalid report: it may be the cause,
 /// and no other message shows it.
-fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
+fn execution_failure(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
     let failure = if observed.timed_out {
         SkillError::new(Code::ToolTimeout, "the timeout ended it")
     } else if observed.cancelled {
@@ -339,7 +339,7 @@ fn fate(observed: &Observed<'_>, found: &Found) -> Option<SkillError> {
             Found::Report(report, _) => report.stated_error(),
             Found::Nothing | Found::Refused(_) => None,
         };
-        stated.unwrap_or_else(|| SkillError::new(Code::ToolExitNonZero, last_words(observed)))
+        stated.unwrap_or_else(|| SkillError::new(Code::ToolExitNonZero, exit_message(observed)))
     };
     Some(match found {
         Found::Refused(why) => {
@@ -357,7 +357,7 @@ fn reported_failure(report: &SkillReport) -> Option<SkillError> {
 }
 
 /// The end of stderr; the exit code or signal if stderr is blank.
-fn last_words(observed: &Observed<'_>) -> String {
+fn exit_message(observed: &Observed<'_>) -> String {
     let stderr = observed.stderr.trim_ascii();
     if !stderr.is_empty() {
         let start = stderr.char_indices().rev().nth(STDERR_SCALARS - 1).map_or(0, |(at, _)| at);

@@ -111,7 +111,7 @@ impl core::error::Error for Refusal {}
 
 /// Parses an answer.
 ///
-/// Not `enabled`: the text is `raw`, every byte of it, whatever it looks like. `enabled`: `raw` must be
+/// Not `enabled`: the text is `raw`, byte for byte. `enabled`: `raw` must be
 /// `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then those of `top_level`.
 ///
 /// # Errors

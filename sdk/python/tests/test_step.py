@@ -117,7 +117,7 @@ class AStep(unittest.TestCase):
     def test_data_that_json_cannot_say_is_a_failure(self) -> None:
         with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
             step.data = {"x": {1, 2}}
-        message = "data or metrics: at `/data/x`: expected a value that JSON can say, found a Python `set`"
+        message = "data or metrics: at `/data/x`: expected a value that JSON can express, found a Python `set`"
         self.assertEqual((self.left().ok, self.left().error), (False, {"code": "SKILL_REPORT_INVALID", "message": message}))
         with self.assertRaises(envoi.JsonError), envoi.step(environ=self.environ) as step:
             step.data = {1, 2}
@@ -146,7 +146,7 @@ class AStep(unittest.TestCase):
             step.metrics["llm_calls"] = 7
             step.data = {"x": {1, 2}}
             raise RuntimeError("the first of two")
-        refusal = "at `/data/x`: expected a value that JSON can say, found a Python `set`"
+        refusal = "at `/data/x`: expected a value that JSON can express, found a Python `set`"
         self.assertEqual(said.getvalue(), f"not in the report: {refusal}\n")
         self.assertEqual((self.left().data, self.left().metrics), (None, {"llm_calls": 7}))
         self.assertEqual(self.left().error, {"code": "SKILL_EXCEPTION", "message": "RuntimeError: the first of two"})

@@ -81,7 +81,7 @@ export class Attempt {
     return answerOfWords(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content));
   }
 
-  /** The state of the run, for a step that says `envelope: true`. @throws ContractError `ENVELOPE_INVALID` */
+  /** The state of the run, for a step with `envelope: true`. @throws ContractError `ENVELOPE_INVALID` */
   get envelope(): Envelope | null {
     const content = this.content("ENVOI_ENVELOPE");
     return content && Envelope.decode(content);
@@ -92,7 +92,7 @@ export class Attempt {
     this.lines.push(`${line}\n`);
   }
 
-  /** Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays as it is. */
+  /** Marks the attempt as failed, and goes on: the report will have `ok: false`, the exit code stays as it is. */
   fail(message: string, code = SKILL_ERROR): void {
     this.error = { code: words(code), message: words(message) };
   }
@@ -183,7 +183,7 @@ export async function runStep<T>(
   return step.leave();
 }
 
-/** Leaves what can be left: the exception that is on its way says more than that the report is not whole. */
+/** Writes what can be written: the exception that is thrown already is more important than an incomplete report. */
 function leaveQuietly(step: Attempt): void {
   try {
     step.leave();
@@ -199,7 +199,7 @@ function readFeedback(content: string): Feedback {
   return { text: content.slice(0, mark), stderr: content.slice(mark + "--- stderr\n".length) };
 }
 
-/** Whether JSON can say it, where it stands in a report. */
+/** Whether JSON can express it at its place in a report. */
 function isMetric(metric: [unknown, unknown]): metric is [string, unknown] {
   try {
     toJson({ metrics: new Map([metric]) });

@@ -79,7 +79,7 @@ export class BridgeError extends Error {
 }
 
 /**
- * Asks a model, and returns its answer.
+ * Sends a request to a model, and returns its answer.
  *
  * @throws NoBridgeError without a bridge; BridgeError for a refusal or a failure; TypeError if `userEnvelope` is anything but
  * true or false

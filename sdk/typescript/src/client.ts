@@ -69,7 +69,7 @@ export interface FollowCall extends Call {
 
 /** An answer, and files that are brought for it. */
 export type AnswerWithFiles = Omit<Answer, "seen"> & {
-  /** The `subject` of the question, as that says it. */
+  /** The `subject` of the question. */
   seen?: string | null | undefined;
   /** Brought first; together with `attachments`, which are there already, at most 20. */
   files?: readonly Content[] | undefined;
@@ -340,7 +340,7 @@ export class Client {
 
   // The server
 
-  /** Who asks: the name, the tenant and the scopes of the token. */
+  /** The caller: the name, the tenant and the scopes of the token. */
   async getToken(call: Call = {}): Promise<Token> {
     return row((await this.get(call, ["token"])).object());
   }

@@ -7,7 +7,7 @@ import { open, type Source } from "./json/source.js";
 import { ADVICE, type Code } from "./vocabulary.js";
 import { describe, toJson, type JsonValue } from "./json/value.js";
 
-/** What a refusal says, apart from its code. */
+/** The content of a refusal, apart from its code. */
 export interface Details {
   /** JSON Pointer of the value; of the object, if a member is missing. Empty for the whole document. */
   pointer: string;

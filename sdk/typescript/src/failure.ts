@@ -1,5 +1,5 @@
 /**
- * Why a command failed, in words that every report can carry: whatever was thrown, whatever it says of itself.
+ * Why a command failed, as text that is valid in a report, for anything that is thrown.
  *
  * Nothing here throws. Half a surrogate pair becomes U+FFFD.
  */
@@ -28,7 +28,7 @@ export function sayable(error: unknown): SkillError | undefined {
   return { code: code ? words(code) : SKILL_ERROR, message: words(message ?? error) };
 }
 
-/** Any value as text that has bytes; the name of its class, if it cannot say its text. */
+/** Any value as text that has bytes; the name of its class, if it has no such text. */
 export function words(value: unknown): string {
   try {
     const message = value instanceof Error ? undefined : memberOf(value, "message");
@@ -38,13 +38,13 @@ export function words(value: unknown): string {
   }
 }
 
-/** What an error says, without the name of its class. */
+/** The message of an error, without the name of its class. */
 export function reason(cause: unknown): string {
   const message = memberOf(cause, "message");
   return typeof message === "string" && message !== "" ? wellFormed(message) : words(cause);
 }
 
-/** A member of whatever was thrown; undefined too if asking for it throws. */
+/** A member of what was thrown; undefined too if reading it throws. */
 function memberOf(value: unknown, name: "code" | "message"): unknown {
   try {
     return Object(value)[name];

@@ -202,7 +202,7 @@ export function scalar(text: string): JsonValue {
   return JsonNumber.parse(text) ?? word(text);
 }
 
-/** Text, or null where it says so or says nothing. */
+/** Text; null if it is `null` or empty. */
 export function word(text: string): JsonValue {
   return text === "" || text === "null" ? null : unquoted(text);
 }
@@ -212,7 +212,7 @@ export function verbatim(text: string): JsonValue {
   return text;
 }
 
-/** Whether a value says that there is none. */
+/** Whether a value means that there is none. */
 export function saysNone(text: string): boolean {
   return word(text) === null || sameIgnoringCase(text, "none");
 }

@@ -8,7 +8,7 @@ import { REPORTED_FAILURE, SkillReport, type SkillError } from "./skill-report.j
 import { formatTime } from "./time.js";
 import { writeWhole } from "./whole-file.js";
 
-/** What a report may say beside its payload. */
+/** The members of a report beside its payload. */
 export interface SkillReportOptions {
   /** Default: true, unless there is an `error`; null is none. */
   ok?: boolean | undefined;
@@ -18,8 +18,8 @@ export interface SkillReportOptions {
 
 /**
  * Writes the report of a skill: makes the folder, writes the file beside its place and moves it there when it is whole and
- * on disk, and prints one line to stdout, which says what the engine will judge: an `error` beside `ok: true` is a failure.
- * With `ok: false` and no `error`, the error is the one that the engine would give it. `data` may be any value that JSON can say; undefined is written as null.
+ * on disk, and prints one line to stdout, which states the engine's verdict: an `error` beside `ok: true` is a failure.
+ * With `ok: false` and no `error`, the error is the one that the engine would give it. `data` may be any value that JSON can express; undefined is written as null.
  *
  * @throws ContractError `SKILL_REPORT_INVALID` if `data`, `metrics` or `error` cannot be written as JSON, or if the report would be invalid;
  * what the file system throws. Nothing stands at `outputPath` then but what stood there before.
@@ -56,7 +56,7 @@ export function keepReport(outputPath: string, report: SkillReport): void {
 }
 
 /**
- * Reads the report at `path`; null if there is no such file, or if it is no report. `parseSkillReport` says why it is none.
+ * Reads the report at `path`; null if there is no such file, or if it is no report. `parseSkillReport` gives the reason.
  *
  * @throws what the file system throws for another reason than that there is no file.
  */

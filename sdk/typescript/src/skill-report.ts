@@ -13,7 +13,7 @@ import { lastScalars, shorten, trim } from "./scalars.js";
 
 const INVALID = "SKILL_REPORT_INVALID";
 
-/** The error of a report that says `ok: false` and not why. */
+/** The error of a report with `ok: false` and no error. */
 export const REPORTED_FAILURE: Readonly<SkillError> = {
   code: "SKILL_REPORTED_FAILURE",
   message: "Skill reported ok:false",
@@ -44,7 +44,7 @@ export interface SkillError {
   message: string;
 }
 
-/** A report as it was read. `data` and `error` tell absent (undefined) from null. */
+/** A report as it was read. `data` and `error` distinguish absent (undefined) from null. */
 export class SkillReport {
   readonly ok: boolean;
   /** As written, not checked. */

@@ -20,7 +20,7 @@ export interface AnswerFile {
   unreadable: string | null;
 }
 
-/** What a person answered. An answer of few words has only `text`; what it does not say is null. */
+/** What a person answered. A short answer may have only `text`; what is missing is null. */
 export interface Answer {
   text: string;
   attachments: AttachmentRef[];

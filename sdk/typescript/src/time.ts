@@ -1,4 +1,4 @@
-/** Moments: RFC 3339 in, UTC with milliseconds and `Z` out. Never asks what time it is. */
+/** Moments: RFC 3339 in, UTC with milliseconds and `Z` out. Never reads a clock. */
 
 /** 0000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z: what RFC 3339 can write. */
 const FIRST_MS = -62_167_219_200_000;

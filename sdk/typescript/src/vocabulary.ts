@@ -85,7 +85,7 @@ export const ORIGIN_KINDS = [
 ] as const;
 export type OriginKind = (typeof ORIGIN_KINDS)[number];
 
-/** How long an interrupt made by a library stays open, in milliseconds; none for ever. In a run nothing expires unless the flow says so. */
+/** How long an interrupt made by a library stays open, in milliseconds; none for ever. In a run nothing expires unless the flow sets an expiry. */
 export const DEFAULT_TIME_TO_LIVE_MS: Readonly<Record<InterruptKind, number | null>> = {
   clarification: 86_400_000,
   confirmation: 3_600_000,
@@ -122,7 +122,7 @@ export const EXCHANGED_MEMBERS: ReadonlySet<string> = new Set([
   "metadata",
 ]);
 
-/** What to do when a refusal has nothing more precise to say. */
+/** The general advice for each code, for refusals without a more precise hint. */
 export const ADVICE = {
   ROUTING_INVALID: "correct the resolver's input (CONTRACTS 1.2)",
   ROUTING_SIGNAL_INVALID: "correct the signal (CONTRACTS 1.1)",

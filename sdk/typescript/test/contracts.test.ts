@@ -156,7 +156,7 @@ test("a hand-off or a signal that nobody could read again is not written", () =>
     const { code, pointer: found } = refused(() => formatJson(new HandoffEnvelope({ ...handoff, ...parts })));
     assert.deepEqual([code, found], ["HANDOFF_INVALID", pointer]);
   }
-  assert.equal(refused(() => new HandoffEnvelope({ ...handoff, error: "bad" }).toJson()).hint, "say `failed`, or leave the error out");
+  assert.equal(refused(() => new HandoffEnvelope({ ...handoff, error: "bad" }).toJson()).hint, "set the status to `failed`, or leave the error out");
   for (const [parts, pointer] of [[{ decision: "done" }, "/decision"], [{ decision: "branch" }, ""], [{ confidence: new JsonNumber("2") }, "/confidence"], [{ needs_human: 1 }, "/needs_human"]] as const) {
     const signal = new RoutingSignal(parts as object);
     for (const write of [() => signal.toResolver(), () => signal.toOrchestrator()]) {

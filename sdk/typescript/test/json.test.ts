@@ -176,10 +176,10 @@ test("what would be written as an empty object is refused, where it stands and w
   ];
   for (const [value, found] of values) {
     const at = Array.isArray(value) ? "/a~1b/0/0" : "/a~1b/0";
-    assert.equal(unsaid({ "a/b": [value] }), `at \`${at}\`: expected a value that JSON can say, found ${found}`);
-    assert.equal(unsaid(new Map([["a/b", [value]]])), `at \`${at}\`: expected a value that JSON can say, found ${found}`);
+    assert.equal(unsaid({ "a/b": [value] }), `at \`${at}\`: expected a value that JSON can express, found ${found}`);
+    assert.equal(unsaid(new Map([["a/b", [value]]])), `at \`${at}\`: expected a value that JSON can express, found ${found}`);
   }
-  assert.equal(unsaid({ n: NaN }), "at `/n`: expected a number that JSON can say, found `NaN`");
+  assert.equal(unsaid({ n: NaN }), "at `/n`: expected a number that JSON can express, found `NaN`");
   assert.equal(unsaid({ s: "\udce9" }), "at `/s`: expected text, found half a surrogate pair");
 });
 
@@ -200,7 +200,7 @@ test("what has a `toJson` or a `toJSON` says itself, once and by the name it sta
       return this;
     }
   }
-  assert.equal(unsaid([new Itself()]), "at `/0`: expected a value that JSON can say, found a JavaScript `Itself`");
+  assert.equal(unsaid([new Itself()]), "at `/0`: expected a value that JSON can express, found a JavaScript `Itself`");
   assert.equal(formatCompact({ bare: Object.assign(Object.create(null), { a: 1 }), [Symbol("x")]: 1 }), '{"bare":{"a":1}}');
 });
 

@@ -237,7 +237,7 @@ fn typescript_type(kind: &Kind<'_>, sent: bool, margin: &str) -> String {
             members.iter().for_each(|member| typescript_member(&mut out, member, sent, &inner));
             out + margin + "}"
         }
-        // What is sent is any JavaScript value that JSON can say.
+        // What is sent is any JavaScript value that JSON can express.
         Kind::Object if sent => "object".to_owned(),
         Kind::Free if sent => "unknown".to_owned(),
         Kind::Members(_) | Kind::Object => "JsonObject".to_owned(),

@@ -68,9 +68,9 @@ fn vocabularies() -> Vec<Vocabulary> {
 }
 
 const TIME_TO_LIVE: &str = "How long an interrupt made by a library stays open, in milliseconds; none for ever. In a run nothing expires unless the \
-     flow says so.";
+     flow sets an expiry.";
 const EXCHANGED: &str = "The members of an envelope that systems exchange while a pipeline runs, in order.";
-const ADVISED: &str = "What to do when a refusal has nothing more precise to say.";
+const ADVISED: &str = "The general advice for each code, for refusals without a more precise hint.";
 
 /// The members of the exchanged form, in order.
 fn exchanged() -> Vec<String> {

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use super::*;
 
-/// Runs a file and says what failed.
+/// Runs a file and lists what failed.
 fn failures(text: &str) -> Vec<String> {
     let outcomes = run_file(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
     assert!(!outcomes.is_empty());

@@ -1,4 +1,4 @@
-//! What vectors cannot say: places of refusals, interpretations, times to live, what a constructor fills in.
+//! What vectors cannot express: places of refusals, interpretations, times to live, what a constructor fills in.
 
 use std::format;
 use std::string::ToString;

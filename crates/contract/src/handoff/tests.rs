@@ -1,4 +1,4 @@
-//! What vectors cannot say: the engine's identity, decoding, refusals with their places.
+//! What vectors cannot express: the engine's identity, decoding, refusals with their places.
 
 use std::format;
 use std::string::ToString;

@@ -25,7 +25,7 @@ pub fn write(draft: Draft) -> Result<Handoff, Diagnostic> {
     let (identity, overruled) = identify(&draft)?;
     let status = draft.status.ok_or_else(|| {
         Diagnostic::new(HANDOFF_INVALID, "", "a member `status`", "none")
-            .with_hint("say succeeded, failed or skipped; it is never guessed")
+            .with_hint("set it to succeeded, failed or skipped; it is never guessed")
     })?;
     let error = explained(status, draft.error)?;
     let times = [draft.timestamp.as_deref(), draft.started_at.as_deref()];

@@ -152,7 +152,7 @@ impl Routing {
         if self.kind == Kind::Microloop && values.count() == 0 {
             let expected = "a `loop_target` or `success_values` beside the kind `microloop`";
             return Err(Diagnostic::new(ROUTING_INVALID, "", expected, "neither")
-                .with_hint("say which status ends the loop, for instance `loop_target: VERIFIED`"));
+                .with_hint("set the status that ends the loop, for instance `loop_target: VERIFIED`"));
         }
         Ok(())
     }

@@ -99,12 +99,12 @@ fn is_help(text: &str) -> Option<usize> {
     spellings.iter().find(|label| ends_with_ignoring_case(text, label)).map(|label| label.len())
 }
 
-/// Whether `text` is the label of [`is_status`], whatever the case.
+/// Whether `text` is the label of [`is_status`], in any case.
 pub(super) fn names_status(text: &str) -> bool {
     text.eq_ignore_ascii_case("status")
 }
 
-/// Whether `text` is a label of [`is_help`], whatever the case.
+/// Whether `text` is a label of [`is_help`], in any case.
 pub(super) fn names_help(text: &str) -> bool {
     is_help(text) == Some(text.len())
 }

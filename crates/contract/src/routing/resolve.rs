@@ -1,4 +1,4 @@
-//! The decision table: the first row that holds decides, and the audit says why the others did not.
+//! The decision table: the first row that holds decides, and the audit states why the earlier ones did not.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -199,7 +199,7 @@ impl Table<'_> {
     fn follow(&self, hint: &Hint) -> Fired {
         let step = &hint.step_id;
         let reason = format!("Explicit routing hint: step '{step}'");
-        let because = format!("the text asks to go to {}", hint.shown());
+        let because = format!("the text has a hint to go to {}", hint.shown());
         let mut signal = Signal::new(Decision::Branch, reason, "1.0");
         signal.next_step_id = Some(step.clone());
         signal.route = Some(Route { flow: hint.flow.clone(), step_id: step.clone(), unknown: Object::new() });
@@ -269,7 +269,7 @@ impl Table<'_> {
         if self.findings.denies_help || !routing.can_further_iteration_help {
             let source = if self.findings.denies_help { "the text" } else { "the configuration" };
             let signal = Signal::new(Decision::Terminate, "Further iteration cannot help", sure(inferred));
-            return Fired::new("5", format!("{source} says so"), needing_human(signal));
+            return Fired::new("5", format!("stated in {source}"), needing_human(signal));
         }
         self.pass("5", "further iteration can help");
         let reason = format!("Loop target not reached (iteration {iteration} of {max})");
@@ -327,7 +327,7 @@ impl Table<'_> {
 fn conflicting_hints(hints: &[Hint]) -> Fired {
     let shown = hints.iter().map(Hint::shown).collect::<Vec<_>>().join(", ");
     let signal = Signal::new(Decision::Advance, format!("Conflicting routing hints: {shown}"), "0.7");
-    Fired::new("1a", format!("the text asks to go to {shown}"), needing_human(signal))
+    Fired::new("1a", format!("the text has a hint to go to {shown}"), needing_human(signal))
 }
 
 /// Row 7 of a linear step.

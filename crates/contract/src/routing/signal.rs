@@ -59,7 +59,7 @@ impl Decision {
         }
     }
 
-    /// Reads either form's word or an alias, whatever the case.
+    /// Reads either form's word or an alias, in any case.
     #[must_use]
     pub fn parse(word: &str) -> Option<Decision> {
         let means =

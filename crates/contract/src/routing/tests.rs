@@ -1,4 +1,4 @@
-//! What vectors cannot say: audits, what only the engine may state, and that reading is total.
+//! What vectors cannot express: audits, what only the engine may state, and that reading is total.
 
 use std::format;
 use std::string::{String, ToString};

@@ -20,7 +20,7 @@ pub(super) const STATE: Message = Message {
 /// The form that related systems exchange.
 pub(super) const DICT: Message = Message {
     title: "Pipeline envelope, exchanged form",
-    description: "The 22 members that relatives exchange while a pipeline runs. The other members of the complete state are read too, \
+    description: "The 22 members that related systems exchange while a pipeline runs. The other members of the complete state are read too, \
            with the types that they have there.",
     body: Body::Chosen(STATE_MEMBERS, &DICT_MEMBERS),
     rules: &[],
@@ -29,9 +29,9 @@ pub(super) const DICT: Message = Message {
 const STATE_MEMBERS: &[Member] = &[
     may("envelope_id", text_or_empty, "The envelope itself."),
     may("request_id", text_or_empty, "The request that caused it."),
-    may("user_id", text_or_empty, "Who asked."),
+    may("user_id", text_or_empty, "The user who made the request."),
     may("session_id", text_or_empty, "The session of the request."),
-    may("raw_input", text_or_empty, "What was asked."),
+    may("raw_input", text_or_empty, "The text of the request."),
     may("received_at", maybe_time, "When the request came."),
     may("outputs", object, "What each step gave, free-form; of ours `{summary, data, artifacts}` by step."),
     may("current_stage", || with(text(), "default", "start"), "The step that is current."),
@@ -62,7 +62,7 @@ const STATE_MEMBERS: &[Member] = &[
         "Each goal's status: `pending`, `complete`, or a relative's `satisfied`.",
     ),
     may("prior_plans", objects, "Plans that were tried, free-form."),
-    may("loop_feedback", texts, "What critics said."),
+    may("loop_feedback", texts, "The feedback of critics."),
     may("processing_history", || list(part("record")), "One record an attempt."),
     may("errors", objects, "What went wrong, free-form."),
     may("created_at", maybe_time, "When it was made."),
@@ -91,7 +91,7 @@ const INTERRUPT: Message = Message {
             may("id", maybe_text, "The interrupt itself."),
             must("kind", || words(InterruptKind::ALL.iter().map(|kind| kind.word())), "What it asks for."),
             may("request_id", maybe_text, "The request it belongs to."),
-            may("user_id", maybe_text, "Who is asked."),
+            may("user_id", maybe_text, "The user who should answer."),
             may("session_id", maybe_text, "The session it belongs to."),
             may("envelope_id", maybe_text, "The envelope it belongs to."),
             may("question", maybe_text, "A question."),

@@ -108,7 +108,7 @@ const INPUT_MEMBERS: &[Member] = &[
     may(
         "summary",
         maybe_text,
-        "The summary, if somebody made one; a longer one than 2000 scalars is made shorter.",
+        "The summary, if the step has one; one of more than 2000 scalars is shortened.",
     ),
     may("output", maybe_text, "The step's text, from which a summary is made otherwise."),
     may(

@@ -147,7 +147,7 @@ const ROUTING_MEMBERS: &[Member] = &[
     may(
         "routing_kind",
         || with(words(Kind::ALL.map(Kind::word)), "default", Kind::Linear.word()),
-        "`linear`: one step after the other; `microloop`: until a success value is stated; `branch`: the text says where to go.",
+        "`linear`: one step after the other; `microloop`: until a success value is stated; `branch`: the text names the next step.",
     ),
     may(
         "loop_target",
@@ -163,7 +163,7 @@ const ROUTING_MEMBERS: &[Member] = &[
     may(
         "can_further_iteration_help",
         || with(of_type("boolean"), "default", true),
-        "Whether running again can change anything; the text can say no.",
+        "Whether running again can change anything; the text can deny it.",
     ),
 ];
 

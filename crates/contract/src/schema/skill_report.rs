@@ -7,7 +7,7 @@ use crate::json::Object;
 /// The report of a skill about its own run.
 pub(super) const REPORT: Message = Message {
     title: "Skill report",
-    description: "What a skill says about its own run, whatever its exit code. A library always writes `data`, if only as null.",
+    description: "The report of a skill about its own run, whatever its exit code is. A library always writes `data`, if only as null.",
     body: Body::Object(
         &[
             must("ok", flag, "Whether the skill succeeded."),

@@ -229,7 +229,7 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// What stands in the braces of `${NAME:-a b}` belongs to the word, whatever it is.
+    /// What stands in the braces of `${NAME:-a b}` is a part of the word.
     fn braced(&mut self) {
         if self.rest.peek() != Some(&'{') {
             return;

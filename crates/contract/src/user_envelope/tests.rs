@@ -1,4 +1,4 @@
-//! What vectors cannot say: refusals with their places, wrapping, blank answers.
+//! What vectors cannot express: refusals with their places, wrapping, blank answers.
 
 use std::format;
 use std::string::{String, ToString};

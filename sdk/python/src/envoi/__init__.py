@@ -11,7 +11,7 @@ A client of its server is in `envoi.client`.
 | user envelope | `parse_user_envelope`, `wrap_user_envelope`, `answer_text` |
 
 `step` is for commands that Envoi runs, `call_model` for those that call models through its server. `json` is the reader and writer below all of them. What is refused is refused with a
-`ContractError` that says where, what was expected, what was found.
+`ContractError` with the place, what was expected and what was found.
 """
 
 from . import json

@@ -101,7 +101,7 @@ class Step:
 
     @cached_property
     def envelope(self) -> Optional[Envelope]:
-        """The state of the run, for a step that says `envelope: true`. Raises ContractError `ENVELOPE_INVALID`."""
+        """The state of the run, for a step with `envelope: true`. Raises ContractError `ENVELOPE_INVALID`."""
         content = self._content("ENVOI_ENVELOPE")
         return None if content is None else Envelope.from_json(content)
 
@@ -110,7 +110,7 @@ class Step:
         self._lines.append(" ".join(str(part) for part in parts))
 
     def fail(self, message: str, code: str = SKILL_ERROR) -> None:
-        """Says that it did not work, and goes on: the report will say `ok: false`, the exit code stays 0."""
+        """Marks the attempt as failed, and goes on: the report will have `ok: false`, the exit code stays 0."""
         self.error = SkillError(code, message)
 
     def __enter__(self) -> "Step":
@@ -129,7 +129,7 @@ class Step:
         except Exception as refusal:
             if failure is None:
                 raise
-            # What is on its way says more than that not all could be left.
+            # The exception that is raised already is more important than an incomplete report.
             print(f"not in the report: {words(refusal)}", file=sys.stderr)
 
     def _leave(self) -> None:
@@ -203,7 +203,7 @@ def step(skill_name: Optional[str] = None, *, environ: Optional[Mapping[str, str
 
 
 def _is_member(metric: Any) -> bool:
-    """Whether JSON can say it, where it stands in a report."""
+    """Whether JSON can express it at its place in a report."""
     try:
         json.plain(metric, "/metrics", 1)
     except json.JsonError:

@@ -76,12 +76,12 @@ def call_model(
     environ: Optional[Mapping[str, str]] = None,
     timeout_s: float = TIMEOUT_S,
 ) -> ModelAnswer:
-    """Asks a model, and returns its answer.
+    """Sends a request to a model, and returns its answer.
 
-    `model` None is the server's default. `user_envelope` says that `user` is a user envelope (contract 5).
+    `model` None is the server's default. `user_envelope`: `user` is a user envelope (contract 5).
 
     Raises NoBridgeError without a bridge, BridgeError for a refusal or a failure, TypeError if `user_envelope` is anything but True
-    or False, JsonError for what JSON cannot say.
+    or False, JsonError for a value that JSON cannot express.
     """
     if not isinstance(user_envelope, bool):
         raise TypeError(f"user_envelope: expected True or False, found {user_envelope!r}")
@@ -98,7 +98,7 @@ def call_model(
         "attachments": [each.to_dict() for each in references] or None,
     }
     body.update({name: value for name, value in optional.items() if value is not None})
-    # A command that asks no model does not wait for these to be loaded.
+    # A command that calls no model does not load these.
     import urllib.request
 
     request = urllib.request.Request(

@@ -79,7 +79,7 @@ class ContractError(ValueError):
 
 
 def read_document(document: Union[bytes, str], code: str, read: Callable[[Any], T]) -> T:
-    """Reads a document with `read`, and says in a refusal where in the text it is."""
+    """Reads a document with `read`; a refusal gets its place in the text."""
     try:
         value = json.loads(document)
     except json.JsonError as error:

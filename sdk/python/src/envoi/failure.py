@@ -1,4 +1,4 @@
-"""Why a command failed, in words that every report can carry: whatever was raised, whatever it says of itself.
+"""Why a command failed, as text that is valid in a report, for any exception.
 
 Nothing here raises. Half a surrogate pair, as `os.fsdecode` makes of a file name that is no UTF-8, becomes `?`.
 """
@@ -36,7 +36,7 @@ def sayable(error: object) -> SkillError:
 
 
 def words(value: object) -> str:
-    """Any value as text that has bytes; the name of its type, if it cannot say its text."""
+    """Any value as text that has bytes; the name of its type, if it has no such text."""
     try:
         return str(value).encode("utf-8", errors="replace").decode("utf-8")
     except Exception:

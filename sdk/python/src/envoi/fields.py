@@ -1,6 +1,6 @@
 """Takes the members of an object one by one, with the same refusals in every contract; what is left is unknown.
 
-It knows types, not meanings: each contract says which members it has. Values are copied: what is read shares nothing
+It knows types, not meanings: each contract lists its members. Values are copied: what is read shares nothing
 with what it was read from.
 """
 

@@ -26,7 +26,7 @@ Member = Tuple[str, Any]
 def read_either(
     document: Union[bytes, str], labels: "Labels", member: Callable[[str, str], Member], read: Callable[[Any], T]
 ) -> T:
-    """Reads an input that is JSON or labelled text with `read`; `member` says what a label and its value become.
+    """Reads an input that is JSON or labelled text with `read`; `member` gives the member for a label and its value.
 
     A refusal knows its line and column: in labelled text, those of the label.
     """
@@ -199,7 +199,7 @@ def scalar(text: str) -> Any:
 
 
 def word(text: str) -> Optional[str]:
-    """The text, or null where it says so or says nothing."""
+    """The text; null if it is `null` or empty."""
     return None if text in ("", "null") else _unquoted(text)
 
 

@@ -48,7 +48,7 @@ class SkillError:
 
 @dataclass
 class SkillReport:
-    """What a skill says about its own run. `data` and `error` that are absent (`ABSENT`) differ from null."""
+    """The report of a skill about its own run. `data` and `error` that are absent (`ABSENT`) differ from null."""
 
     ok: bool
     generated_at: str
@@ -129,7 +129,7 @@ class SkillReport:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an execution worked; `error` says why not. `report` is there whenever what was left is one.
+    """Whether an execution worked, and the `error` if not. `report` is there whenever the report is valid.
 
     `filled` names the members that an assigned report lacked and that were filled.
     """
@@ -157,9 +157,9 @@ def judge(
 ) -> Verdict:
     """Judges one execution: time limit and cancellation first, then exit and signal, then the report.
 
-    `assigned` says that the report stood at the path that the engine set (`$ENVOI_REPORT`): nothing there is ignored, and what
-    the report lacks is filled. `report_unreadable` names what stood there if it was no file, such as `a folder`. `declared` says
-    that a report had to be left, `skill` by which skill (None: any).
+    `assigned`: the report stands at the path that the engine set (`$ENVOI_REPORT`). Then an invalid file is a failure, and missing
+    members are filled. `report_unreadable` names what stands there if it is no file, such as `a folder`. `declared`: a report is
+    required. `skill`: the required `skillName` (None: any).
     """
     fill = {"generatedAt": fill_generated_at, "skillName": fill_skill_name if skill is None else skill}
     report, filled, refusal = _found(report_text, report_unreadable, assigned, skill, fill)
@@ -265,8 +265,8 @@ def write_skill_report(
 ) -> SkillReport:
     """Writes a report where the engine looks for it, makes its folder, and prints one line (unless `quiet`).
 
-    Unless `ok` says otherwise, it worked if there is no `error`. With `ok=False` and no `error`, the error is the one that the
-    engine would give it. The printed line says what the engine will judge: an `error` beside `ok=True` is a failure. The file
+    By default `ok` is true if there is no `error`. With `ok=False` and no `error`, the error is the one that the
+    engine would give it. The printed line states the engine's verdict: an `error` beside `ok=True` is a failure. The file
     appears as a whole or not at all.
 
     Raises JsonError if `data`, `metrics` or `error` cannot be written as JSON, ContractError `SKILL_REPORT_INVALID` if it would

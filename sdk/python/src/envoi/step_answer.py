@@ -54,7 +54,7 @@ class AnswerFile:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a person answered. An answer of few words has only `text`; what it does not say is None.
+    """What a person answered. A short answer may have only `text`; what is missing is None.
 
     `data` is free-form JSON, its numbers as they were written. `members` has every member as it was read, also those that
     this version does not know.

@@ -99,7 +99,7 @@ DEFAULT_TIME_TO_LIVE_MS: Dict[InterruptKind, Optional[int]] = {
     InterruptKind.TIMEOUT: 300_000,
     InterruptKind.SYSTEM_ERROR: 3_600_000,
 }
-"""How long an interrupt made by a library stays open, in milliseconds; none for ever. In a run nothing expires unless the flow says so."""
+"""How long an interrupt made by a library stays open, in milliseconds; none for ever. In a run nothing expires unless the flow sets an expiry."""
 
 EXCHANGED_MEMBERS: List[str] = [
     "envelope_id",
@@ -136,4 +136,4 @@ ADVICE: Dict[str, str] = {
     "INVALID_USER_ENVELOPE": "correct the answer, or send it without opting in (CONTRACTS 5)",
     "VECTORS_INVALID": "a vector file is an array of cases (spec/vectors/README.md)",
 }
-"""What to do when a refusal has nothing more precise to say."""
+"""The general advice for each code, for refusals without a more precise hint."""

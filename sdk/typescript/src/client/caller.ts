@@ -11,7 +11,7 @@ const NOT_DONE: readonly number[] = [429];
 /** It is unknown whether the request was done: only an idempotent one is repeated. */
 const PERHAPS_DONE: readonly number[] = [502, 503, 504];
 
-/** Asks one server, with so much patience. */
+/** Sends requests to one server, with so much patience. */
 export class Caller {
   readonly server: Server;
   readonly clock: Clock;

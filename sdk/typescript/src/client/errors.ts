@@ -1,19 +1,19 @@
 /** What can go wrong between a client and its server. */
 
-/** What a refusal says. */
+/** The content of a refusal. */
 export interface Refusal {
-  /** HTTP's own; 0 where a browser does not tell. */
+  /** HTTP's own; 0 where a browser hides it. */
   status: number;
   /** Stable, for programs; empty for what is no problem of Envoi's, such as the page of a proxy. */
   code: string;
   detail: string;
   hint?: string | null;
   title?: string;
-  /** After how many seconds one may ask again, where the server says so. */
+  /** After how many seconds the request may be repeated, if the server states it. */
   retryAfter?: number | null;
 }
 
-/** The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` says more. */
+/** The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` explains the code. */
 export class ApiError extends Error implements Refusal {
   override readonly name = "ApiError";
   readonly status: number;
@@ -43,13 +43,13 @@ export class Unreachable extends Error {
   }
 }
 
-/** `fetch` says the same of every failure; what it was stands below. */
+/** `fetch` gives the same message for every failure; the cause stands below. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? reasonOf(error.cause) : error.message || error.name;
 }
 
-/** Content that is not what its digest says. None of it is given out. */
+/** Content with another digest than the requested one. None of it is returned. */
 export class DigestMismatch extends Error {
   override readonly name = "DigestMismatch";
   readonly digest: string;

@@ -4,7 +4,7 @@
  * An `AbortSignal`, a `Blob` or `File`, and the platform's `fetch` are such; so are a proxy's, or a test's.
  */
 
-/** Says when to stop, as an `AbortSignal` does. */
+/** Signals when to stop, as an `AbortSignal` does. */
 export interface Signal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -40,7 +40,7 @@ export type Fetch = (url: string, init: any) => Promise<FetchResponse>;
 export interface Clock {
   /** Milliseconds since some moment. */
   now(): number;
-  /** Lets so many pass; ends early, with the signal's reason, when that says so. */
+  /** Lets so many pass; ends early, with the signal's reason, when that is aborted. */
   sleep(milliseconds: number, signal?: Signal): Promise<void>;
 }
 

@@ -20,7 +20,7 @@ export function rows<T>(page: JsonObject, name: string): T[] {
   return Array.isArray(list) ? list.map((each) => row<T>(each)) : [];
 }
 
-/** Texts, truths, lists; numbers where a JavaScript number says the same. */
+/** Texts, truths, lists; numbers where a JavaScript number is exact. */
 function simple(value: JsonValue): unknown {
   if (Array.isArray(value)) return value.map(simple);
   if (!(value instanceof JsonNumber)) return value;

@@ -36,7 +36,7 @@ export function pathOf(...segments: readonly string[]): string {
   return `/v1/${segments.map(encodeURIComponent).join("/")}`;
 }
 
-/** What a failed `fetch` says when nothing was sent. */
+/** The error of a failed `fetch` when nothing was sent. */
 const NEVER_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/;
 
 /** Where a server is, and how to speak to it. */
@@ -62,7 +62,7 @@ export class Server {
    * Sends a request; what comes back has its status and headers, and its body still to be read. Nothing may come for so long;
    * for what is being brought, nothing need come until it is.
    *
-   * @throws Lost; the signal's reason when that says stop
+   * @throws Lost; the signal's reason when that is aborted
    */
   async open(request: Request, silenceMs = this.timeoutMs): Promise<Exchange> {
     const watch = new Watch(silenceMs, request.signal);
@@ -89,7 +89,7 @@ export class Server {
   }
 }
 
-/** Ends a request when nothing comes for too long, or the caller says so. */
+/** Ends a request when nothing comes for too long, or the caller aborts it. */
 class Watch {
   private readonly controller = new AbortController();
   private readonly silenceMs: number;
@@ -191,7 +191,7 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
 export class Reply {
   readonly status: number;
   readonly body: Uint8Array;
-  /** Milliseconds, where the server asks for some. A date in place of seconds is left to our own pauses. */
+  /** Milliseconds, if the server states some. A date in place of seconds is left to our own pauses. */
   readonly retryAfterMs: number | undefined;
   private readonly kind: string;
 

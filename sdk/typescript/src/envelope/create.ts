@@ -10,7 +10,7 @@ import { FlowInterrupt } from "./interrupt.js";
 export interface EnvelopeRequest {
   /** The text of the request. */
   raw_input: string;
-  /** Who asks. */
+  /** The user who makes the request. */
   user_id: string;
   session_id: string;
   /** Default: a new one, `req_` and a random UUID in hexadecimal digits. */

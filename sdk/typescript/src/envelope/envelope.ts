@@ -93,7 +93,7 @@ export class Envelope {
   }
 
   /**
-   * Reads an envelope as `fromDict` does, and says which values of it are written in another way now. Members that were missing
+   * Reads an envelope as `fromDict` does, and lists the values that are written differently now. Members that were missing
    * or null and have their defaults now are not among them. A group of members, as some systems write it, is kept as an unknown
    * member; what stands in it and would be one of ours is among them. @throws as `fromDict`
    */

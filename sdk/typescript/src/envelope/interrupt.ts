@@ -1,4 +1,4 @@
-/** A pipeline that waits: what it asks, of whom, and what was answered. */
+/** A pipeline that waits: the question, its addressee and the answer. */
 
 import { jsonFor } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";

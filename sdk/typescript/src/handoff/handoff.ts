@@ -1,4 +1,4 @@
-/** What one step tells the next: the members of a hand-off, their order and their rules. */
+/** The hand-off from one step to the next: its members, their order and their rules. */
 
 import { ContractError, jsonFor, readDocument } from "../diagnostic.js";
 import { Fields, withUnknown } from "../fields.js";
@@ -204,7 +204,7 @@ function records(value: JsonValue): JsonObject[] | null {
   return elements.map((element) => (element instanceof Map ? element : new Map([["text", element]])));
 }
 
-/** Whether a value says anything. */
+/** Whether a value has content. */
 function hasContent(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Map) return value.size > 0;
@@ -249,12 +249,12 @@ export function readStatus(fields: Fields): HandoffStatus | null {
   throw new ContractError(INVALID, { pointer, expected, found, hint });
 }
 
-/** `succeeded` with an error is refused: one of the two is not true. An empty error is none. */
+/** Refuses `succeeded` with an error: the two contradict each other. An empty error is none. */
 export function checkedError(status: HandoffStatus, stated: string | null): string | null {
   const error = stated || null;
   if (status !== "succeeded" || error === null) return error;
   const expected = "no error beside the status `succeeded`";
-  const hint = "say `failed`, or leave the error out";
+  const hint = "set the status to `failed`, or leave the error out";
   throw new ContractError(INVALID, { pointer: "/error", expected, found: shorten(error, 60), hint });
 }
 

@@ -13,7 +13,7 @@ import { readDraft, type Draft, type HandoffInput } from "./draft.js";
 import { HandoffEnvelope, INVALID, checkedError, checkedId, isInside } from "./handoff.js";
 import { summarize } from "./summary.js";
 
-/** What a failure that says nothing says. */
+/** The error of a failure that gives none. */
 const SILENT_FAILURE = "Step failed without an error message";
 
 const IDS = ["step_id", "flow_key", "run_id"] as const;
@@ -34,7 +34,7 @@ export function writeHandoff(input: Source | HandoffInput | JsonObject, identity
   const draft = readDraft(input);
   const { overruled, ...ids } = identify(draft, identity);
   if (draft.status === null) {
-    const hint = "say succeeded, failed or skipped; it is never guessed";
+    const hint = "set it to succeeded, failed or skipped; it is never guessed";
     throw new ContractError(INVALID, { pointer: "", expected: "a member `status`", found: "none", hint });
   }
   const error = explained(draft.status, draft.error);

@@ -24,7 +24,7 @@ export function escapeSegment(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** A text that is not one strict JSON document, or a value that JSON cannot say. */
+/** A text that is not one strict JSON document, or a value that JSON cannot express. */
 export class JsonError extends Error {
   override readonly name = "JsonError";
   /** JSON Pointer of the value that was being read. */

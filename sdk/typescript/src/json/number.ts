@@ -1,4 +1,4 @@
-/** Numbers as they were written, and the few questions that a contract asks about their value. */
+/** Numbers as they were written, and exact questions about their value. */
 
 import { refuseStringify } from "./stringify.js";
 

@@ -21,7 +21,7 @@ export const MAX_DEPTH = 127;
 
 /**
  * A deep copy of `value` as JSON. Takes JSON values, finite numbers, bigints, maps with string keys, arrays, plain objects
- * (members that are `undefined`, or named by a symbol, are left out), the contracts' own classes, and what says itself by a `toJson`
+ * (members that are `undefined`, or named by a symbol, are left out), the contracts' own classes, and what converts itself by a `toJson`
  * or a `toJSON`, such as a `Date`.
  *
  * @throws JsonError with the place for anything else: `NaN`, infinities, `undefined`, functions, symbols, promises, sets, errors and
@@ -45,7 +45,7 @@ function convert(value: unknown, path: string[]): JsonValue {
     case "string":
       return checked(value, path);
     case "number":
-      if (!Number.isFinite(value)) throw refused(path, "a number that JSON can say", `\`${value}\``);
+      if (!Number.isFinite(value)) throw refused(path, "a number that JSON can express", `\`${value}\``);
       return new JsonNumber(Object.is(value, -0) ? "-0" : String(value));
     case "bigint":
       return new JsonNumber(value.toString());
@@ -112,7 +112,7 @@ function checked(text: string, path: string[]): string {
 }
 
 function unsayable(path: string[], found: string): JsonError {
-  return refused(path, "a value that JSON can say", found);
+  return refused(path, "a value that JSON can express", found);
 }
 
 function refused(path: string[], expected: string, found: string): JsonError {

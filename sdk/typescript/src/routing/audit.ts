@@ -55,7 +55,7 @@ export interface Resolution {
   audit: Audit;
 }
 
-/** The row that fired, what made it, and what it says. */
+/** The row that fired, why, and its signal. */
 export interface Fired {
   row: Row;
   because: string;

@@ -74,7 +74,7 @@ function standsAlone(prefix: string): boolean {
   return !isWordPart(lastScalar(prefix));
 }
 
-/** Whether the words before say not to: `do not go to step …` is no hint. */
+/** Whether the words before negate it: `do not go to step …` is no hint. */
 function isDenied(prefix: string): boolean {
   const before = trimEnd(prefix);
   const last = before.slice(dropEndWhile(before, (scalar) => scalar !== " " && scalar !== "\t").length);

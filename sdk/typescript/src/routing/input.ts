@@ -1,4 +1,4 @@
-/** What the resolver is given: a text, what it is waited for, and how often the loop has gone back. */
+/** The resolver's input: a text, the expected statuses, and how often the loop has gone back. */
 
 import { ContractError, jsonFor } from "../diagnostic.js";
 import { Fields } from "../fields.js";
@@ -20,7 +20,7 @@ export interface RoutingConfig {
   success_values?: readonly string[];
   /** How often the loop may go back. Default: 3. */
   max_iterations?: number;
-  /** Whether running again can change anything; the text can say no. Default: true. */
+  /** Whether running again can change anything; the text can deny it. Default: true. */
   can_further_iteration_help?: boolean;
 }
 
@@ -132,7 +132,7 @@ function checked(routing: Routing): Routing {
   }
   if (routing.kind === "microloop" && values.length === 0) {
     const expected = "a `loop_target` or `success_values` beside the kind `microloop`";
-    const hint = "say which status ends the loop, for instance `loop_target: VERIFIED`";
+    const hint = "set the status that ends the loop, for instance `loop_target: VERIFIED`";
     throw new ContractError(INVALID, { pointer: "/routing", expected, found: "neither", hint });
   }
   return routing;

@@ -1,4 +1,4 @@
-/** Labelled statuses: which colons of a line end a label, and what the value after one says. */
+/** Labelled statuses: which colons of a line end a label, and what the value after one means. */
 
 import { beginsWithLetter } from "../letters.js";
 import { dropEnd, dropEndWhile, dropStart, endsIgnoringCase, lastScalar, sameIgnoringCase, trimEnd } from "../scalars.js";
@@ -16,7 +16,7 @@ const MARKUP = "*_\"'`";
 const DRESS = `${MARKUP} \t`;
 const HELP_LABELS = ["can further iteration help", "can_further_iteration_help"];
 
-/** Whether both say the same, ignoring case. */
+/** Whether both are the same status, ignoring case. */
 export function agree(one: Stated, other: Stated): boolean {
   return one.negated === other.negated && sameIgnoringCase(one.word, other.word);
 }
@@ -41,7 +41,7 @@ export function statusesOf(line: string): Value[] {
   return labelled(line, ["status"]).map(valueOf);
 }
 
-/** Whether a line says that further iteration cannot help. */
+/** Whether a line denies that further iteration can help. */
 export function deniesHelp(line: string): boolean {
   return labelled(line, HELP_LABELS)
     .map(valueOf)

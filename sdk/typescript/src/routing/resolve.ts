@@ -74,14 +74,14 @@ function follow(route: Route): Fired {
   const { step_id } = route;
   const reason = `Explicit routing hint: step '${step_id}'`;
   const followed = new RoutingSignal({ decision: "branch", next_step_id: step_id, route, reason, confidence: new JsonNumber("1.0") });
-  return { row: "1", because: `the text asks to go to ${hintName(route)}`, signal: followed };
+  return { row: "1", because: `the text has a hint to go to ${hintName(route)}`, signal: followed };
 }
 
 /** Row 1a. */
 function conflictingHints(hints: readonly Route[], passed: Passed): Fired {
   passed.set("1", "more than one hint");
   const names = hints.map(hintName).join(", ");
-  return { row: "1a", because: `the text asks to go to ${names}`, signal: signal("advance", `Conflicting routing hints: ${names}`, "0.7", true) };
+  return { row: "1a", because: `the text has a hint to go to ${names}`, signal: signal("advance", `Conflicting routing hints: ${names}`, "0.7", true) };
 }
 
 /** Rows 2 to 8. */
@@ -130,7 +130,7 @@ function notReached({ iteration }: Input, routing: Routing, deniesHelp: boolean,
   }
   passed.set("4", "iterations are left");
   if (deniesHelp || !routing.canFurtherIterationHelp) {
-    const because = `${deniesHelp ? "the text" : "the configuration"} says so`;
+    const because = `stated in ${deniesHelp ? "the text" : "the configuration"}`;
     return { row: "5", because, signal: signal("terminate", "Further iteration cannot help", sure, true) };
   }
   passed.set("5", "further iteration can help");
@@ -162,7 +162,7 @@ interface Read {
   shown: string;
 }
 
-/** Why none was, as a signal says it and as an audit does. */
+/** Why no row fired: the reason in the signal, and the one in the audit. */
 interface Unclear {
   unclear: string;
   because: string;

@@ -32,7 +32,7 @@ const ALIASES: ReadonlyMap<string, Decision> = new Map([
   ...["switch", "redirect"].map((word): [string, Decision] => [word, "branch"]),
 ]);
 
-/** The decision that a word of either form, or an alias, stands for, whatever its case. */
+/** The decision that a word of either form, or an alias, stands for, in any case. */
 export function parseDecision(word: string): Decision | undefined {
   return ALIASES.get(lower(word));
 }
@@ -61,7 +61,7 @@ export interface SignalParts {
   unknown?: JsonObject;
 }
 
-/** One decision with its reason: what the resolver says and a hand-off carries. */
+/** One decision with its reason: the resolver's output, and a member of a hand-off. */
 export class RoutingSignal {
   readonly decision: Decision;
   /** The word that was read, if it was not the one inside a hand-off. */
@@ -228,7 +228,7 @@ function readRoute(value: JsonValue): Route | null {
   return route;
 }
 
-/** Both forms must be able to say the same, so what the string form would read otherwise is refused. */
+/** Both forms must mean the same: a name that the string form reads differently is refused. */
 function readRouteObject(value: JsonObject): Route {
   const fields = new Fields(INVALID, value, "/route");
   const flow = fields.nullableString("flow");

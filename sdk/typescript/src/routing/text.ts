@@ -1,5 +1,5 @@
 /**
- * Reads a hand-off text: which lines count, what they state, where they ask to go.
+ * Reads a hand-off text: the lines that count, their statuses and their routing hints.
  *
  * Fenced blocks and quoted lines quote others and do not count. A text that is one YAML or JSON block as a whole is the
  * step's own, and its `status` counts. A hand-off in JSON is a quotation wherever it stands.
@@ -15,13 +15,13 @@ import { hintToStep, hintsOf } from "./hint.js";
 import { deniesHelp, isNo, isStated, namesHelp, namesStatus, statusesOf, valueOf, type Stated, type Value } from "./label.js";
 import type { Route } from "./signal.js";
 
-/** What a text says. */
+/** The findings in a text. */
 export interface Findings {
   /** Labelled statuses, in order. */
   statuses: Stated[];
   /** Hints, in order. */
   hints: Route[];
-  /** Whether it says that further iteration cannot help. */
+  /** Whether the text denies that further iteration can help. */
   deniesHelp: boolean;
 }
 
@@ -40,7 +40,7 @@ function readingOf(text: string): Reading {
   return object === undefined ? { as: "lines", text } : { as: "json", object, body: whole, fenced: false };
 }
 
-/** What a text says; hints are left alone unless `withHints`. */
+/** The findings in a text; without hints unless `withHints`. */
 export function findingsOf(text: string, withHints: boolean): Findings {
   const findings: Findings = { statuses: [], hints: [], deniesHelp: false };
   const reading = readingOf(text);

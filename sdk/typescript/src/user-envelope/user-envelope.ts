@@ -42,7 +42,7 @@ export class UserEnvelopeParseError extends Error {
 }
 
 /**
- * Takes an answer apart. Not `enabled`: the text is `raw` as it came, whatever it looks like. `enabled`: `raw` must be
+ * Parses an answer. Not `enabled`: the text is `raw`, unchanged. `enabled`: `raw` must be
  * `{"text": …, "attachments"?: […]}` and nothing else. The attachments are the envelope's, then the top-level ones.
  *
  * @throws TypeError if `enabled` is anything but true or false; UserEnvelopeParseError if the opted-in text is not the envelope,

@@ -7,7 +7,7 @@
     for event in client.follow_run(run):
         print(event["seq"], event["event"]["type"])
 
-Each method is one operation of `spec/openapi.json`, named for it, and gives what the server says. Standard library only.
+Each method is one operation of `spec/openapi.json`, named for it, and returns the server's answer. Standard library only.
 `import envoi` does not load it: a command that Envoi runs needs no network.
 """
 

@@ -16,7 +16,7 @@ PERHAPS_DONE = (502, 503, 504)
 
 
 class Caller:
-    """Asks one server, with so many seconds of patience."""
+    """Sends requests to one server, with so many seconds of patience."""
 
     def __init__(self, server: Server, patience: float) -> None:
         self.server = server

@@ -1,6 +1,6 @@
 """The operations of the server, one method each, named as in `spec/openapi.json`.
 
-What they have in common is elsewhere: asking again (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
+What they have in common is elsewhere: repeated requests (`caller`), streams (`stream`), bytes (`content`), the wire (`wire`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Client:
     ) -> Run:
         """Starts a run of a registered flow, by its digest or its id.
 
-        `user_id`, `session_id`, `metadata` and `raw_input` say on whose behalf; they stand in the run's envelope.
+        `user_id`, `session_id`, `metadata` and `raw_input` name the origin of the run; they stand in its envelope.
 
         It is started once, however often the request is repeated. Give a key of your own to be sure of that over several
         processes: the run of the first call is returned.
@@ -343,7 +343,7 @@ class Client:
     # The server
 
     def get_token(self) -> Token:
-        """Who asks: the name, the tenant and the scopes of the token."""
+        """The caller: the name, the tenant and the scopes of the token."""
         return cast(Token, self._get("token").object())
 
     def get_health(self) -> Health:

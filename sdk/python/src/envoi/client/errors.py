@@ -6,7 +6,7 @@ from typing import Optional
 
 
 class ApiError(Exception):
-    """The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` says more.
+    """The server refused (RFC 9457). Act on `status` and `code`; `envoi explain CODE` explains the code.
 
     What is no problem of Envoi's, such as the page of a proxy, has an empty `code`.
     """
@@ -27,7 +27,7 @@ class ApiError(Exception):
         self.hint = hint
         self.title = title
         self.retry_after = retry_after
-        """After how many seconds one may ask again, where the server says so."""
+        """After how many seconds the request may be repeated, if the server states it."""
 
     def __str__(self) -> str:
         hint = f"; {self.hint}" if self.hint else ""
@@ -39,7 +39,7 @@ class Unreachable(ConnectionError):
 
 
 class DigestMismatch(Exception):
-    """Content that is not what its digest says. None of it is given out."""
+    """Content with another digest than the requested one. None of it is returned."""
 
     def __init__(self, digest: str, found: str) -> None:
         super().__init__(digest, found)

@@ -17,7 +17,7 @@ class QuestionEvent(NamedTuple):
 
     @classmethod
     def of(cls, id: str, data: Any) -> "QuestionEvent":
-        """As a stream tells it."""
+        """As a stream sends it."""
         return cls(id, data["run"], cast(Event, data["record"]))
 
 

@@ -1,6 +1,6 @@
 """One request over one connection, and what comes back. Nothing is repeated here.
 
-A connection serves one request: none can have gone stale, and any thread may ask.
+A connection serves one request: none can have gone stale, and any thread may send one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     content: Optional[Content] = None
     is_repeatable: bool = True
-    """Whether asking twice is as asking once."""
+    """Whether the request is idempotent."""
 
     @property
     def target(self) -> str:

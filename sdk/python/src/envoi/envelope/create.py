@@ -1,4 +1,4 @@
-"""Makes a new envelope: the one place of this contract that draws an id and asks what time it is."""
+"""Makes a new envelope: the only part of this contract that draws an id and reads the clock."""
 
 from __future__ import annotations
 

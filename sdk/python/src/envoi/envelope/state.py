@@ -104,7 +104,7 @@ class Envelope:
 
     @classmethod
     def import_dict(cls, data: Mapping[str, Any]) -> Tuple["Envelope", List[Interpretation]]:
-        """Reads an envelope as `from_dict` does, and says which values of it are written in another way now.
+        """Reads an envelope as `from_dict` does, and lists the values that are written differently now.
 
         Members that were missing or null and have their defaults now are not among them. A group of members, as some systems
         write it, is kept as an unknown member; what stands in it and would be one of ours is among them. Raises as `from_dict`.

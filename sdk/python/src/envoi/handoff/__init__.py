@@ -1,11 +1,11 @@
-"""What one step tells the next (contract 2): what happened, where the files are, where to go.
+"""The hand-off from one step to the next (contract 2): what happened, where the files are, where to go.
 
     >>> from envoi import write_handoff
     >>> handoff = write_handoff(step_id="s", flow_key="f", run_id="r", status="succeeded", output="done", artifacts=["a.md"])
     >>> handoff.artifacts
     {'a.md': 'f/a.md'}
 
-Does not decide where to go, places no file, and never asks what time it is.
+Does not decide where to go, places no file, and reads no clock.
 """
 
 from ..vocabulary import HandoffStatus

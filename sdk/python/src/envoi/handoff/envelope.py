@@ -148,7 +148,7 @@ EXTRAS = (
 
 
 def has_content(value: Any) -> bool:
-    """Whether a value says anything; `false` and 0 do."""
+    """Whether a value has content; `false` and 0 have."""
     return value is not None and value not in ("", [], {})
 
 
@@ -183,7 +183,7 @@ def shaped(name: str, value: Any) -> Any:
 
 
 def check_id(name: str, value: str) -> None:
-    """Refuses an id that says nothing."""
+    """Refuses a blank id."""
     if is_blank(value):
         raise ContractError(HANDOFF_INVALID, f"/{name}", "an id that is not empty", "an empty one")
 
@@ -215,10 +215,10 @@ def read_status(fields: Fields) -> Optional[HandoffStatus]:
 
 
 def checked_error(status: HandoffStatus, error: Optional[str]) -> Optional[str]:
-    """The error, unless the status denies it: one of the two is not true then."""
+    """The error. Refuses one beside `succeeded`: the two contradict each other."""
     if status is HandoffStatus.SUCCEEDED and error is not None:
         expected = "no error beside the status `succeeded`"
-        hint = "say `failed`, or leave the error out"
+        hint = "set the status to `failed`, or leave the error out"
         raise ContractError(HANDOFF_INVALID, "/error", expected, shorten(error), hint)
     return error
 

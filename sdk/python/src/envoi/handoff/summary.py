@@ -14,7 +14,7 @@ _KEPT = 400
 """How many characters the lines that state something may take."""
 
 _MARKER = 40
-"""How many are set aside to say what was left out."""
+"""How many are reserved for the marker of the omitted part."""
 
 _BREAK = 80
 """How far from a cut a white space is looked for."""

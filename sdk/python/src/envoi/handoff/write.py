@@ -15,7 +15,7 @@ from .envelope import EXTRAS, HandoffEnvelope, artifact_pointer, check_id, check
 from .summary import summarize
 
 SILENT_FAILURE = "Step failed without an error message"
-"""What a failure that says nothing says."""
+"""The error of a failure that gives none."""
 
 
 def write_handoff(
@@ -43,7 +43,7 @@ def write(draft: HandoffDraft) -> HandoffEnvelope:
     """Writes a hand-off from a draft. Raises ContractError `HANDOFF_INVALID` with the member."""
     identity, overruled = _identify(draft)
     if draft.status is None:
-        hint = "say succeeded, failed or skipped; it is never guessed"
+        hint = "set it to succeeded, failed or skipped; it is never guessed"
         raise ContractError(HANDOFF_INVALID, "", "a member `status`", "none", hint)
     status = HandoffStatus(draft.status)
     error = _explained(status, draft.error)
@@ -131,7 +131,7 @@ def _placed(draft: HandoffDraft, flow_key: str) -> Dict[str, str]:
 
 
 def _at_home(signal: RoutingSignal, flow_key: str) -> RoutingSignal:
-    """The signal as the flow itself would say it: a route into the same flow names only the step."""
+    """The signal as seen from its own flow: a route into the same flow names only the step."""
     if signal.route is None or signal.route.flow != flow_key or "/" in signal.route.step_id:
         return signal.for_handoff()
     return replace(signal.for_handoff(), route=replace(signal.route, flow=None, unknown={}))

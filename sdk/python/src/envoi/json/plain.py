@@ -1,4 +1,4 @@
-"""Python values as JSON values: a deep copy that refuses what JSON cannot say."""
+"""Python values as JSON values: a deep copy that refuses what JSON cannot express."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plain(value: Any, pointer: str = "", depth: int = 0) -> Any:
         return _whole(value, pointer)
     if isinstance(value, (int, float, Decimal)):
         if token_of(value) is None:
-            raise JsonError(pointer, None, "a number that JSON can say", f"`{value}`")
+            raise JsonError(pointer, None, "a number that JSON can express", f"`{value}`")
         return value
     if isinstance(value, (dict, list, tuple)) and depth == MAX_DEPTH:
         raise JsonError(pointer, None, "at most 127 levels of nesting", "a level more")
@@ -34,7 +34,7 @@ def plain(value: Any, pointer: str = "", depth: int = 0) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [plain(element, f"{pointer}/{index}", depth + 1) for index, element in enumerate(value)]
-    raise JsonError(pointer, None, "a value that JSON can say", f"a Python `{type(value).__name__}`")
+    raise JsonError(pointer, None, "a value that JSON can express", f"a Python `{type(value).__name__}`")
 
 
 def _name(name: Any, pointer: str) -> str:

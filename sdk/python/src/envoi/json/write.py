@@ -12,7 +12,7 @@ from .quote import quote
 def dumps(value: Any, *, compact: bool = False) -> str:
     """The value as text: indented and ending with one newline, or on one line without one.
 
-    Raises JsonError for what JSON cannot say: `nan`, half a surrogate pair, a name that is no string, an object of another
+    Raises JsonError for what JSON cannot express: `nan`, half a surrogate pair, a name that is no string, an object of another
     type, more than 127 levels.
     """
     out: List[str] = []

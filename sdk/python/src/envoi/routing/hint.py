@@ -20,7 +20,7 @@ _COMMAS = re.compile(r",*")
 
 @dataclass(frozen=True)
 class Hint:
-    """Where a text asks to go."""
+    """The step that a text names as the next one."""
 
     step_id: str
     flow: Optional[str] = None
@@ -83,7 +83,7 @@ def _name(text: str, at: int) -> Optional[Tuple[str, int]]:
 
 
 def _is_denied(line: str, end: int) -> bool:
-    """Whether the words before say not to: `do not go to step …` is no hint."""
+    """Whether the words before negate it: `do not go to step …` is no hint."""
     while end and line[end - 1] in SPACE:
         end -= 1
     start = max(line.rfind(" ", 0, end), line.rfind("\t", 0, end)) + 1

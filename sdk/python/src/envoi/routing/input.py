@@ -1,4 +1,4 @@
-"""What the resolver is given: a text, what is waited for, and how often the loop has gone back."""
+"""The resolver's input: a text, the expected statuses, and how often the loop has gone back."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Routing:
             raise ContractError(ROUTING_INVALID, "/routing", expected, "an empty one")
         if self.routing_kind is RoutingKind.MICROLOOP and not waited_for:
             expected = "a `loop_target` or `success_values` beside the kind `microloop`"
-            hint = "say which status ends the loop, for instance `loop_target: VERIFIED`"
+            hint = "set the status that ends the loop, for instance `loop_target: VERIFIED`"
             raise ContractError(ROUTING_INVALID, "/routing", expected, "neither", hint)
 
     def expected_values(self) -> List[str]:
@@ -86,7 +86,7 @@ class Routing:
 @dataclass
 class RoutingInput:
     """The resolver's whole input. `iteration` is how often the loop has gone back so far; `steps` are those that a hint may
-    name (None: any); `hints` says whether hints count.
+    name (None: any); `hints`: whether hints count.
     """
 
     handoff_text: str = ""

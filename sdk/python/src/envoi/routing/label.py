@@ -24,7 +24,7 @@ class Status:
     negated: bool = False
 
     def agrees_with(self, other: "Status") -> bool:
-        """Whether both say the same, whatever the case."""
+        """Whether both are the same status, ignoring case."""
         return self.negated == other.negated and same(self.word, other.word)
 
     def shown(self) -> str:
@@ -45,7 +45,7 @@ def statuses(line: str) -> Iterator["Status | Template | None"]:
 
 
 def denies_help(line: str) -> bool:
-    """Whether the line says that further iteration cannot help."""
+    """Whether the line denies that further iteration can help."""
     answers = [value for value in _values(line, _HELP) if isinstance(value, Status)]
     return any(not value.negated and is_no(value.word) for value in answers)
 
@@ -96,7 +96,7 @@ def _back(line: str, end: int, passed: str) -> int:
 
 
 def value(line: str, at: int = 0) -> "Status | Template | None":
-    """What a text says from `at` on, as the value of a label."""
+    """The value of a label that begins at `at`."""
     at = _undressed(line, at)
     first = _word(line, at)
     if first is None:

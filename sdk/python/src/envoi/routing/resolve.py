@@ -1,4 +1,4 @@
-"""The decision table: the first row that holds decides, and the audit says why the others did not."""
+"""The decision table: the first row that holds decides, and the audit states why the earlier ones did not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class _Fired:
-    """The row that fired, what made it, and what it says."""
+    """The row that fired, why, and its signal."""
 
     row: str
     because: str
@@ -138,12 +138,12 @@ def _is_unknown(hint: Hint, given: RoutingInput) -> bool:
 def _conflicting_hints(hints: List[Hint], passed: _Passed) -> _Fired:
     passed["1"] = "more than one hint"
     shown = ", ".join(hint.shown() for hint in hints)
-    because, reason = f"the text asks to go to {shown}", f"Conflicting routing hints: {shown}"
+    because, reason = f"the text has a hint to go to {shown}", f"Conflicting routing hints: {shown}"
     return _advance("1a", because, reason, 0.7, needs_human=True)
 
 
 def _follow(hint: Hint) -> _Fired:
-    because, reason = f"the text asks to go to {hint.shown()}", f"Explicit routing hint: step '{hint.step_id}'"
+    because, reason = f"the text has a hint to go to {hint.shown()}", f"Explicit routing hint: step '{hint.step_id}'"
     fired = _fired("1", because, Decision.BRANCH, reason, 1.0)
     fired.signal.next_step_id = hint.step_id
     fired.signal.route = Route(hint.step_id, hint.flow)
@@ -196,7 +196,7 @@ def _not_reached(
         return _fired("4", because, Decision.LOOP, reason, sure, needs_human=True)
     passed["4"] = "iterations are left"
     if findings.denies_help or not routing.can_further_iteration_help:
-        because = f"{'the text' if findings.denies_help else 'the configuration'} says so"
+        because = f"stated in {'the text' if findings.denies_help else 'the configuration'}"
         return _fired("5", because, Decision.TERMINATE, "Further iteration cannot help", sure, needs_human=True)
     passed["5"] = "further iteration can help"
     because = "the status is no success and iterations are left"

@@ -30,7 +30,7 @@ class Decision(str, Enum):
 
     @classmethod
     def read(cls, word: str) -> Optional["Decision"]:
-        """The decision that a word of either form or an alias means, whatever its case; None if it means none."""
+        """The decision that a word of either form or an alias means, in any case; None if it means none."""
         return _MEANINGS.get(lower(word))
 
 
@@ -57,7 +57,7 @@ _MEANINGS: Dict[str, Decision] = {
 
 @dataclass(frozen=True)
 class Route:
-    """Where a branch leads: a step, of another flow if `flow` says so."""
+    """Where a branch leads: a step, of another flow if `flow` is set."""
 
     step_id: str
     flow: Optional[str] = None
@@ -83,7 +83,7 @@ class Route:
 
 @dataclass
 class RoutingSignal:
-    """One decision with its reason: what the resolver says and a hand-off carries.
+    """One decision with its reason: the resolver's output, and a member of a hand-off.
 
     Without arguments it is what a step that gave no signal means. `raw_decision` is the word that was read if it was another
     one; it is provenance and does not count when signals are compared.
@@ -210,7 +210,7 @@ def _read_route_object(route: Dict[str, Any]) -> Optional[Route]:
     fields = Fields(route, ROUTING_SIGNAL_INVALID, "/route")
     flow = fields.text_or_none("flow")
     step_id = fields.required_text("step_id")
-    # The string form must be able to say the same.
+    # The string form must mean the same.
     route_named = Route(step_id, flow)
     if Route.read(route_named.name()) != route_named:
         return None

@@ -21,21 +21,21 @@ _YAML = re.compile(r"[\"']*[A-Za-z0-9_-]+[:\"']")
 
 @dataclass
 class Findings:
-    """What a text says: labelled statuses and hints in order, and whether it says that iterating cannot help."""
+    """The findings in a text: labelled statuses and hints in order, and whether it denies that iterating can help."""
 
     statuses: List[label.Status] = field(default_factory=list)
     hints: List[Hint] = field(default_factory=list)
     denies_help: bool = False
 
     def add_line(self, line: str, with_hints: bool) -> None:
-        """Adds what a line says."""
+        """Adds the findings in a line."""
         self.statuses += _stated(line)
         self.denies_help = self.denies_help or label.denies_help(line)
         if with_hints:
             self.hints += hints(line)
 
     def add_member(self, name: str, value: Any, with_hints: bool) -> None:
-        """Adds what a member of a JSON text says."""
+        """Adds the findings in a member of a JSON text."""
         text = value if isinstance(value, str) else None
         if label.names_status(name):
             stated = None if text is None else label.value(text)
@@ -54,7 +54,7 @@ class LinesReading:
     text: str
 
     def findings(self, with_hints: bool) -> Findings:
-        """What it says."""
+        """The findings."""
         found = Findings()
         for line in _counted_lines(self.text):
             found.add_line(line, with_hints)
@@ -78,7 +78,7 @@ class JsonReading:
     fenced: bool
 
     def findings(self, with_hints: bool) -> Findings:
-        """What its members say."""
+        """The findings in its members."""
         found = Findings()
         for name, value in self.members.items():
             found.add_member(name, value, with_hints and not self.fenced)
@@ -103,7 +103,7 @@ class YamlReading:
     body: str
 
     def findings(self, with_hints: bool) -> Findings:
-        """What its outermost members say."""
+        """The findings in its outermost members."""
         found = Findings()
         for line in _margin_lines(self.body):
             found.add_line(line, False)

@@ -66,7 +66,7 @@ def parse_user_envelope(
 ) -> UserEnvelope:
     """Takes an answer apart.
 
-    Not `enabled`: the text is `raw`, every character of it, whatever it looks like. `enabled`: `raw` must be
+    Not `enabled`: the text is `raw`, character for character. `enabled`: `raw` must be
     `{"text": …, "attachments"?: […]}` and nothing else. Attachments are the envelope's, then those of the top level.
 
     Raises TypeError if `enabled` is anything but True or False: a `"false"` or a 1 that some other program sent is no consent.
