@@ -5,8 +5,8 @@
 //! Each line of a value is found by itself too, however it is indented. What is encoded otherwise (hexadecimal, compressed,
 //! encrypted, folded) is not found.
 
-mod common;
 mod index;
+mod ordinary;
 mod pattern;
 mod spelling;
 mod value;

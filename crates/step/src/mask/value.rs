@@ -3,13 +3,13 @@
 //! What a reader makes of a document is masked, not its bytes: a number becomes a string, two names that become the same
 //! are told apart, and the document stays one.
 
-use super::{Secrets, common::is_reshaped, pattern::Pattern};
+use super::{Secrets, ordinary::is_reshaped, pattern::Pattern};
 use envoi_contract::json::{Object, Value};
 
 /// A document, masked.
 pub(crate) struct Document {
     pub(crate) bytes: Vec<u8>,
-    /// Masking has changed more than the content of strings: a name, a number, a word or a sign of JSON.
+    /// Masking has changed more than the content of strings: a name, a number, a literal or a sign of JSON.
     pub(crate) reshaped: bool,
 }
 

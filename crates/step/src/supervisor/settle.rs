@@ -29,7 +29,7 @@ const LEFT_OUT_LINE_BYTES: u64 = 100;
 /// Warnings become part of an event; what comes after these is counted.
 const MOST_WARNINGS: usize = 20;
 
-const RESHAPED: &str = "masking a secret has changed more of the report than the content of strings: a name, a number, or a word or sign of \
+const RESHAPED: &str = "masking a secret has changed more of the report than the content of strings: a name, a number, or a literal or sign of \
                         JSON. Give the secret a long random value";
 
 impl Attempt {
