@@ -76,6 +76,29 @@ fn an_inner_run_in_another_store_has_slots_of_its_own() {
 }
 
 #[test]
+fn a_step_that_would_wait_for_its_own_run_is_refused_and_may_answer_without_waiting() {
+    let envoi = env!("CARGO_BIN_EXE_envoi");
+    let step = format!(
+        "{envoi} resume $ENVOI_RUN_ID 2> resume; echo $? >> resume\n\
+         {envoi} approve $ENVOI_RUN_ID 2> follows; echo $? >> follows\n\
+         {envoi} approve $ENVOI_RUN_ID --no-resume; echo $? > records\n"
+    );
+    let script = step.lines().map(|line| format!("      {line}\n")).collect::<String>();
+    let stage = Stage::with_flow(&format!(
+        "flow: own\nsteps:\n  - id: ask\n    needs: []\n    ask: Go on?\n  - id: answers\n    needs: []\n    run: |\n{script}\
+         \x20 - {{ id: after, needs: [ask], run: touch after }}\n"
+    ));
+    stage.expect(0, &["run", "flow.yaml"]);
+    for name in ["resume", "follows"] {
+        let said = stage.read(name);
+        assert!(said.contains("REFUSED") && said.contains("answers.1.1"), "{name}: {said}");
+        assert_eq!(said.lines().last(), Some("6"), "{name}");
+    }
+    assert_eq!(stage.lines("records"), ["0"]);
+    assert!(stage.path("after").exists());
+}
+
+#[test]
 fn a_run_below_the_workspace_of_another_is_refused_unless_a_step_of_that_one_calls_it() {
     let stage = Stage::with_flow(
         "flow: long\nsteps:\n  - { id: wait, run: 'echo there > begun; until [ -e go ]; do sleep 0.02; done' }\n",

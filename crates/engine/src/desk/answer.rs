@@ -46,6 +46,8 @@ impl Desk {
         };
         let answer = with_form(&run, raised, answer)?;
         if follow {
+            let hint = "`--no-resume` records the answer, and the run goes on with it by itself";
+            self.check_waits_for_other(&id, &caller, hint)?;
             self.check_start(&run, &caller)?;
         }
         if says_yes(answer.choice, raised)

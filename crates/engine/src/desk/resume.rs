@@ -36,7 +36,8 @@ impl Desk {
         if let Some(why) = aside.as_ref().filter(|_| !request.again) {
             return Err(Refused::set_aside(&request.run, &why.code, &why.reason));
         }
-        self.check_waits_for_other(&request.run, &request.caller)?;
+        let hint = "a step may cancel its run; its run goes on without `resume`";
+        self.check_waits_for_other(&request.run, &request.caller, hint)?;
         let again = aside.is_some();
         // That it is tried again is all that is meant then: nothing is wrong with how it ended.
         request.reopen = request.reopen && !again;
@@ -93,8 +94,14 @@ impl Desk {
         Ok(())
     }
 
-    /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever.
-    fn check_waits_for_other(&self, id: &RunId, caller: &CallerWire) -> Result<(), Refused> {
+    /// Refuses to follow a run for a live step of its own, or for a run that such a step waits for: both would wait for ever. `hint`
+    /// says what can be done in place of that.
+    pub(super) fn check_waits_for_other(
+        &self,
+        id: &RunId,
+        caller: &CallerWire,
+        hint: &str,
+    ) -> Result<(), Refused> {
         let mut own = caller.within.iter().filter(|waiting| waiting.run == *id).peekable();
         if own.peek().is_none() {
             return Ok(());
@@ -105,11 +112,7 @@ impl Desk {
             "attempt `{}` of run `{id}` would wait for its own run, which waits for that attempt",
             waiting.attempt
         );
-        Err(Refused::new(
-            "REFUSED",
-            message,
-            Some("a step may cancel its run; its run goes on without `resume`"),
-        ))
+        Err(Refused::new("REFUSED", message, Some(hint)))
     }
 
     /// A yes to what an attempt has left is one to what was shown. Before anybody follows the run: what a refusal causes is no

@@ -21,6 +21,7 @@ use std::{
 };
 
 const ASKS: &str = "flow: f\nsteps:\n  - id: a\n    ask: Go on?\n";
+const BESIDE: &str = "flow: f\nsteps:\n  - id: a\n    needs: []\n    ask: Go on?\n  - id: b\n    needs: []\n    run: [\"true\"]\n";
 const PLAIN: &str = "flow: f\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 const BOUNDED: &str = "flow: f\nlimits: { agent_hops: 5 }\nsteps:\n  - id: a\n    run: [\"true\"]\n";
 
@@ -183,6 +184,35 @@ fn a_run_that_one_of_its_own_steps_waits_for_is_refused() {
     let (_heard, served) = resume("a.2.1");
     (place.adopted().reply)(Ok(()));
     served.join().unwrap();
+}
+
+#[test]
+fn an_answer_of_a_step_to_its_own_run_is_taken_only_if_the_step_does_not_wait_for_the_run() {
+    let place = place(BESIDE);
+    place.decides(Input::SlotFree(Slot { boot_id: "boot".to_owned() }));
+    let run = place.desk.load(&place.id).unwrap();
+    let interrupt = run.interrupts().next().unwrap().interrupt.clone();
+    let answer = |follow| {
+        let answer = Answer::new(interrupt.clone(), Choice::Approve, by());
+        let caller = within(&place, "b.1.1");
+        place.serves(Request::Answer(Box::new(AnswerRequest {
+            run: place.id.clone(),
+            answer,
+            follow,
+            caller,
+        })))
+    };
+    let (heard, served) = answer(true);
+    served.join().unwrap();
+    let Ok(Response::Refused(refused)) = heard.try_recv() else { panic!("it waits for itself") };
+    assert_eq!((refused.code.as_str(), refused.exit_code), ("REFUSED", 6));
+    assert!(refused.message.contains("b.1.1"), "{}", refused.message);
+    assert!(refused.hint.unwrap().contains("--no-resume"));
+    assert!(place.told.try_recv().is_err(), "the loop is asked for nothing");
+    let (heard, served) = answer(false);
+    (place.adopted().reply)(Ok(()));
+    served.join().unwrap();
+    assert!(matches!(heard.try_recv(), Ok(Response::Accepted { .. })));
 }
 
 #[test]
