@@ -104,3 +104,118 @@ fn an_expression_over_artifacts_that_a_manifest_has_fails_and_says_why() {
     let done = stage.expect(1, &["run", "flow.yaml"]);
     assert!(done.err.contains("VALUE_TOO_LARGE") && done.err.contains("make.files.json"), "{done:?}");
 }
+
+/// Makes so many files below `folder`, each with content of its own.
+fn makes(folder: &str, files: usize) -> String {
+    format!(
+        "import os\\nos.makedirs('{folder}', exist_ok=True)\\nfor n in range({files}):\\n    \
+         open(f'{folder}/{{n:04}}', 'w').write(f'{folder} {{n}}')\\n"
+    )
+}
+
+/// Enough for a manifest.
+const ENOUGH: usize = 1200;
+
+fn list(stage: &Stage, path: &str) -> usize {
+    let list: serde_json::Value = serde_json::from_str(&stage.read(path)).unwrap();
+    list["files"].as_array().unwrap().len()
+}
+
+#[test]
+fn listed_files_and_those_of_manifests_stand_beside_each_other_and_follow_one_another() {
+    let stage = Stage::with_flow(&format!(
+        "flow: mixed\nsteps:\n  - id: many\n    run: [\"python3\", \"-c\", \"{}\"]\n    artifacts: [\"out/**\"]\n  \
+         - id: few\n    run: 'echo changed > out/0003; rm out/0004; echo own > own.txt'\n    artifacts: [\"out/000[0-9]\", own.txt]\n  \
+         - id: again\n    run: [\"python3\", \"-c\", \"{}\"]\n    artifacts: [\"out/**\"]\n  \
+         - id: reads\n    run: 'cat $ENVOI_RUN_BASE/mixed/out/0003 $ENVOI_RUN_BASE/mixed/own.txt'\n",
+        makes("out", ENOUGH),
+        makes("out", ENOUGH + 5),
+    ));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let base = format!(".envoi/runs/{run}/mixed");
+    let few: serde_json::Value =
+        serde_json::from_str(&stage.read(&format!("{base}/handoff/few.json"))).unwrap();
+    assert_eq!(few["artifacts"]["own.txt"], "mixed/own.txt", "{few}");
+    assert_eq!(few["artifacts"]["out/0003"], "mixed/out/0003");
+    let changes = few["file_changes"]["files"].as_array().unwrap();
+    let change =
+        |path: &str| changes.iter().find(|change| change["path"] == path).map(|change| &change["change"]);
+    assert_eq!(change("out/0003"), Some(&"modified".into()));
+    assert_eq!(change("out/0004"), Some(&"deleted".into()), "{few}");
+    assert_eq!(list(&stage, &format!("{base}/many.files.json")), ENOUGH);
+    assert_eq!(list(&stage, &format!("{base}/again.files.json")), ENOUGH + 5);
+    let reads = stage.expect(0, &["show", "--handoff", "reads", "--json"]).out;
+    assert!(reads.contains("out 3") && reads.contains("own"), "the newest version lies there: {reads}");
+    // What the few had changed is made good from a list as well as from a manifest.
+    for lost in ["out/0003", "out/1204", "own.txt"] {
+        fs::remove_file(stage.path(&format!("{base}/{lost}"))).unwrap();
+    }
+    stage.expect(0, &["repair"]);
+    assert_eq!(stage.read(&format!("{base}/out/0003")), "out 3");
+    assert_eq!(stage.read(&format!("{base}/out/1204")), "out 1204");
+    assert_eq!(stage.read(&format!("{base}/own.txt")), "own\n");
+    assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"));
+}
+
+#[test]
+fn a_fork_has_the_files_of_the_manifests_that_its_source_has_lived() {
+    let stage = Stage::with_flow(&format!(
+        "flow: big\nsteps:\n  - id: make\n    run: [\"python3\", \"-c\", \"{}\"]\n    artifacts: [\"out/**\"]\n  \
+         - id: use\n    run: 'sh use.sh'\n",
+        makes("out", ENOUGH)
+    ));
+    stage.write("use.sh", "exit 1");
+    stage.expect(1, &["run", "flow.yaml"]);
+    let root = stage.run_id();
+    // What the workspace has lost since is not what the fork is made of.
+    fs::remove_dir_all(stage.path("out")).unwrap();
+    stage.write("use.sh", "cat $ENVOI_RUN_BASE/big/out/1199; ls $ENVOI_RUN_BASE/big/out | wc -l");
+    stage.expect(0, &["fork", &root]);
+    let fork = stage.runs()[0]["run"].as_str().unwrap().to_owned();
+    assert_ne!(fork, root);
+    let said = stage.expect(0, &["show", &fork, "--handoff", "use", "--json"]).out;
+    assert!(said.contains("out 1199") && said.contains(&ENOUGH.to_string()), "{said}");
+    for run in [&root, &fork] {
+        assert_eq!(list(&stage, &format!(".envoi/runs/{run}/big/make.files.json")), ENOUGH);
+        assert_eq!(count(&stage.path(&format!(".envoi/runs/{run}/big/out"))), ENOUGH);
+    }
+    assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"));
+}
+
+#[test]
+fn items_have_a_manifest_each_and_what_they_made_lies_in_one_place() {
+    let make = makes("ITEM", ENOUGH)
+        .replace("'ITEM'", "os.environ['ITEM']")
+        .replace("f'ITEM", "os.environ['ITEM']+f'");
+    let stage = Stage::with_flow(&format!(
+        "flow: each\nsteps:\n  - id: make\n    for_each: [x, y]\n    env: {{ ITEM: \"${{{{ item }}}}\" }}\n    \
+         run: [\"python3\", \"-c\", \"{make}\"]\n    max_parallel: 1\n    artifacts: [\"x/**\", \"y/**\"]\n  \
+         - id: after\n    run: 'ls $ENVOI_RUN_BASE/each/x $ENVOI_RUN_BASE/each/y | wc -l'\n"
+    ));
+    stage.expect(0, &["run", "flow.yaml"]);
+    let run = stage.run_id();
+    let base = stage.path(&format!(".envoi/runs/{run}/each"));
+    for item in ["x", "y"] {
+        assert_eq!(count(&base.join(item)), ENOUGH, "{item}");
+    }
+    let lists: Vec<String> = fs::read_dir(&base)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".files.json"))
+        .collect();
+    let sizes = || {
+        let sizes = lists.iter().map(|name| list(&stage, &format!(".envoi/runs/{run}/each/{name}")));
+        let mut sizes: Vec<usize> = sizes.collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    // One for each item, the second of which hands over all that matches, and one for the step's newest.
+    assert_eq!(sizes(), [ENOUGH, 2 * ENOUGH, 2 * ENOUGH]);
+    lists.iter().for_each(|name| fs::remove_file(base.join(name)).unwrap());
+    fs::remove_file(base.join("y/0042")).unwrap();
+    stage.expect(0, &["repair"]);
+    assert_eq!(fs::read_to_string(base.join("y/0042")).unwrap(), "y 42");
+    assert_eq!(sizes(), [ENOUGH, 2 * ENOUGH, 2 * ENOUGH]);
+    assert!(stage.expect(0, &["repair"]).out.contains("everything was as it should be"));
+}

@@ -3,7 +3,7 @@
 use super::*;
 use crate::schema;
 use crate::testing::{self, Place, attempt, commit, place, run, settled, started, timer_fired, timer_set};
-use envoi_contract::time::Timestamp;
+use envoi_contract::{json::Value, time::Timestamp};
 
 fn transactions(place: &Place, epoch: Epoch) -> Transactions {
     Transactions::new(schema::connect(&place.store.layout().db()).unwrap(), epoch, None)
@@ -173,6 +173,31 @@ fn what_no_reader_could_understand_is_refused() {
         assert!(matches!(outcome, Err(CommitError::Malformed { .. })), "{what}: {outcome:?}");
     }
     assert_eq!(lengths(&place, &["a", "b"]), [2, 0]);
+}
+
+#[test]
+fn an_event_that_could_not_be_read_again_is_refused_by_the_last_look_and_the_next_one_is_taken() {
+    let (place, transactions) = fresh();
+    transactions.write(&[first("a"), first("b")]);
+    let deep = (0..200).fold(Value::Null, |value, _| Value::Array(vec![value]));
+    let mut too_deep = settled("repair", 1, &[]);
+    if let Event::AttemptSettled(settled) = &mut too_deep {
+        settled.data = deep;
+    }
+    let mut too_large = testing::handoff("repair", 1, "");
+    if let Event::HandoffWritten(written) = &mut too_large {
+        // A document has at most 16 MiB.
+        written.handoff.step_id = "x".repeat(17 * 1024 * 1024);
+    }
+    for event in [too_deep, too_large] {
+        let name = event.name();
+        let outcomes =
+            transactions.write(&[commit(&run("a"), 2, [event]), commit(&run("b"), 2, [timer_set("x")])]);
+        let Err(CommitError::Malformed { reason }) = &outcomes[0] else { panic!("{name}: {outcomes:?}") };
+        assert!(reason.starts_with(&format!("event 2 (`{name}`) could not be read again: ")), "{reason}");
+    }
+    assert_eq!(lengths(&place, &["a", "b"]), [2, 3], "the run beside it has its commit");
+    assert!(transactions.write(&[commit(&run("a"), 2, [settled("repair", 1, &[])])])[0].is_ok());
 }
 
 #[test]
