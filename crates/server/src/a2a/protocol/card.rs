@@ -9,6 +9,7 @@
 
 use super::{object_writer::ObjectWriter, version::Version};
 use envoi_contract::{digest::Digest, json::Value, time::Timestamp, user_envelope::EXTENSION_URI};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The path of the card for everybody; also below the path of a flow.
 pub(crate) const PATH: &str = "/.well-known/agent-card.json";
@@ -32,6 +33,9 @@ const SENT_ONCE: &str = "urn:envoi:a2a:sent-once:v1";
 
 /// How long the card may be used without client again: it changes when Envoi or its configuration does.
 const CACHE_CONTROL: &str = "public, max-age=300";
+
+/// The last moment of the year 9999.
+const MAX_HTTP_DATE_MS: u64 = 253_402_300_799_999;
 
 /// What both cards have in common.
 #[derive(Debug, Clone, Copy)]
@@ -211,16 +215,9 @@ impl ServedCard {
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
 fn http_date(at: Timestamp) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // 1970-01-01 was a Thursday.
-    let weekday = usize::try_from(at.as_millis().div_euclid(86_400_000).rem_euclid(7)).unwrap_or_default();
-    let text = at.to_string();
-    let piece = |from: usize, until: usize| text.get(from..until).unwrap_or_default();
-    let month = piece(5, 7).parse::<usize>().ok().and_then(|month| MONTHS.get(month.checked_sub(1)?));
-    let (day_name, month) = (DAYS.get(weekday).unwrap_or(&"Thu"), month.unwrap_or(&"Jan"));
-    format!("{day_name}, {} {month} {} {} GMT", piece(8, 10), piece(0, 4), piece(11, 19))
+    // The format has years from 1970 to 9999; a clock that shows another one is wrong.
+    let ms = u64::try_from(at.as_millis()).unwrap_or(0).min(MAX_HTTP_DATE_MS);
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(ms))
 }
 
 #[cfg(test)]
@@ -400,7 +397,8 @@ mod tests {
     fn dates_of_http_have_their_day_of_the_week() {
         let rows = [
             ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
-            ("1969-12-31T23:59:59Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+            ("1969-12-31T23:59:59Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+            ("9999-12-31T23:59:59Z", "Fri, 31 Dec 9999 23:59:59 GMT"),
             ("2000-02-29T12:00:00Z", "Tue, 29 Feb 2000 12:00:00 GMT"),
             ("2026-11-22T08:00:00Z", "Sun, 22 Nov 2026 08:00:00 GMT"),
         ];
