@@ -6,5 +6,6 @@ pub(crate) mod body;
 pub(crate) mod byte_range;
 pub(crate) mod problem;
 pub(crate) mod response;
+pub(crate) mod sse;
 pub(crate) mod tls;
 pub(crate) mod work;

@@ -286,7 +286,7 @@ async fn perform(
             let beginning = start_key(&message);
             let work = move || send::send(&shared, &owned, &message);
             let sent = in_request_time(app, in_turn(app, &client, beginning, work)).await?;
-            stream::of_message(app, client, frame, (sent, permit)).await.map(Outcome::Stream)
+            stream::of_message(app, client, frame, sent, permit).await.map(Outcome::Stream)
         }
         Params::Subscribe { id } => {
             client.require(&[Scope::Read])?;

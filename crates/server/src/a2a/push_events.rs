@@ -28,7 +28,7 @@ use envoi_journal::{Aside, PushRow, ReadError};
 use envoi_kernel::{Record, ids::Seq};
 use std::{collections::VecDeque, sync::Arc};
 
-/// Tales of the runs of this server.
+/// Sources of the runs of this server.
 pub(crate) struct RunEventSources(pub(crate) Arc<App>);
 
 impl EventSources for RunEventSources {
@@ -89,7 +89,7 @@ impl EventSource for RunEvents {
         if let Some(since) = self.telling_aside.take() {
             self.known_aside = since;
         } else if let Some(TaskUpdate { kind: UpdateKind::Status(_), .. }) = self.waiting.pop_front() {
-            // It said nothing of that.
+            // The status does not carry it.
             self.known_aside = None;
         }
     }

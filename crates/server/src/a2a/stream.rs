@@ -26,24 +26,25 @@ use super::{
 };
 use crate::{
     auth::token,
-    http::{problem::Problem, response},
+    http::{
+        problem::Problem,
+        sse::{self, Look, Source, Wakes},
+    },
     limits::concurrency_limit::Permit,
     state::app::App,
 };
-use axum::{body::Body, response::Response};
-use bytes::Bytes;
+use axum::response::Response;
 use envoi_contract::time::Timestamp;
 use envoi_kernel::{Event, Record, ids::RunId};
-use futures_util::stream;
-use std::{collections::VecDeque, convert::Infallible, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::watch;
 
-/// How the things of a stream are written.
+/// How the items of a stream are written.
 #[derive(Debug, Clone)]
 pub(crate) enum Binding {
-    /// Each is a response of JSON-RPC.
+    /// As responses of JSON-RPC.
     Rpc(Id),
-    /// Each is what it is.
+    /// As they are.
     Rest,
 }
 
@@ -57,27 +58,25 @@ impl Binding {
     }
 }
 
-/// An open stream.
-struct Follower {
+/// The items of a task, for one client.
+struct TaskSource {
     app: Arc<App>,
     client: Client,
-    frame: Binding,
-    /// Whether it ends where the task waits for its client.
+    binding: Binding,
+    /// Whether the stream ends where the task waits for its client.
     until_rest: bool,
-    /// `None` while it is read from, and at the end.
+    /// `None` while another thread has it, and at the end.
     reading: Option<Reading>,
-    wake: watch::Receiver<u64>,
-    stopping: watch::Receiver<bool>,
     _permit: Permit,
 }
 
 /// What was applied, and what of it is still to be sent.
 struct Reading {
     seen: LoadedTask,
-    /// Nothing up to here is handed over.
+    /// Everything up to here was sent.
     after: StreamPosition,
     waiting: VecDeque<TaskUpdate>,
-    /// Whether the task itself is handed over first.
+    /// Whether the task itself is sent first.
     first: bool,
     /// Since when the run is set aside, as the client knows it.
     known_aside: Option<Timestamp>,
@@ -89,10 +88,15 @@ impl Reading {
     }
 }
 
-/// What a look at the journal brought.
+/// What is next.
 enum Next {
-    /// A thing with its place, and whether the stream ends with it.
-    Thing(StreamPosition, Box<StreamItem>, bool),
+    /// An item.
+    Item {
+        position: StreamPosition,
+        item: Box<StreamItem>,
+        /// Whether the stream ends with it.
+        last: bool,
+    },
     /// Nothing yet.
     Nothing,
     /// There will be no more.
@@ -103,30 +107,29 @@ enum Next {
 pub(crate) async fn of_message(
     app: &Arc<App>,
     client: Client,
-    frame: Binding,
-    (sent, permit): (Sent, Permit),
+    binding: Binding,
+    sent: Sent,
+    permit: Permit,
 ) -> Result<Response, Fault> {
-    let wake = app.commits.of_run(&sent.run);
+    let commits = app.commits.of_run(&sent.run);
     let reading =
         on_run_thread(app, &sent.run.clone(), move |app, run| applied_until(app, run, &sent.from)).await?;
-    let follower = Follower {
-        stopping: app.stopping.clone(),
+    let source = TaskSource {
         app: Arc::clone(app),
         client,
-        frame,
+        binding,
         until_rest: true,
         reading: Some(reading),
-        wake,
         _permit: permit,
     };
-    Ok(response_of(follower))
+    Ok(sse::follow(source, wakes(app, commits)))
 }
 
 /// Follows a task to its end.
 pub(crate) async fn of_task(
     app: &Arc<App>,
     client: Client,
-    frame: Binding,
+    binding: Binding,
     id: &str,
     last_seen: Option<&str>,
 ) -> Result<Response, Fault> {
@@ -134,20 +137,22 @@ pub(crate) async fn of_task(
     let permit = client.permit(app)?;
     let (shared, owned, id) = (Arc::clone(app), client.clone(), id.to_owned());
     let run = on_thread(move || loader::run_of(&shared, &owned, &id)).await?;
-    let wake = app.commits.of_run(&run);
+    let commits = app.commits.of_run(&run);
     let version = client.version;
     let reading = on_run_thread(app, &run, move |app, run| followed(app, run, after, version)).await?;
-    let follower = Follower {
-        stopping: app.stopping.clone(),
+    let source = TaskSource {
         app: Arc::clone(app),
         client,
-        frame,
+        binding,
         until_rest: false,
         reading: Some(reading),
-        wake,
         _permit: permit,
     };
-    Ok(response_of(follower))
+    Ok(sse::follow(source, wakes(app, commits)))
+}
+
+fn wakes(app: &App, commits: watch::Receiver<u64>) -> Wakes {
+    Wakes { commits, stopping: app.stopping.clone(), keep_alive: app.settings.limits.keep_alive }
 }
 
 fn unknown_position() -> Fault {
@@ -228,54 +233,30 @@ fn apply(app: &App, seen: &mut LoadedTask, records: &[Record]) -> Result<Vec<Tas
     seen.fold.apply(records).map_err(|error| super::client::internal_fault(app, error))
 }
 
-fn response_of(follower: Follower) -> Response {
-    let events = stream::unfold(follower, |mut follower| async move {
-        let chunk = follower.chunk().await?;
-        Some((Ok::<_, Infallible>(chunk), follower))
-    });
-    response::of(200, "text/event-stream", Body::from_stream(events))
+impl Source for TaskSource {
+    async fn look(&mut self) -> Look {
+        match self.next().await {
+            Ok(Next::Item { position, item, last }) => {
+                if last {
+                    self.reading = None;
+                }
+                let mut text = String::new();
+                sse::event(&mut text, position, None, &self.binding.write(self.client.version, &item));
+                Look::Events(text)
+            }
+            Ok(Next::Nothing) => Look::Nothing,
+            // An error is in the log; the client knows its position.
+            Ok(Next::Over) | Err(_) => Look::Over,
+        }
+    }
 }
 
-impl Follower {
-    /// What is handed over next; `None` at the end.
-    async fn chunk(&mut self) -> Option<Bytes> {
-        loop {
-            if *self.stopping.borrow_and_update() {
-                return None;
-            }
-            // Marked as seen before the journal is read, so that a commit during the reading wakes the stream at once.
-            self.wake.borrow_and_update();
-            match self.look().await {
-                Ok(Next::Thing(place, item, last)) => {
-                    if last {
-                        self.reading = None;
-                    }
-                    let data = self.frame.write(self.client.version, &item);
-                    return Some(format!("id: {place}\ndata: {data}\n\n").into());
-                }
-                Ok(Next::Nothing) => {
-                    if let Some(sign) = self.sleep().await {
-                        return Some(sign);
-                    }
-                }
-                // What went wrong is in the log; the client knows its place.
-                Ok(Next::Over) | Err(_) => return None,
-            }
-        }
-    }
-
-    /// Until something is committed; a sign of life if nothing is for long.
-    async fn sleep(&mut self) -> Option<Bytes> {
-        tokio::select! {
-            _ = self.wake.changed() => None,
-            _ = self.stopping.changed() => None,
-            () = tokio::time::sleep(self.app.settings.limits.keep_alive) => Some(Bytes::from_static(b":\n\n")),
-        }
-    }
-
-    async fn look(&mut self) -> Result<Next, Fault> {
+impl TaskSource {
+    async fn next(&mut self) -> Result<Next, Fault> {
         let Some(mut reading) = self.reading.take() else { return Ok(Next::Over) };
-        let (app, client, until_rest) = (Arc::clone(&self.app), self.client.clone(), self.until_rest);
+        let app = Arc::clone(&self.app);
+        let client = self.client.clone();
+        let until_rest = self.until_rest;
         let looked = on_thread(move || {
             let next = reading.next(&app, &client, until_rest)?;
             Ok((reading, next))
@@ -293,7 +274,7 @@ impl Reading {
             self.first = false;
             let task = self.seen.task(app, &client.base, true);
             let last = ends(task.status.state);
-            return Ok(Next::Thing(self.after, Box::new(StreamItem::Task(task)), last));
+            return Ok(Next::Item { position: self.after, item: Box::new(StreamItem::Task(task)), last });
         }
         if self.waiting.is_empty() && !self.hear_more(app, client)? {
             return Ok(Next::Over);
@@ -306,10 +287,10 @@ impl Reading {
         let item = TaskWriter { ids: &self.seen.ids, content: &shelf, aside: None }.item(&update, last);
         self.after = update.position;
         if matches!(update.kind, UpdateKind::Status(_)) {
-            // It said nothing of that.
+            // The status does not carry it.
             self.known_aside = None;
         }
-        Ok(Next::Thing(update.position, Box::new(item), last))
+        Ok(Next::Item { position: update.position, item: Box::new(item), last })
     }
 
     /// That the run is set aside, or is not any more, if the client does not know it.
@@ -324,7 +305,7 @@ impl Reading {
         let last = until_rest && since.is_some();
         let shelf = StoredContent { app, base: &client.base, room: &ReplyBudget::default() };
         let item = TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.status_item(&standing, last);
-        Next::Thing(self.after, Box::new(item), last)
+        Next::Item { position: self.after, item: Box::new(item), last }
     }
 
     /// Applies new records until there is something to send. `false` if the client's token is good no more.
@@ -336,7 +317,7 @@ impl Reading {
                 if !token::still_good(reader, &client.bearer.id, app.now())? {
                     return Ok::<_, Problem>(None);
                 }
-                // Before the events: what led to its being set aside is told before it.
+                // Read before the events, so that what led to it is sent first.
                 let aside = reader.run(run)?.aside;
                 Ok(Some((loader::next_records(reader, run, fold)?, aside)))
             });

@@ -112,7 +112,7 @@ pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<
     let (owned, id) = (client.clone(), id.to_owned());
     let shared = Arc::clone(app);
     let run = wait::on_thread(move || request_cancel(&shared, &owned, &id)).await?;
-    let seen = tokio::time::timeout(app.settings.limits.request, until_over(app, &run)).await;
+    let seen = tokio::time::timeout(app.settings.limits.request, wait::until(app, &run, at_end)).await;
     let seen = match seen {
         Ok(seen) => seen?,
         // It is being ended; its steps take their time.
@@ -144,29 +144,11 @@ fn request_cancel(app: &App, client: &Client, id: &str) -> Result<RunId, Fault> 
     Ok(run)
 }
 
-async fn until_over(app: &Arc<App>, run: &RunId) -> Result<LoadedTask, Fault> {
-    let mut wake = app.commits.of_run(run);
-    let mut stopping = app.stopping.clone();
-    loop {
-        wake.borrow_and_update();
-        let stops = *stopping.borrow_and_update();
-        let seen = on_run_thread(app, run, move |app, run| {
-            let row =
-                app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
-            if row.ended.is_some() || row.aside.is_some() || stops {
-                loader::load(app, run).map(Some)
-            } else {
-                Ok(None)
-            }
-        });
-        if let Some(seen) = seen.await? {
-            return Ok(seen);
-        }
-        tokio::select! {
-            _ = wake.changed() => {}
-            _ = stopping.changed() => {}
-        }
-    }
+/// The task once its run is over or set aside, or when the server stops.
+fn at_end(app: &App, run: &RunId, stops: bool) -> Result<Option<LoadedTask>, Fault> {
+    let row = app.read(|reader| reader.run(run)).map_err(|error: ReadError| internal_fault(app, error))?;
+    let rests = row.ended.is_some() || row.aside.is_some();
+    if rests || stops { loader::load(app, run).map(Some) } else { Ok(None) }
 }
 
 #[cfg(test)]

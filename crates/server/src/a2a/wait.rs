@@ -20,19 +20,29 @@ use envoi_journal::ReadError;
 use envoi_kernel::ids::RunId;
 use std::sync::Arc;
 
-/// The task once it is neither submitted nor at work, or is set aside. The permit counts until then.
+/// The task once it is neither submitted nor at work. The permit counts until then.
 pub(crate) async fn until_rest(app: &Arc<App>, run: &RunId, _permit: Permit) -> Result<LoadedTask, Fault> {
-    let mut wake = app.commits.of_run(run);
+    until(app, run, at_rest).await
+}
+
+/// Looks at a run after each of its commits, until `look` returns something. `look` learns whether the server stops: it must
+/// return something then.
+pub(crate) async fn until<T: Send + 'static>(
+    app: &Arc<App>,
+    run: &RunId,
+    look: fn(&App, &RunId, bool) -> Result<Option<T>, Fault>,
+) -> Result<T, Fault> {
+    let mut commits = app.commits.of_run(run);
     let mut stopping = app.stopping.clone();
     loop {
-        // Marked as seen before the journal is read, so that a commit during the reading wakes the wait at once.
-        wake.borrow_and_update();
+        // Marked as seen before the look, so that a commit during the look wakes the wait at once.
+        commits.borrow_and_update();
         let stops = *stopping.borrow_and_update();
-        if let Some(seen) = on_run_thread(app, run, move |app, run| at_rest(app, run, stops)).await? {
-            return Ok(seen);
+        if let Some(found) = on_run_thread(app, run, move |app, run| look(app, run, stops)).await? {
+            return Ok(found);
         }
         tokio::select! {
-            _ = wake.changed() => {}
+            _ = commits.changed() => {}
             _ = stopping.changed() => {}
         }
     }

@@ -7,17 +7,20 @@
 
 use crate::{
     auth::token,
-    http::{problem::Problem, response, work::blocking},
+    http::{
+        problem::Problem,
+        response,
+        sse::{self, Look, Source, Wakes},
+        work::blocking,
+    },
     limits::concurrency_limit::Permit,
     request::ApiRequest,
     state::app::App,
 };
-use axum::{body::Body, http::StatusCode, response::Response};
-use bytes::Bytes;
+use axum::{http::StatusCode, response::Response};
 use envoi_journal::{Reader, Told};
 use envoi_kernel::ids::RunId;
-use futures_util::stream;
-use std::{convert::Infallible, fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// As `Last-Event-ID` of a stream of questions: everything follows, from the first one on.
@@ -25,9 +28,6 @@ pub(crate) const NOTHING_SEEN: &str = "0";
 
 /// Most events of a page.
 const PAGE: u32 = 16;
-
-/// Bytes of a frame beside its data, about.
-const FRAME: usize = 80;
 
 /// A page that has so many bytes is full.
 const PAGE_BYTES: usize = 64 * 1024;
@@ -42,14 +42,13 @@ enum Feed {
     Questions(String),
 }
 
-struct Follower {
+/// The events of a feed, for one token.
+struct FeedSource {
     app: Arc<App>,
-    what: Feed,
+    feed: Feed,
     token: String,
-    /// The first event that has not been handed over.
+    /// The first event that was not sent.
     next: u64,
-    wake: watch::Receiver<u64>,
-    stopping: watch::Receiver<bool>,
     _permit: Permit,
 }
 
@@ -130,71 +129,53 @@ fn open(
         let detail = "this token has as many streams open as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", detail).retry_after(5)
     })?;
-    let follower = Follower {
+    let wakes =
+        Wakes { commits: wake, stopping: app.stopping.clone(), keep_alive: app.settings.limits.keep_alive };
+    let source = FeedSource {
         app: Arc::clone(app),
-        what,
+        feed: what,
         token: request.bearer.id.clone(),
         next,
-        wake,
-        stopping: app.stopping.clone(),
         _permit: permit,
     };
-    let events = stream::unfold(follower, |mut follower| async move {
-        let chunk = follower.chunk().await?;
-        Some((Ok::<_, Infallible>(chunk), follower))
-    });
-    Ok(response::of(200, "text/event-stream", Body::from_stream(events)))
+    Ok(sse::follow(source, wakes))
 }
 
-impl Follower {
-    /// What is handed over next; `None` at the end.
-    async fn chunk(&mut self) -> Option<Bytes> {
-        loop {
-            if *self.stopping.borrow_and_update() {
-                return None;
+impl Source for FeedSource {
+    async fn look(&mut self) -> Look {
+        match self.page().await {
+            Ok(Page::Events(text, next)) => {
+                self.next = next;
+                Look::Events(text)
             }
-            // Marked as seen before the journal is read, so that a commit during the reading wakes the stream at once.
-            self.wake.borrow_and_update();
-            match self.look().await {
-                Ok(Page::Events(text, next)) => {
-                    self.next = next;
-                    return Some(text.into());
-                }
-                Ok(Page::Nothing(next)) if next > self.next => self.next = next,
-                Ok(Page::Nothing(_)) => {
-                    if let Some(sign) = self.sleep().await {
-                        return Some(sign);
-                    }
-                }
-                Ok(Page::Over) => return None,
-                Err(problem) => {
-                    self.app.note(&problem);
-                    return None;
-                }
+            Ok(Page::Nothing(next)) if next > self.next => {
+                self.next = next;
+                Look::Moved
+            }
+            Ok(Page::Nothing(_)) => Look::Nothing,
+            Ok(Page::Over) => Look::Over,
+            Err(problem) => {
+                self.app.note(&problem);
+                Look::Over
             }
         }
     }
+}
 
-    /// Until something is committed; a sign of life if nothing is for long.
-    async fn sleep(&mut self) -> Option<Bytes> {
-        tokio::select! {
-            _ = self.wake.changed() => None,
-            _ = self.stopping.changed() => None,
-            () = tokio::time::sleep(self.app.settings.limits.keep_alive) => Some(Bytes::from_static(b":\n\n")),
-        }
-    }
-
-    async fn look(&self) -> Result<Page, Problem> {
-        let (app, what, token, next) =
-            (Arc::clone(&self.app), self.what.clone(), self.token.clone(), self.next);
+impl FeedSource {
+    async fn page(&self) -> Result<Page, Problem> {
+        let app = Arc::clone(&self.app);
+        let feed = self.feed.clone();
+        let token = self.token.clone();
+        let next = self.next;
         blocking(move || {
             let now = app.now();
             app.read(|reader| {
-                // A token that is good no more sees nothing more.
+                // A token that is good no more gets nothing more.
                 if !token::still_good(reader, &token, now)? {
                     return Ok(Page::Over);
                 }
-                match what {
+                match feed {
                     Feed::Run(run) => run_page(reader, &run, next),
                     Feed::Questions(tenant) => question_page(reader, &tenant, next),
                 }
@@ -214,11 +195,12 @@ fn run_page(reader: &Reader, run: &RunId, next: u64) -> Result<Page, Problem> {
     };
     let after = last.seq.saturating_add(1);
     // Room for all of it at once: a stream keeps what it has taken until that is sent.
-    let bytes =
-        events.iter().fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(FRAME));
+    let bytes = events
+        .iter()
+        .fold(0_usize, |sum, event| sum.saturating_add(event.json.len()).saturating_add(sse::FRAME_BYTES));
     let mut text = String::with_capacity(bytes);
     for event in events {
-        frame(&mut text, &event.seq.to_string(), &event.name, &event.json);
+        sse::event(&mut text, event.seq, Some(&event.name), &event.json);
     }
     Ok(Page::Events(text, after))
 }
@@ -237,15 +219,10 @@ fn question_page(reader: &Reader, tenant: &str, next: u64) -> Result<Page, Probl
         }
         let event = serde_json::to_string(&item.record).map_err(Problem::internal)?;
         let data = format!("{{\"run\":\"{}\",\"record\":{event}}}", item.run);
-        frame(&mut text, &format!("{}:{}", item.run, item.record.seq), item.record.event.name(), &data);
+        let id = format!("{}:{}", item.run, item.record.seq);
+        sse::event(&mut text, id, Some(item.record.event.name()), &data);
     }
     Ok(Page::Events(text, after))
-}
-
-/// JSON of ours is one line.
-fn frame(text: &mut String, id: &str, event: &str, data: &str) {
-    // A String takes everything that is written to it.
-    write!(text, "id: {id}\nevent: {event}\ndata: {data}\n\n").unwrap_or_default();
 }
 
 #[cfg(test)]

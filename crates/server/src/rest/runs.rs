@@ -1,4 +1,4 @@
-//! Runs: listed, shown, resumed, raised, cancelled. [`crate::rest::start`] starts them.
+//! Runs: listed, shown, resumed, raised, cancelled. [`super::start`] starts them.
 //!
 //! Everything that changes one is a request to the engine's desk, as a command makes it.
 
