@@ -3,18 +3,23 @@
 //! Owns its keys, and that it is told apart from a flow in every message. Reads no file: text is an argument. An empty
 //! file configures nothing.
 
+pub mod models;
+pub mod server;
+
 use crate::{
     CONFIG_INVALID, CONFIG_SYNTAX,
-    diagnostic::{FLOW_INVALID, FLOW_SYNTAX, Problems, Report},
-    keys,
-    models::{self, Models},
-    notify,
-    read::{self, Fields},
-    root,
-    server::{self, Server},
-    yaml::Node,
+    parse::notify,
+    syntax::{
+        diagnostic::{FLOW_INVALID, FLOW_SYNTAX, Problems, Report},
+        document::root,
+        keys,
+        read::{self, Fields},
+        yaml::Node,
+    },
 };
 use envoi_kernel::notify::Target;
+use models::Models;
+use server::Server;
 
 /// The name of the file.
 pub const FILE: &str = "config.yaml";
@@ -50,7 +55,7 @@ const STREAM_BYTES: core::ops::RangeInclusive<u64> = 4096..=1 << 40;
 /// # Errors
 /// Everything that is wrong with it, in the order of the file.
 pub fn load(name: &str, text: &str) -> Result<Config, Report> {
-    let text = crate::without_mark(text);
+    let text = crate::syntax::document::without_mark(text);
     let mut problems = Problems::default();
     let config = read(text, &mut problems);
     if problems.is_empty() { Ok(config) } else { Err(told(problems.into_report(name, text))) }

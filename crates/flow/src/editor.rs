@@ -12,7 +12,8 @@ mod manual;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{json_schema::Schema, keys, tree, yaml};
+    use crate::syntax::{keys, tree, yaml};
+    use crate::values::json_schema::Schema;
     use envoi_contract::json::Value;
     use std::{collections::BTreeSet, fs, path::Path};
 
@@ -29,7 +30,7 @@ mod tests {
     }
 
     fn misfits_of(schema: &Value, text: &str) -> Vec<String> {
-        let mut problems = crate::diagnostic::Problems::default();
+        let mut problems = crate::syntax::diagnostic::Problems::default();
         let root = yaml::compose(text, &mut problems).unwrap();
         let found = Schema::new(schema).unwrap().check(&tree::value(&root));
         found.into_iter().map(|misfit| format!("{}: {}", misfit.path.join("."), misfit.reason)).collect()

@@ -22,8 +22,10 @@ pub use finding::{Carried, Finding};
 
 use crate::{
     FLOW_INVALID, Report, Span,
-    diagnostic::{Diagnostic, Problems},
-    yaml,
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        yaml,
+    },
 };
 use finding::Notes;
 
@@ -64,7 +66,7 @@ pub enum ImportError {
 /// # Errors
 /// See [`ImportError`]; of a source, everything that is wrong with it.
 pub fn import(name: &str, text: &str, command: &Command) -> Result<Imported, ImportError> {
-    let text = crate::without_mark(text);
+    let text = crate::syntax::document::without_mark(text);
     let mut problems = Problems::default();
     let mut notes = Notes::default();
     let made = make(name, text, command, &mut notes, &mut problems);
@@ -142,8 +144,8 @@ fn make(
     notes: &mut Notes,
     problems: &mut Problems,
 ) -> Option<Made> {
-    if text.len() > crate::MAX_BYTES {
-        let message = format!("a file to import has at most {} bytes", crate::MAX_BYTES);
+    if text.len() > crate::syntax::document::MAX_BYTES {
+        let message = format!("a file to import has at most {} bytes", crate::syntax::document::MAX_BYTES);
         problems.add(Diagnostic::syntax(Span::default(), message));
         return None;
     }

@@ -1,7 +1,11 @@
 //! `docs/flow-file.md` against the schema: the same keys, and examples that are right.
 
 use super::SCHEMA;
-use crate::{Colour, json_schema::Schema, load_with, tree, yaml};
+use crate::{
+    Colour, load_with,
+    syntax::{tree, yaml},
+    values::json_schema::Schema,
+};
 use envoi_contract::json::{Object, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +89,7 @@ fn every_key_has_a_default_and_an_example_that_fits() {
         for (key, cells) in rows(heading) {
             assert!(cells.iter().all(|cell| !cell.is_empty()), "{heading} {key}: {cells:?}");
             let example = cells[2].trim_matches('`');
-            let mut problems = crate::diagnostic::Problems::default();
+            let mut problems = crate::syntax::diagnostic::Problems::default();
             let root = tree::value(&yaml::compose(example, &mut problems).unwrap());
             let members = root.as_object().unwrap();
             assert_eq!(members.keys().collect::<Vec<_>>(), [key.as_str()], "{heading} {key}: {example}");

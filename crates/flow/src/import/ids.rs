@@ -90,8 +90,8 @@ fn ids_of(
     ids
 }
 
-fn renamed(from: &crate::read::Spanned<String>, to: &str, what: &str, notes: &mut Notes) {
-    let why = format!("{what} is unique, and is {}", crate::names::ID);
+fn renamed(from: &crate::syntax::read::Spanned<String>, to: &str, what: &str, notes: &mut Notes) {
+    let why = format!("{what} is unique, and is {}", crate::syntax::names::ID);
     notes.carried(from.span, format!("`{}`", from.value), format!("`{to}`"), why);
 }
 

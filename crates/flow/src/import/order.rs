@@ -4,7 +4,7 @@
 //! began. Steps that stand so already keep their order. A circle of `next` has no end, and is a mistake.
 
 use super::{finding::Notes, source::Step, ways::Way};
-use crate::diagnostic::{Diagnostic, Problems};
+use crate::syntax::diagnostic::{Diagnostic, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn of(

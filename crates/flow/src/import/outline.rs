@@ -2,7 +2,7 @@
 //!
 //! Owns how lists and mappings read as prose. Every scalar of a node is in its lines.
 
-use crate::{
+use crate::syntax::{
     read,
     yaml::{Kind, Node},
 };

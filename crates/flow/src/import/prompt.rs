@@ -4,7 +4,7 @@
 //! read where to go. It is plain text; quoting and expressions are not known here.
 
 use super::{outline, source::Step};
-use crate::yaml::{Kind, Node};
+use crate::syntax::yaml::{Kind, Node};
 
 /// What the last lines of an answer have to say.
 pub(super) enum Ending {

@@ -91,7 +91,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{diagnostic::Problems, read, yaml};
+    use crate::syntax::{diagnostic::Problems, read, yaml};
     use proptest::prelude::*;
 
     /// The texts of a list, as the reader sees them.

@@ -10,7 +10,7 @@ use super::{
     source::{self, Kind, Source, Step},
     ways::{Way, Ways},
 };
-use crate::{
+use crate::syntax::{
     diagnostic::{Diagnostic, Problems},
     names::is_word,
     read::Spanned,

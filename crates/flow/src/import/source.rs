@@ -6,10 +6,12 @@
 use super::finding::Notes;
 use crate::{
     Span,
-    diagnostic::{Diagnostic, Problems},
-    read::{self, Spanned, refuse},
-    suggestion::did_you_mean,
-    yaml::{Key, Kind as NodeKind, Meaning, Node},
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        read::{self, Spanned, refuse},
+        suggestion::did_you_mean,
+        yaml::{Key, Kind as NodeKind, Meaning, Node},
+    },
 };
 
 /// The most steps, as in a flow file of ours.

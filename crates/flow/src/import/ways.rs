@@ -10,9 +10,11 @@ use super::{
 };
 use crate::{
     Span,
-    diagnostic::{Diagnostic, Problems},
-    read::{Spanned, refuse},
-    suggestion::did_you_mean,
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        read::{Spanned, refuse},
+        suggestion::did_you_mean,
+    },
 };
 use std::collections::BTreeMap;
 
@@ -155,7 +157,7 @@ impl Finder<'_, '_> {
         if let Some(place) = self.places.get(target.value.as_str()) {
             return Some(*place);
         }
-        let message = format!("there is no step `{}`", crate::yaml::shortened(&target.value));
+        let message = format!("there is no step `{}`", crate::syntax::yaml::shortened(&target.value));
         let wrong = Diagnostic::invalid(target.span, message);
         if problems.full() {
             return refuse(problems, wrong);

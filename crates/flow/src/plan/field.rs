@@ -1,7 +1,7 @@
 //! Where a figure of a plan stands in the file.
 
 use super::Field;
-use crate::{
+use crate::syntax::{
     diagnostic::{Place, Problems},
     yaml::{self, Key, Kind, Node},
 };

@@ -1,0 +1,6 @@
+//! What must hold across the steps of a flow: targets exist, loops are bounded, expressions name what can have run.
+
+pub(crate) mod expression;
+pub(crate) mod goals;
+pub(crate) mod graph;
+pub(crate) mod warnings;

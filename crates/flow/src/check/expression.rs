@@ -1,0 +1,193 @@
+//! Checks of expressions before anything runs.
+//!
+//! Owns that they parse, that what they name exists, and where in the file they stand. The language is the kernel's, and
+//! so is evaluation.
+
+mod shell;
+mod verdict;
+
+use crate::syntax::expression_names::{self, Call, Found, Kind};
+use crate::{
+    check::graph::Graph,
+    parse::draft::{Draft, Usage},
+    syntax::diagnostic::{Diagnostic, Problems, Span},
+};
+use envoi_kernel::expression::{Segment, environment, segments};
+use minijinja::{Environment, ErrorKind, Value};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Range,
+};
+use verdict::Names;
+
+const OPEN: &str = "${{";
+const CLOSE: &str = "}}";
+
+/// The longest expression. `---1` nests at every byte where it is compiled, and the stack of a thread is 2 MiB.
+const MAX_BYTES: usize = 1024;
+
+/// Checks every expression of the draft; `text` is the file's.
+pub(crate) fn check(draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
+    check_all(&draft.expressions, draft, graph, text, problems);
+    for outputs in &draft.outputs {
+        // That flow is right: looking at it again finds nothing.
+        let inner = &outputs.of.draft;
+        let graph = Graph::check(&inner.steps, None, &mut Problems::default());
+        check_all(&outputs.expressions, inner, &graph, text, problems);
+    }
+}
+
+/// Checks expressions that stand in `text` and see what there is in `draft`.
+fn check_all(usages: &[Usage], draft: &Draft, graph: &Graph<'_>, text: &str, problems: &mut Problems) {
+    let environment = environment();
+    let globals: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
+    for usage in usages {
+        if problems.full() {
+            return;
+        }
+        let checker =
+            Checker { draft, graph, text, environment: &environment, globals: &globals, usage, problems };
+        checker.check();
+    }
+}
+
+struct Checker<'c> {
+    draft: &'c Draft,
+    graph: &'c Graph<'c>,
+    text: &'c str,
+    environment: &'c Environment<'static>,
+    globals: &'c BTreeSet<String>,
+    usage: &'c Usage,
+    problems: &'c mut Problems,
+}
+
+impl Checker<'_> {
+    fn check(mut self) {
+        if self.usage.bare {
+            return self.expression(0, &self.usage.source);
+        }
+        if self.usage.shell {
+            self.shell_quotes();
+        }
+        let mut at = 0_usize;
+        for segment in segments(&self.usage.source) {
+            if self.problems.full() {
+                return;
+            }
+            match segment {
+                Segment::Text(text) => at = at.saturating_add(text.len()),
+                Segment::Expression(source) => {
+                    self.expression(at.saturating_add(OPEN.len()), source);
+                    at = at.saturating_add(source.len()).saturating_add(OPEN.len() + CLOSE.len());
+                }
+                Segment::Unclosed(_) => {
+                    let span = self.span(at..at.saturating_add(OPEN.len()));
+                    self.problems.add(Diagnostic::invalid(span, "`${{` has no `}}`"));
+                }
+            }
+        }
+    }
+
+    /// In a shell script an expression becomes a variable, which single quotes would keep from being read.
+    fn shell_quotes(&mut self) {
+        for range in shell::quoted_expressions(&self.usage.source) {
+            let span = self.span(range);
+            self.problems.add(
+                Diagnostic::invalid(
+                    span,
+                    "this expression stands in single quotes, where the shell fills nothing in",
+                )
+                .help("put double quotes around it, or write `run` as a list"),
+            );
+        }
+    }
+
+    /// One expression that begins at byte `start` of the usage.
+    fn expression(&mut self, start: usize, source: &str) {
+        let Some(open) = self.open_names(start, source) else { return };
+        let mut told = 0..0;
+        for mut found in expression_names::names(source) {
+            if self.problems.full() {
+                return;
+            }
+            found.range = found.range.start.saturating_add(start)..found.range.end.saturating_add(start);
+            if told.contains(&found.range.start) {
+                continue;
+            }
+            match &found.kind {
+                Kind::Filter | Kind::Test => self.callable(&found),
+                Kind::Path { members, call } => {
+                    let ours = expression_names::STATUS.contains(&found.name.as_str());
+                    if open.contains(&found.name) && (ours || !self.globals.contains(&found.name)) {
+                        told = self.path(&found, members, *call);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The variables that an expression reads. `None`: it does not parse, and the problem is told.
+    fn open_names(&mut self, start: usize, source: &str) -> Option<HashSet<String>> {
+        if source.len() > MAX_BYTES {
+            let span = self.span(start..start.saturating_add(source.len()));
+            let message =
+                format!("an expression has at most {MAX_BYTES} bytes; this one has {}", source.len());
+            self.problems.add(Diagnostic::invalid(span, message));
+            return None;
+        }
+        match self.environment.compile_expression(source) {
+            Ok(parsed) => Some(parsed.undeclared_variables(false)),
+            Err(error) => {
+                let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+                let begin = start.saturating_add(source.len().saturating_sub(source.trim_start().len()));
+                let span = self.span(begin..begin.saturating_add(source.trim().len()));
+                self.problems
+                    .add(Diagnostic::invalid(span, format!("the expression does not parse: {reason}")));
+                None
+            }
+        }
+    }
+
+    /// Checks one path. Answers the part of the source about which nothing more is to be said.
+    fn path(&mut self, found: &Found, members: &[String], call: Call) -> Range<usize> {
+        let names = Names { draft: self.draft, graph: self.graph, usage: self.usage };
+        let verdict = names.judge(found, members, call);
+        for diagnostic in verdict.wrong {
+            let span = self.span(found.range.clone());
+            self.problems.add(Diagnostic { span, ..diagnostic });
+        }
+        verdict.covers
+    }
+
+    fn callable(&mut self, found: &Found) {
+        let mut state = self.environment.empty_state();
+        let (unknown, what) = match found.kind {
+            Kind::Filter => {
+                let outcome = state.apply_filter(&found.name, &[Value::from("")]);
+                (outcome.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter), "filter")
+            }
+            _ => {
+                let outcome = state.perform_test(&found.name, &[Value::from("")]);
+                (outcome.is_err_and(|error| error.kind() == ErrorKind::UnknownTest), "test")
+            }
+        };
+        if unknown {
+            let span = self.span(found.range.clone());
+            self.problems.add(Diagnostic::invalid(span, format!("there is no {what} `{}`", found.name)));
+        }
+    }
+
+    /// Where a name stands in the file: the same occurrence of its text within the scalar. A text with escapes may not
+    /// contain it; then it is the scalar.
+    fn span(&self, range: Range<usize>) -> Span {
+        let place = || {
+            let name = self.usage.source.get(range.clone())?;
+            let before = self.usage.source.get(..range.start)?.matches(name).count();
+            let written = self.text.get(self.usage.span.start..self.usage.span.end)?;
+            let (at, _) = written.match_indices(name).nth(before)?;
+            let start = self.usage.span.start.checked_add(at)?;
+            Some(Span::new(start, start.checked_add(name.len())?))
+        };
+        if range.is_empty() { self.usage.span } else { place().unwrap_or(self.usage.span) }
+    }
+}

@@ -1,0 +1,194 @@
+//! What is wrong with one path of an expression, such as `steps.critic.sumary`.
+//!
+//! Owns which names exist and what they are made of. Where in the file the path stands is the checker's to say: the
+//! diagnostics here have no place yet.
+
+use crate::syntax::expression_names::STATUS;
+use crate::syntax::expression_names::{Call, Found};
+use crate::{
+    check::graph::{Graph, Standing},
+    parse::draft::{Draft, DraftStep, Site, Usage},
+    syntax::{
+        diagnostic::{Diagnostic, Span},
+        read::listed,
+        suggestion::did_you_mean,
+    },
+};
+use std::ops::Range;
+
+const ROOTS: &[&str] = &["inputs", "steps", "run"];
+const OF_AN_ITEM: &[&str] = &["item", "index"];
+const OF_GOALS: &[&str] = &["all", "remaining", "done", "round"];
+const OF_A_STEP: &[&str] = &["status", "summary", "data", "artifacts", "report"];
+const OF_A_RUN: &[&str] = &["id", "flow", "workspace", "user_id", "session_id", "metadata", "raw_input"];
+
+/// What there is to say about a path.
+pub(super) struct Verdict {
+    pub(super) wrong: Vec<Diagnostic>,
+    /// The part of the source about which nothing more is to be said.
+    pub(super) covers: Range<usize>,
+}
+
+/// The names that an expression may use.
+pub(super) struct Names<'c> {
+    pub(super) draft: &'c Draft,
+    pub(super) graph: &'c Graph<'c>,
+    pub(super) usage: &'c Usage,
+}
+
+impl Names<'_> {
+    pub(super) fn judge(&self, found: &Found, members: &[String], call: Call) -> Verdict {
+        let first = members.first().map(String::as_str);
+        let wrong = match (found.name.as_str(), first) {
+            ("inputs", Some(name)) => return self.input(name, found),
+            ("steps", Some(id)) => return self.step(id, members.get(1).map(String::as_str), found),
+            ("run", Some(name)) => no_member("a run", name, OF_A_RUN),
+            ("goals", Some(name)) if self.roots().contains(&"goals") => no_member("`goals`", name, OF_GOALS),
+            (root, _) if self.roots().contains(&root) => None,
+            (root, _) if STATUS.contains(&root) => self.status(root, call),
+            (root, _) => Some(self.unknown_root(root)),
+        };
+        Verdict { wrong: wrong.into_iter().collect(), covers: found.range.clone() }
+    }
+
+    /// What an expression of this place can begin with.
+    fn roots(&self) -> Vec<&'static str> {
+        let step = self.usage.step.and_then(|place| self.draft.steps.get(place));
+        let items = self.usage.site == Site::Text && step.is_some_and(|step| step.each);
+        let items = if items { OF_AN_ITEM } else { &[] };
+        let goals: &[&str] =
+            if self.draft.goals.is_some() && self.usage.site != Site::Goals { &["goals"] } else { &[] };
+        ROOTS.iter().chain(goals).chain(items).copied().collect()
+    }
+
+    fn status(&self, name: &str, call: Call) -> Option<Diagnostic> {
+        let message = match call {
+            _ if self.usage.site != Site::Condition => format!("`{name}()` stands in `if` alone"),
+            Call::No => format!("`{name}` is a function: `{name}()`"),
+            Call::WithArguments => {
+                format!("`{name}()` is about every step before this one, and takes no argument")
+            }
+            Call::Bare => return None,
+        };
+        Some(unplaced(message).help("what became of one step is `steps.ID.status`"))
+    }
+
+    fn unknown_root(&self, name: &str) -> Diagnostic {
+        let roots = self.roots();
+        let help = match name {
+            "secrets" => {
+                Some("a command reads a secret from the environment variable of that name".to_owned())
+            }
+            "env" => Some("a command reads `env` from its environment".to_owned()),
+            "goals" if self.usage.site == Site::Goals => None,
+            "goals" => {
+                Some("a flow has them if it says so: `goals: { list: [a], from: STEP, to: STEP }`".to_owned())
+            }
+            _ if OF_AN_ITEM.contains(&name) => Some(
+                "`item` and `index` are there in `run`, `env` and `cwd` of a step with `for_each`".to_owned(),
+            ),
+            _ => did_you_mean(name, roots.iter().copied()),
+        };
+        unplaced(format!("unknown name `{name}`")).expecting(listed(&roots)).maybe_help(help)
+    }
+
+    fn input(&self, name: &str, found: &Found) -> Verdict {
+        let names = || self.draft.input_names.iter().map(String::as_str);
+        let known = |word: &str| names().any(|declared| declared == word);
+        if known(name) {
+            return Verdict { wrong: Vec::new(), covers: found.range.clone() };
+        }
+        self.subtraction(found, name, known).unwrap_or_else(|| {
+            let help = did_you_mean(name, names())
+                .unwrap_or_else(|| format!("declare it: `inputs: {{ {name}: {{ type: string }} }}`"));
+            let wrong = vec![unplaced(format!("there is no input `{name}`")).help(help)];
+            Verdict { wrong, covers: found.range.clone() }
+        })
+    }
+
+    fn step(&self, id: &str, member: Option<&str>, found: &Found) -> Verdict {
+        let covers = found.range.clone();
+        if let Some(place) = self.graph.place(id) {
+            let step = self.draft.steps.get(place);
+            let asks = step.is_some_and(|step| step.targets.asks);
+            let nests = step.is_some_and(|step| step.targets.nests);
+            let member = member.and_then(|member| match member {
+                "report" if asks => Some(no_report(id)),
+                "report" if nests => Some(no_report_of_a_flow(id)),
+                _ => no_member("a step", member, OF_A_STEP),
+            });
+            return Verdict { wrong: member.into_iter().chain(self.order(id, place)).collect(), covers };
+        }
+        let known = |word: &str| self.graph.place(word).is_some();
+        self.subtraction(found, id, known).unwrap_or_else(|| {
+            let help = did_you_mean(id, self.graph.ids());
+            Verdict { wrong: vec![unplaced(format!("there is no step `{id}`")).maybe_help(help)], covers }
+        })
+    }
+
+    /// A step can be read only where it can have run.
+    fn order(&self, id: &str, read: usize) -> Option<Diagnostic> {
+        if self.usage.site == Site::Outputs {
+            return None;
+        }
+        let Some(reader) = self.usage.step else {
+            let message =
+                format!("`env` of the flow cannot read step `{id}`: it is filled in for every step");
+            return Some(unplaced(message).help("give it to the steps that need it"));
+        };
+        if self.usage.site == Site::Goals && read >= reader {
+            let message =
+                format!("step `{id}` is not over when the first round begins and the goals are listed");
+            return Some(unplaced(message));
+        }
+        let message = match self.graph.standing(read, reader) {
+            Standing::Before => return None,
+            Standing::Itself => {
+                format!("step `{id}` reads its own result, which is not there before it has run")
+            }
+            Standing::Later => format!("step `{id}` runs later: nothing leads from it to here"),
+            Standing::Beside => {
+                let reader = self.draft.steps.get(reader).map_or("", DraftStep::name);
+                let message = format!("step `{id}` is not among what `{reader}` waits for");
+                return Some(unplaced(message).help(format!("add it: `needs: [{id}]`")));
+            }
+        };
+        Some(unplaced(message))
+    }
+
+    /// `steps.fix-it.status` is `steps.fix` minus `it.status`; a name with a hyphen that is known was meant.
+    fn subtraction(&self, found: &Found, member: &str, known: impl Fn(&str) -> bool) -> Option<Verdict> {
+        let start = found.range.start.checked_add(found.name.len())?.checked_add(1)?;
+        let written = self.usage.source.get(start..).filter(|written| written.starts_with(member))?;
+        let part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+        let end = written.find(|letter: char| !part(letter)).unwrap_or(written.len());
+        let word = written.get(..end).filter(|word| known(word))?;
+        let root = &found.name;
+        let wrong = unplaced(format!("`{root}.{word}` is read as a subtraction"))
+            .help(format!("write `{root}['{word}']`"));
+        Some(Verdict { wrong: vec![wrong], covers: found.range.start..start.checked_add(word.len())? })
+    }
+}
+
+fn unplaced(message: String) -> Diagnostic {
+    Diagnostic::invalid(Span::default(), message)
+}
+
+fn no_member(what: &str, name: &str, members: &[&'static str]) -> Option<Diagnostic> {
+    if members.contains(&name) {
+        return None;
+    }
+    let help =
+        did_you_mean(name, members.iter().copied()).unwrap_or_else(|| format!("it has {}", listed(members)));
+    Some(unplaced(format!("{what} has no `{name}`")).help(help))
+}
+
+fn no_report_of_a_flow(id: &str) -> Diagnostic {
+    unplaced(format!("step `{id}` runs a flow, which leaves no report"))
+        .help("what it hands over is its `data`: the `outputs` of the step")
+}
+
+fn no_report(id: &str) -> Diagnostic {
+    unplaced(format!("step `{id}` asks, and an answer leaves no report"))
+        .help("the answer is its `summary` and its `data`")
+}

@@ -1,0 +1,497 @@
+//! Flows that name other flows: where their texts come from, and in which order they are read.
+//!
+//! Owns paths between flows, circles and depth, and what a flow may not say when it is a part of another. Reads no file
+//! itself: [`Files`] is an argument.
+
+use crate::{
+    LANGUAGE,
+    check::{expression, goals, graph::Graph},
+    parse::{
+        draft::{Inner, Named, NamedFlows},
+        file,
+    },
+    syntax::document::MAX_BYTES,
+    values::inputs,
+};
+use crate::{
+    parse::draft::Draft,
+    syntax::{
+        diagnostic::{Diagnostic, Problems, Report, Span},
+        document::{root, without_mark},
+        read, tree,
+        yaml::{Key, Kind, Node},
+    },
+};
+use envoi_contract::json::Value;
+use envoi_kernel::flow::{Flow, Secret, SecretSource};
+use envoi_kernel::{flow::InputCheck, ids::FlowId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+/// Where the texts of named flows come from.
+pub trait Files {
+    /// The text of the file at `path`: relative to the folder of the outermost flow, names separated by `/`, none of them
+    /// `.` or `..`.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words that finish "cannot be read: …".
+    fn text(&self, path: &str) -> Result<String, String>;
+}
+
+/// The files that a run is pinned to ([`crate::load::Loaded::parts`]).
+impl Files for BTreeMap<String, String> {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.get(path).cloned().ok_or_else(|| "it is not among the files that belong to the flow".to_owned())
+    }
+}
+
+/// How deep flows are nested, the outermost one included: deeper, nobody can say what a run does.
+const MAX_DEPTH: usize = 3;
+
+/// The most flows that a run is made of.
+const MAX_FILES: usize = 100;
+
+/// Keys that say something about a whole run.
+const OF_A_RUN: &[(&str, &str)] = &[
+    ("limits", "the run has the bounds of its outermost flow"),
+    ("notify", "those are told whom the outermost flow names"),
+    ("goals", "only the outermost flow has rounds"),
+    ("workspace", "the run is in the folder of its outermost flow"),
+];
+
+/// Reads a flow and the flows that it names.
+pub(crate) struct Loader<'f> {
+    files: &'f dyn Files,
+    /// The folder of the outermost flow, as messages call it.
+    folder: String,
+    known: BTreeMap<String, Option<Rc<Inner>>>,
+    /// By its id: the path and the text of the first flow so called.
+    ids: BTreeMap<String, (String, String)>,
+    parts: BTreeMap<String, Part>,
+    reports: Vec<Report>,
+}
+
+struct Part {
+    text: String,
+    value: Value,
+    /// The paths of the flows that it names itself.
+    names: Vec<String>,
+}
+
+/// One file on the way to the one that is being read.
+struct Link<'l> {
+    path: &'l str,
+    text: &'l str,
+    before: Option<&'l Link<'l>>,
+}
+
+impl Link<'_> {
+    fn depth(&self) -> usize {
+        self.before.map_or(1, |before| before.depth().saturating_add(1))
+    }
+
+    /// `a -> b -> c`, ending with `last`.
+    fn chain(&self, last: &str) -> String {
+        let so_far = format!("{} -> {last}", self.path);
+        self.before.map_or(so_far.clone(), |before| before.chain(&so_far))
+    }
+
+    fn leads_through(&self, path: &str, text: &str) -> bool {
+        self.path == path
+            || self.text == text
+            || self.before.is_some_and(|before| before.leads_through(path, text))
+    }
+}
+
+/// A flow that was read, with all that belongs to it.
+pub(crate) struct Whole {
+    pub(crate) flow: Flow,
+    pub(crate) parts: BTreeMap<String, String>,
+}
+
+/// A flow that can run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// Checked: what it names exists, its loops are bounded, its expressions parse.
+    pub flow: Flow,
+    /// The version of the language it is written in: [`LANGUAGE`].
+    pub language: u32,
+    /// The texts of the flows that it names, directly or not, by their paths from its folder: with its own text they are all
+    /// that it was read from, and [`load_with`] reads it from them again.
+    pub parts: BTreeMap<String, String>,
+}
+
+/// Reads a flow that names no other from the text of a file; `name` is how messages call that file.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file. Text that is not YAML is one mistake, the first. A flow that
+/// it names cannot be read: that takes [`load_with`].
+pub fn load(name: &str, text: &str) -> Result<Loaded, Report> {
+    load_with(name, text, &BTreeMap::new())
+}
+
+/// As [`load`], with the flows that it names from `files`.
+///
+/// # Errors
+/// As [`load`]; the mistakes of other files are in [`Report::others`], at their places there.
+pub fn load_with(name: &str, text: &str, files: &dyn Files) -> Result<Loaded, Report> {
+    let Whole { flow, parts } = whole(name, text, files)?;
+    Ok(Loaded { flow, language: LANGUAGE, parts })
+}
+
+/// As [`load`], from the bytes of a file.
+///
+/// # Errors
+/// As [`load`]; bytes that are not UTF-8 are a mistake at their place.
+pub fn load_bytes(name: &str, bytes: &[u8]) -> Result<Loaded, Report> {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => load(name, text),
+        Err(error) => {
+            let mut problems = Problems::default();
+            let at = error.valid_up_to();
+            problems.add(Diagnostic::syntax(Span::new(at, at), "the file is not UTF-8"));
+            let valid = bytes.get(..at.min(MAX_BYTES)).map(String::from_utf8_lossy).unwrap_or_default();
+            Err(problems.into_report(name, &valid))
+        }
+    }
+}
+
+/// Reads the outermost flow.
+pub(crate) fn whole(name: &str, text: &str, files: &dyn Files) -> Result<Whole, Report> {
+    let text = without_mark(text);
+    let folder = folder_of(name);
+    let file = name.get(folder.len()..).unwrap_or(name);
+    let mut loader = Loader {
+        files,
+        folder: folder.to_owned(),
+        known: BTreeMap::new(),
+        ids: BTreeMap::new(),
+        parts: BTreeMap::new(),
+        reports: Vec::new(),
+    };
+    let mut problems = Problems::default();
+    let link = Link { path: file, text, before: None };
+    let read = loader.read(&link, "", &mut problems);
+    let Loader { parts, reports, .. } = loader;
+    match read {
+        Some((_, flow)) if problems.is_empty() && reports.is_empty() => {
+            Ok(Whole { flow, parts: parts.into_iter().map(|(path, part)| (path, part.text)).collect() })
+        }
+        _ => {
+            let mut report = problems.into_report(name, text);
+            report.others = reports;
+            Err(report)
+        }
+    }
+}
+
+impl Loader<'_> {
+    /// Reads the file at the end of `link`, which lies in `folder`.
+    fn read(&mut self, link: &Link<'_>, folder: &str, problems: &mut Problems) -> Option<(Draft, Flow)> {
+        let Some(root) = root(link.text, problems) else {
+            if problems.is_empty() {
+                let message = "the file is empty";
+                let empty = Diagnostic::invalid(Span::default(), message);
+                problems.add(empty.help("a flow has `flow` and `steps`"));
+            }
+            return None;
+        };
+        self.check_id(link, &root, problems);
+        if link.before.is_some() {
+            of_a_run(&root, problems);
+        }
+        let (names, paths) = self.names(link, &root, folder);
+        let (draft, flow) = reading(&root, names, link.text, problems)?;
+        let flow = self.joined((flow, &draft), &root, &paths, link.before.is_none(), problems)?;
+        if link.before.is_some() {
+            let (text, value) = (link.text.to_owned(), tree::value(&root));
+            self.parts.insert(link.path.to_owned(), Part { text, value, names: paths });
+        }
+        Some((draft, flow))
+    }
+
+    /// Flows of one run have different ids; a copy of a file is the same flow.
+    fn check_id(&mut self, link: &Link<'_>, root: &Node, problems: &mut Problems) {
+        let Some((_, node)) = member(root, "flow") else { return };
+        let Some(id) = read::as_text(node) else { return };
+        let own = (link.path.to_owned(), link.text.to_owned());
+        let (path, text) = self.ids.entry(id.to_owned()).or_insert(own);
+        if *path != link.path && *text != link.text {
+            let message = format!("`{id}` is also the id of the flow in `{path}`");
+            let help = "flows that are parts of one run have different ids";
+            problems.add(Diagnostic::invalid(node.span, message).help(help));
+        }
+    }
+
+    /// What the file names, and the paths of that.
+    fn names(&mut self, link: &Link<'_>, root: &Node, folder: &str) -> (NamedFlows, Vec<String>) {
+        let mut names = NamedFlows::new();
+        let mut paths = Vec::new();
+        for written in named_in(root) {
+            if names.contains_key(written) {
+                continue;
+            }
+            let named = match path_of(written, folder) {
+                Ok(path) => {
+                    let named = self.named(link, &path);
+                    paths.push(path);
+                    named
+                }
+                Err((message, help)) => Named::Refused { message, help: Some(help) },
+            };
+            names.insert(written.to_owned(), named);
+        }
+        (names, paths)
+    }
+
+    fn named(&mut self, link: &Link<'_>, path: &str) -> Named {
+        let refused = |message: String| Named::Refused { message, help: None };
+        let too_deep = |chain: String| Named::Refused {
+            message: format!("flows are nested at most {MAX_DEPTH} deep: `{chain}`"),
+            help: Some("name the innermost flow from one further out".to_owned()),
+        };
+        if let Some(known) = self.known.get(path) {
+            let Some(inner) = known else { return Named::Wrong };
+            if link.depth().saturating_add(inner.height) > MAX_DEPTH {
+                return too_deep(link.chain(path));
+            }
+            return Named::Right(Rc::clone(inner));
+        }
+        let text = match self.files.text(path) {
+            Ok(text) => without_mark(&text).to_owned(),
+            Err(reason) => return refused(format!("`{path}` cannot be read: {reason}")),
+        };
+        if link.leads_through(path, &text) {
+            return Named::Refused {
+                message: format!("a flow cannot be a part of itself: `{}`", link.chain(path)),
+                help: Some("`routing` leads back within a flow".to_owned()),
+            };
+        }
+        if link.depth() >= MAX_DEPTH {
+            return too_deep(link.chain(path));
+        }
+        if self.known.len() >= MAX_FILES {
+            return refused(format!("a run is made of at most {MAX_FILES} flows"));
+        }
+        let mut problems = Problems::default();
+        let below = Link { path, text: &text, before: Some(link) };
+        let read = self.read(&below, folder_of(path), &mut problems);
+        let inner = match read {
+            Some((draft, flow)) if problems.is_empty() => {
+                let deepest = draft.named.values().filter_map(|named| match named {
+                    Named::Right(inner) => Some(inner.height),
+                    Named::Wrong | Named::Refused { .. } => None,
+                });
+                let height = deepest.max().unwrap_or(0).saturating_add(1);
+                Some(Rc::new(Inner { draft, flow: Arc::new(flow), height }))
+            }
+            _ => {
+                if !problems.is_empty() {
+                    self.reports.push(problems.into_report(&format!("{}{path}", self.folder), &text));
+                }
+                None
+            }
+        };
+        self.known.insert(path.to_owned(), inner.clone());
+        inner.map_or(Named::Wrong, Named::Right)
+    }
+
+    /// The flow with what it has of the flows that it names: their part in its digest, and, in the outermost one, themselves
+    /// and their secrets.
+    fn joined(
+        &self,
+        (mut flow, draft): (Flow, &Draft),
+        root: &Node,
+        paths: &[String],
+        outermost: bool,
+        problems: &mut Problems,
+    ) -> Option<Flow> {
+        let mut parts = BTreeMap::new();
+        self.collect(paths, &mut parts);
+        for path in parts.keys().filter(|_| outermost) {
+            let Some(Some(inner)) = self.known.get(path) else { return None };
+            for secret in &inner.draft.secrets {
+                join_secret(&mut flow, draft, &placed(secret, folder_of(path)), path, root, problems);
+            }
+            let before = flow.flows.insert(inner.flow.id.clone(), Arc::clone(&inner.flow));
+            if before.is_some_and(|before| before.steps != inner.flow.steps) {
+                let message =
+                    format!("there are two files of flow `{}`, and they name different flows", inner.flow.id);
+                problems.add(
+                    Diagnostic::invalid(root.span, message).help("name one of the two files everywhere"),
+                );
+            }
+        }
+        if outermost && !parts.is_empty() {
+            self.check_variables(&flow, root, parts.keys(), problems);
+        }
+        if !parts.is_empty() {
+            flow.digest = tree::digest_with(root, parts);
+        }
+        Some(flow)
+    }
+
+    /// Commands of all flows see the secrets of the run: none of them is a variable of another flow as well.
+    fn check_variables<'p>(
+        &self,
+        flow: &Flow,
+        root: &Node,
+        paths: impl Iterator<Item = &'p String>,
+        problems: &mut Problems,
+    ) {
+        let named =
+            paths.filter_map(|path| Some((format!("`{path}`"), &*self.known.get(path)?.as_ref()?.flow)));
+        for (path, of) in core::iter::once(("this file".to_owned(), flow)).chain(named) {
+            let variables = of.env.iter().chain(of.steps.iter().flat_map(|step| &step.env));
+            let mut told = BTreeSet::new();
+            for (name, _) in variables {
+                if flow.secrets.iter().any(|secret| secret.name == *name) && told.insert(name) {
+                    let message =
+                        format!("`{name}` is a secret of the run, and a variable of `env` in {path}");
+                    let help = "a command would see only one of them; rename the other";
+                    problems.add(Diagnostic::invalid(root.span, message).help(help));
+                }
+            }
+        }
+    }
+
+    /// All that `paths` name, directly or not.
+    fn collect(&self, paths: &[String], into: &mut BTreeMap<String, Value>) {
+        for path in paths {
+            if let Some(part) = self.parts.get(path).filter(|_| !into.contains_key(path)) {
+                into.insert(path.clone(), part.value.clone());
+                self.collect(&part.names, into);
+            }
+        }
+    }
+}
+
+/// The folder of a path, with its `/`, or nothing.
+fn folder_of(path: &str) -> &str {
+    path.rfind('/').and_then(|at| path.get(..=at)).unwrap_or_default()
+}
+
+/// A secret of a flow in `folder`, as the outermost flow would write it.
+fn placed(secret: &Secret, folder: &str) -> Secret {
+    let source = match &secret.source {
+        SecretSource::File(path) if !path.starts_with('/') => SecretSource::File(format!("{folder}{path}")),
+        other => other.clone(),
+    };
+    Secret { name: secret.name.clone(), source }
+}
+
+/// Commands of all flows of a run see the same secrets: one name, one source.
+fn join_secret(
+    flow: &mut Flow,
+    draft: &Draft,
+    secret: &Secret,
+    path: &str,
+    root: &Node,
+    problems: &mut Problems,
+) {
+    match flow.secrets.iter().find(|own| own.name == secret.name) {
+        None => flow.secrets.push(secret.clone()),
+        Some(own) if own.source == secret.source => {}
+        Some(_) => {
+            let declared = draft.secret_names.iter().find(|name| name.value == secret.name);
+            let span = declared.map_or(root.span, |name| name.span);
+            let message = format!("secret `{}` has another source in `{path}`", secret.name);
+            let help = "flows of one run read a secret from one place; rename one of the two";
+            problems.add(Diagnostic::invalid(span, message).help(help));
+        }
+    }
+}
+
+fn of_a_run(root: &Node, problems: &mut Problems) {
+    for (name, why) in OF_A_RUN {
+        if let Some((key, _)) = member(root, name) {
+            let message = format!("`{name}` in a flow that is a part of another one: {why}");
+            let help = "leave it out here; a file that is also run by itself can be named by one that has it";
+            problems.add(Diagnostic::invalid(key.span, message).help(help));
+        }
+    }
+}
+
+fn member<'n>(node: &'n Node, name: &str) -> Option<(&'n Key, &'n Node)> {
+    match &node.kind {
+        Kind::Mapping(members) => {
+            members.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
+        }
+        _ => None,
+    }
+}
+
+fn items(node: &Node) -> &[Node] {
+    match &node.kind {
+        Kind::Sequence(items) => items,
+        _ => &[],
+    }
+}
+
+/// The names of other flows in a file, as they were written.
+fn named_in(root: &Node) -> impl Iterator<Item = &str> {
+    let list = |name| member(root, name).map(|(_, node)| items(node)).unwrap_or_default();
+    let steps = list("steps").iter().filter_map(|step| member(step, "flow")).map(|(_, node)| node);
+    steps.chain(list("flows")).filter_map(read::as_text)
+}
+
+/// The path of `written`, in a file that lies in `folder`, from the folder of the outermost flow.
+fn path_of(written: &str, folder: &str) -> Result<String, (String, String)> {
+    let help = "name it from this file's folder, such as `./build.yaml` or `parts/build.yaml`".to_owned();
+    let bad = |why: &str| Err((format!("`{}` {why}", crate::syntax::yaml::shortened(written)), help.clone()));
+    let path = written.strip_prefix("./").unwrap_or(written);
+    if written.contains("${{") {
+        return bad("is to be filled in, and which flow is run is said by its name");
+    }
+    if path.starts_with('/') {
+        return bad("is an absolute path");
+    }
+    if path.split('/').any(|segment| segment == "..") {
+        return bad("leads out of this file's folder");
+    }
+    if path.contains('\\') || path.split('/').any(|segment| segment.is_empty() || segment == ".") {
+        return bad("is no path of a flow file");
+    }
+    Ok(format!("{folder}{path}"))
+}
+
+/// One file, with the flows that it names. `None`: it is wrong, or one of those is.
+fn reading(root: &Node, named: NamedFlows, text: &str, problems: &mut Problems) -> Option<(Draft, Flow)> {
+    let draft = file::read(root, named, problems);
+    goals::check(&draft, problems);
+    let rounds = draft.goals.as_ref().and_then(|goals| goals.rounds(&draft.steps));
+    let graph = Graph::check(&draft.steps, rounds, problems);
+    expression::check(&draft, &graph, text, problems);
+    let flow = finish(&draft, root);
+    if flow.is_none() && problems.is_empty() && !draft.leans_on_wrong_ones() {
+        problems.add(Diagnostic::invalid(root.span, "this flow cannot be read, and Envoi cannot say why"));
+    }
+    flow.map(|flow| (draft, flow))
+}
+
+/// The kernel's flow, unless a part is absent because it is wrong.
+fn finish(draft: &Draft, root: &Node) -> Option<Flow> {
+    let goals = match &draft.goals {
+        Some(goals) => Some(goals.plan()?),
+        None => None,
+    };
+    Some(Flow {
+        id: FlowId::new(draft.id.as_deref()?).ok()?,
+        title: draft.title.clone(),
+        inputs: draft.inputs.clone(),
+        limits: draft.limits.clone(),
+        secrets: draft.secrets.clone(),
+        workspace: draft.workspace.clone()?,
+        env: draft.env.clone(),
+        notify: draft.notify.clone(),
+        steps: draft.steps.iter().map(|step| step.step.clone()).collect::<Option<_>>()?,
+        graph: draft.steps.iter().any(|step| step.waits.named),
+        goals,
+        input_check: InputCheck(inputs::check_all),
+        flows: BTreeMap::new(),
+        digest: tree::digest(root),
+    })
+}

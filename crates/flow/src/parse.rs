@@ -1,0 +1,19 @@
+//! From the tree of a file to a draft: one file for each part of the language.
+//!
+//! A part is read alone. What has to fit together across steps is [`crate::check`]'s.
+
+pub(crate) mod agent;
+pub(crate) mod ask;
+pub(crate) mod bounds;
+pub(crate) mod draft;
+pub(crate) mod file;
+pub(crate) mod for_each;
+pub(crate) mod goals;
+pub(crate) mod notify;
+pub mod outputs;
+pub(crate) mod routing;
+pub(crate) mod schema;
+pub(crate) mod secret;
+pub(crate) mod step;
+pub(crate) mod subflow;
+pub(crate) mod waits;

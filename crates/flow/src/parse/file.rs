@@ -1,0 +1,142 @@
+//! The top level of a flow file.
+//!
+//! Owns the keys that stand beside `steps`: what they may hold and what they become. Steps are read by [`crate::parse::step`],
+//! the schemas of inputs by [`crate::parse::schema`].
+
+use crate::parse::draft::NamedFlows;
+use crate::{
+    parse::{bounds, draft::Draft, goals, notify, schema, secret, step, subflow},
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        keys,
+        names::{self, Names},
+        path,
+        read::{self, Fields, Spanned, refuse},
+        yaml::{Kind, Node},
+    },
+};
+use envoi_kernel::{
+    flow::{InputDecl, Secret},
+    ids::FlowId,
+};
+
+/// The most steps that a flow may have; checks look at pairs of steps.
+const MAX_STEPS: usize = 10_000;
+
+/// Folders of a run, beside which those of its flows' artifacts stand.
+const RESERVED: &[&str] = &["attempts", "answers"];
+
+pub(crate) fn read(root: &Node, named: NamedFlows, problems: &mut Problems) -> Draft {
+    let mut draft = Draft { named, ..Draft::default() };
+    let Some(fields) = Fields::of(root, &keys::FLOW, problems) else { return draft };
+    match fields.get("flow") {
+        Some(node) => draft.id = id(node, problems),
+        None if fields.misspelt("flow", &keys::FLOW) => {}
+        None => problems.add(missing(root, "flow", "a flow has a name: `flow: my-flow`")),
+    }
+    let title = fields.get("title").and_then(|node| read::text(node, "`title`", problems));
+    draft.title = title.map(str::to_owned);
+    if let Some(node) = fields.get("inputs") {
+        inputs(node, &mut draft, problems);
+    }
+    if let Some(node) = fields.get("limits") {
+        draft.limits = bounds::limits(node, problems);
+    }
+    if let Some(node) = fields.get("secrets") {
+        secrets(node, &mut draft, problems);
+    }
+    draft.workspace = match fields.get("workspace") {
+        Some(node) => path::workspace(node, problems),
+        None => Some(".".to_owned()),
+    };
+    if let Some(node) = fields.get("env") {
+        draft.env = step::environment(node, None, &draft.secret_names, &mut draft.expressions, problems);
+    }
+    draft.notify = fields.get("notify").map(|node| notify::read(node, problems)).unwrap_or_default();
+    if let Some(node) = fields.get("flows") {
+        flows(node, &draft.named, problems);
+    }
+    match fields.get("steps") {
+        Some(node) => steps(node, &mut draft, problems),
+        None if fields.misspelt("steps", &keys::FLOW) => {}
+        None => problems.add(missing(root, "steps", "a flow has at least one step")),
+    }
+    if let Some((key, node)) = fields.pair("goals") {
+        draft.goals = goals::read(key.span, node, &mut draft, problems);
+    }
+    draft.goals_unclear =
+        draft.goals.is_none() && (fields.get("goals").is_some() || fields.misspelt("goals", &keys::FLOW));
+    draft
+}
+
+fn missing(root: &Node, key: &str, help: &str) -> Diagnostic {
+    Diagnostic::invalid(root.span, format!("`{key}` is missing")).help(help)
+}
+
+fn id(node: &Node, problems: &mut Problems) -> Option<String> {
+    let text = read::text(node, "`flow`", problems)?;
+    match FlowId::new(text) {
+        Err(error) => refuse(problems, names::bad_id(node.span, text, error.expected)),
+        Ok(_) if RESERVED.contains(&text) => {
+            let message = format!("`{text}` cannot name a flow: a run keeps its {text} under that name");
+            refuse(problems, Diagnostic::invalid(node.span, message))
+        }
+        Ok(_) => Some(text.to_owned()),
+    }
+}
+
+fn inputs(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    for (key, node) in read::mapping(node, "`inputs`", problems).unwrap_or_default() {
+        draft.input_names.push(key.text.clone());
+        if !names::is_input(&key.text) {
+            let message = format!("`{}` cannot name an input", key.text);
+            problems.add(Diagnostic::invalid(key.span, message).expecting(names::INPUT));
+        }
+        if let Some(declared) = schema::declaration(key, node, problems) {
+            let schema::Declaration { schema, default } = declared;
+            draft.inputs.push(InputDecl { name: key.text.clone(), schema, default });
+        }
+    }
+}
+
+fn secrets(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    for (key, node) in read::mapping(node, "`secrets`", problems).unwrap_or_default() {
+        draft.secret_names.push(Spanned { value: key.text.clone(), span: key.span });
+        let named = names::variable(key, "a secret", problems);
+        let what = format!("secret `{}`", key.text);
+        let source = secret::source(node, &what, &key.text, key.span, problems);
+        if let (Some(name), Some(source)) = (named, source) {
+            draft.secrets.push(Secret { name, source });
+        }
+    }
+}
+
+/// Files of flows into which hints may lead.
+fn flows(node: &Node, named: &NamedFlows, problems: &mut Problems) {
+    let items = read::list(node, "`flows`", "a list of flow files", problems).unwrap_or_default();
+    if items.is_empty() && matches!(node.kind, Kind::Sequence(_)) {
+        problems.add(Diagnostic::invalid(node.span, "`flows` names no file"));
+    }
+    for item in items {
+        subflow::named(item, named, problems);
+    }
+}
+
+fn steps(node: &Node, draft: &mut Draft, problems: &mut Problems) {
+    let Some(items) = read::list(node, "`steps`", "a list of steps", problems) else { return };
+    if items.is_empty() {
+        problems.add(Diagnostic::invalid(node.span, "a flow has at least one step"));
+    }
+    if items.len() > MAX_STEPS {
+        problems.add(Diagnostic::invalid(node.span, format!("a flow has at most {MAX_STEPS} steps")));
+        return;
+    }
+    let mut names = Names::default();
+    for (place, item) in items.iter().enumerate() {
+        let read = step::read(item, place, draft, problems);
+        if let Some(id) = &read.id {
+            names.claim(id, problems);
+        }
+        draft.steps.push(read);
+    }
+}

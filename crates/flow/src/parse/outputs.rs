@@ -1,0 +1,100 @@
+//! `outputs` of a step that runs a command: what the data of its report has to be.
+//!
+//! Owns the schema's place in the file, and the check of a report's data against it. The schema stands in the flow that a run
+//! is pinned to.
+
+use crate::values::json_schema::{Mismatch, Schema};
+use crate::{
+    parse::schema,
+    syntax::{
+        diagnostic::{Diagnostic, Problems},
+        keys, list,
+        read::{Fields, refuse},
+    },
+};
+use core::fmt;
+use envoi_contract::json::Value;
+
+/// Places that are told; a report that is wrong everywhere is wrong in one way.
+const TOLD: usize = 8;
+
+/// Everything that is wrong with the data of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataErrors {
+    wrong: Vec<Mismatch>,
+}
+
+impl fmt::Display for DataErrors {
+    /// On one line: each place as a JSON pointer into `data`, and what is wrong there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the data of the report does not fit `outputs`: ")?;
+        let told: Vec<String> = self.wrong.iter().take(TOLD).map(line).collect();
+        f.write_str(&told.join("; "))?;
+        match self.wrong.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl core::error::Error for DataErrors {}
+
+fn line(mismatch: &Mismatch) -> String {
+    let part = |name: &String| format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    let pointer: String = mismatch.path.iter().map(part).collect();
+    format!("at `{pointer}`: {}", mismatch.reason)
+}
+
+/// Checks the data of a report; one without `data` has `null`.
+///
+/// # Errors
+/// Every place where it does not fit, as a JSON pointer. A schema that is none, which a checked flow does not have, fits
+/// nothing.
+pub fn check(schema: &Value, data: &Value) -> Result<(), DataErrors> {
+    let wrong = match Schema::new(schema) {
+        Ok(schema) => schema.check(data),
+        Err(mismatch) => vec![mismatch],
+    };
+    if wrong.is_empty() { Ok(()) } else { Err(DataErrors { wrong }) }
+}
+
+/// The schema of a step that runs a command.
+pub(crate) fn read(fields: &Fields<'_>, problems: &mut Problems) -> Option<Value> {
+    let (key, node) = fields.pair("outputs")?;
+    let reports = fields.get("skill").is_some() || fields.get("a2a").is_some();
+    if !reports && !fields.misspelt("skill", &keys::STEP) {
+        let message = "`outputs` says what the data of a report is, and this step need not leave one";
+        let help = "say so: `skill: NAME`; a command with a `skill` leaves a report";
+        return refuse(problems, Diagnostic::invalid(key.span, message).help(help));
+    }
+    if let Some(expression) = list::expression_in(node) {
+        let message = "`outputs` beside `run` is a JSON Schema, in which nothing is filled in";
+        let help = "expressions stand in the `outputs` of a step with `flow`";
+        return refuse(problems, Diagnostic::invalid(expression.span, message).help(help));
+    }
+    schema::of_data(node, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Value {
+        Value::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn every_place_that_does_not_fit_is_named_by_its_pointer() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}, "a/b~c": {"items": {"type": "string"}}}}"#,
+        );
+        assert_eq!(check(&schema, &parsed(r#"{"n": 1, "a/b~c": ["x"]}"#)), Ok(()));
+        let told = |data: &str| check(&schema, &parsed(data)).unwrap_err().to_string();
+        let two = told(r#"{"n": "one", "a/b~c": ["x", 2]}"#);
+        assert!(two.contains("at `/n`: ") && two.contains("at `/a~1b~0c/1`: "), "{two}");
+        assert!(!two.contains('\n'), "{two}");
+        assert!(told("null").contains("at ``: "), "{}", told("null"));
+        let many = format!(r#"{{"n": 1, "a/b~c": [{}]}}"#, ["1"; 11].join(","));
+        assert!(told(&many).ends_with("; and 3 more"), "{}", told(&many));
+    }
+}

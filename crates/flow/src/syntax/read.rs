@@ -1,0 +1,305 @@
+//! From nodes to values: the readers that every part of the language shares.
+//!
+//! Owns what a string, a list, an integer, a duration or one of some words is, and how a mistake in one is told. Each
+//! reader answers `None` after it has added the reason to the problems.
+
+use crate::syntax::{
+    diagnostic::{Diagnostic, NOT_YET_SUPPORTED, Problems, Span},
+    keys::{self, Vocabulary},
+    suggestion::{did_you_mean, nearest},
+    yaml::{Key, Kind, Meaning, Node, Scalar},
+};
+use std::ops::RangeInclusive;
+
+/// A value and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+/// How many unknown keys of a mapping are taken for misspelt ones.
+const MISSPELT: usize = 10;
+
+/// The members of a mapping whose keys have been checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'n> {
+    members: &'n [(Key, Node)],
+}
+
+impl<'n> Fields<'n> {
+    /// The members of `node`; unknown keys and keys that are not built yet are told at once.
+    pub(crate) fn of(node: &'n Node, vocabulary: &Vocabulary, problems: &mut Problems) -> Option<Self> {
+        let members = mapping(node, vocabulary.place, problems)?;
+        for (key, _) in members {
+            check_key(key, vocabulary, problems);
+        }
+        Some(Self { members })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&'n Node> {
+        self.pair(name).map(|(_, node)| node)
+    }
+
+    pub(crate) fn pair(&self, name: &str) -> Option<(&'n Key, &'n Node)> {
+        self.members.iter().find(|(key, _)| key.text == name).map(|(key, node)| (key, node))
+    }
+
+    /// Whether `name` is absent and an unknown key was probably meant to be it, so that its absence is no second mistake.
+    pub(crate) fn misspelt(&self, name: &str, vocabulary: &Vocabulary) -> bool {
+        let known = |word: &str| vocabulary.words().any(|known| known == word);
+        let mut unknown = self.keys().filter(|key| !known(&key.text)).take(MISSPELT);
+        self.get(name).is_none() && unknown.any(|key| nearest(&key.text, vocabulary.words()) == Some(name))
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'n Key> {
+        self.members.iter().map(|(key, _)| key)
+    }
+}
+
+fn check_key(key: &Key, vocabulary: &Vocabulary, problems: &mut Problems) {
+    let name = key.text.as_str();
+    if vocabulary.keys.contains(&name) {
+        return;
+    }
+    if vocabulary.later.contains(&name) {
+        problems.add(not_yet(key.span, &format!("`{name}` in {}", vocabulary.place)));
+        return;
+    }
+    let unknown = Diagnostic::invalid(key.span, format!("unknown key `{name}` in {}", vocabulary.place));
+    if problems.full() {
+        return problems.add(unknown);
+    }
+    let elsewhere =
+        keys::ELSEWHERE.iter().find(|(place, word, _)| (*place, *word) == (vocabulary.place, name));
+    let meant = elsewhere
+        .map(|(.., instead)| (*instead).to_owned())
+        .or_else(|| did_you_mean(name, vocabulary.words()))
+        .unwrap_or_else(|| format!("{} has the keys {}", vocabulary.place, listed(vocabulary.keys)));
+    problems.add(unknown.help(meant));
+}
+
+/// Something of the language that this build does not carry out.
+pub(crate) fn not_yet(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::new(NOT_YET_SUPPORTED, span, format!("{what} is not supported yet"))
+        .help("this version of Envoi refuses what it would have to ignore")
+}
+
+/// `` `a`, `b` or `c` ``
+pub(crate) fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// "`name`: expected …, found …"
+pub(crate) fn mismatch(node: &Node, name: &str, expected: &str) -> Diagnostic {
+    let mut diagnostic =
+        Diagnostic::invalid(node.span, format!("{name}: expected {expected}, found {}", node.described()));
+    diagnostic.expected = Some(expected.to_owned());
+    diagnostic
+}
+
+pub(crate) fn mapping<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n [(Key, Node)]> {
+    match &node.kind {
+        Kind::Mapping(members) => Some(members),
+        _ => refuse(problems, mismatch(node, name, "a mapping")),
+    }
+}
+
+pub(crate) fn list<'n>(
+    node: &'n Node,
+    name: &str,
+    expected: &str,
+    problems: &mut Problems,
+) -> Option<&'n [Node]> {
+    match &node.kind {
+        Kind::Sequence(items) => Some(items),
+        _ => refuse(problems, mismatch(node, name, expected)),
+    }
+}
+
+fn scalar(node: &Node) -> Option<&Scalar> {
+    match &node.kind {
+        Kind::Scalar(scalar) => Some(scalar),
+        _ => None,
+    }
+}
+
+/// The text of a scalar that is a string, without a problem where it is not one.
+pub(crate) fn as_text(node: &Node) -> Option<&str> {
+    scalar(node).filter(|scalar| scalar.meaning() == Meaning::Text).map(|scalar| scalar.text.as_str())
+}
+
+/// The token of a scalar that is a string, a number or a boolean.
+pub(crate) fn as_token(node: &Node) -> Option<&str> {
+    scalar(node).filter(|scalar| scalar.meaning() != Meaning::Null).map(|scalar| scalar.text.as_str())
+}
+
+/// A string that is neither blank nor holds a NUL.
+pub(crate) fn text<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
+    let Some(text) = as_text(node) else {
+        let quote = as_token(node).map(|token| format!("in quotes it is a string: \"{token}\""));
+        return refuse(problems, mismatch(node, name, "a string").maybe_help(quote));
+    };
+    usable(node.span, text, name, problems)
+}
+
+/// A string, number or boolean as the text in which it was written: what commands and variables take.
+pub(crate) fn token<'n>(node: &'n Node, name: &str, problems: &mut Problems) -> Option<&'n str> {
+    match as_token(node) {
+        Some(token) => without_nul(node.span, token, name, problems),
+        None => refuse(problems, mismatch(node, name, "a string")),
+    }
+}
+
+fn usable<'t>(span: Span, text: &'t str, name: &str, problems: &mut Problems) -> Option<&'t str> {
+    if text.trim().is_empty() {
+        return refuse(problems, Diagnostic::invalid(span, format!("{name} is blank")));
+    }
+    without_nul(span, text, name, problems)
+}
+
+fn without_nul<'t>(span: Span, text: &'t str, name: &str, problems: &mut Problems) -> Option<&'t str> {
+    if text.contains('\0') {
+        return refuse(problems, Diagnostic::invalid(span, format!("{name} holds a NUL character")));
+    }
+    Some(text)
+}
+
+pub(crate) fn boolean(node: &Node, name: &str, problems: &mut Problems) -> Option<bool> {
+    if let Some(Meaning::Bool(flag)) = scalar(node).map(Scalar::meaning) {
+        return Some(flag);
+    }
+    let meant = as_text(node).and_then(|text| match text.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "true" => Some("did you mean `true`?".to_owned()),
+        "no" | "off" | "false" => Some("did you mean `false`?".to_owned()),
+        _ => None,
+    });
+    refuse(problems, mismatch(node, name, "`true` or `false`").maybe_help(meant))
+}
+
+/// A whole number within `range`.
+pub(crate) fn integer(
+    node: &Node,
+    name: &str,
+    range: RangeInclusive<u64>,
+    problems: &mut Problems,
+) -> Option<u64> {
+    let token = scalar(node).filter(|scalar| scalar.meaning() == Meaning::Number);
+    match token.and_then(|scalar| scalar.text.parse::<u64>().ok()) {
+        Some(number) if range.contains(&number) => Some(number),
+        _ => {
+            let expected = format!("a whole number from {} to {}", range.start(), range.end());
+            refuse(problems, mismatch(node, name, &expected))
+        }
+    }
+}
+
+/// One of `words`, by its place among them.
+pub(crate) fn choice<T: Clone>(
+    node: &Node,
+    name: &str,
+    words: &[(&'static str, T)],
+    problems: &mut Problems,
+) -> Option<T> {
+    let token = as_token(node).unwrap_or_default();
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == token) {
+        return Some(value.clone());
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let expected = listed(&known);
+    refuse(problems, mismatch(node, name, &expected).maybe_help(did_you_mean(token, known)))
+}
+
+/// `500ms`, `10s`, `30m`, `2h` or `1d`, in milliseconds.
+pub(crate) fn duration(node: &Node, name: &str, problems: &mut Problems) -> Option<u64> {
+    let token = as_token(node).unwrap_or_default();
+    match parse_duration(token) {
+        Some(millis) if millis > 0 => Some(millis),
+        _ => {
+            let bare = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit());
+            let unit = bare.then(|| format!("a duration has a unit: `{token}s`"));
+            refuse(problems, mismatch(node, name, DURATION).maybe_help(unit))
+        }
+    }
+}
+
+/// What a duration looks like.
+pub(crate) const DURATION: &str = "a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`";
+
+/// The longest duration: what a contract's integers hold.
+const MAX_DURATION_MS: u64 = (1 << 53) - 1;
+
+/// Milliseconds of a duration such as `500ms`, `10s`, `30m`, `2h` or `1d`; `None` for anything else.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..)? {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|millis| *millis <= MAX_DURATION_MS)
+}
+
+/// A list of strings, each of them not blank.
+pub(crate) fn texts(node: &Node, name: &str, problems: &mut Problems) -> Vec<Spanned<String>> {
+    let items = list(node, name, "a list of strings", problems).unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| {
+            let value = text(item, &format!("an item of {name}"), problems)?.to_owned();
+            Some(Spanned { value, span: item.span })
+        })
+        .collect()
+}
+
+/// Adds a problem and answers `None`.
+pub(crate) fn refuse<T>(problems: &mut Problems, diagnostic: Diagnostic) -> Option<T> {
+    problems.add(diagnostic);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_a_number_and_a_unit() {
+        for (text, millis) in [
+            ("500ms", Some(500)),
+            ("10s", Some(10_000)),
+            ("30m", Some(1_800_000)),
+            ("2h", Some(7_200_000)),
+            ("1d", Some(86_400_000)),
+            ("0s", Some(0)),
+            ("10", None),
+            ("s", None),
+            ("1.5s", None),
+            ("-1s", None),
+            ("1h30m", None),
+            ("1S", None),
+            ("+1s", None),
+            ("99999999999999999999d", None),
+            ("213503982334d", None),
+        ] {
+            assert_eq!(parse_duration(text), millis, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_listed_as_people_write_them() {
+        assert_eq!(listed(&["a"]), "`a`");
+        assert_eq!(listed(&["a", "b", "c"]), "`a`, `b` or `c`");
+    }
+}

@@ -1,0 +1,7 @@
+//! Values that are held to a schema: inputs of a run, answers to a form.
+//!
+//! Used while a flow is read and while it runs.
+
+pub mod answers;
+pub mod inputs;
+pub(crate) mod json_schema;

@@ -1,0 +1,371 @@
+//! The form of a question: its defaults filled in, and checked against its schema.
+//!
+//! The schema stands in the flow that a run is pinned to. [`complete`] is the only place that fills in defaults and decides
+//! whether a form fits; the engine calls it for every answer, whatever way the answer came in.
+//!
+//! JSON Schema lets a form have members that the schema does not name. A form is filled in by people, and a member that it does
+//! not name is most often a misspelt one. So it is refused, unless the schema says what it lets in besides its fields.
+
+use crate::syntax::{suggestion::nearest, yaml::shortened};
+use crate::values::json_schema::{Mismatch, Schema};
+use core::fmt;
+use envoi_contract::json::{Object, Value};
+
+/// Everything that is wrong with a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormErrors {
+    /// One line each.
+    lines: Vec<String>,
+}
+
+impl fmt::Display for FormErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.join("\n"))
+    }
+}
+
+impl core::error::Error for FormErrors {}
+
+/// # Errors
+/// Every place where the form does not fit, with the place as a JSON pointer.
+fn check(schema: &Value, form: &Value) -> Result<(), FormErrors> {
+    let wrong = match Schema::new(schema) {
+        Ok(schema) => schema.check(form),
+        Err(mismatch) => vec![mismatch],
+    };
+    if wrong.is_empty() { Ok(()) } else { Err(FormErrors { lines: wrong.iter().map(line).collect() }) }
+}
+
+fn line(mismatch: &Mismatch) -> String {
+    let place = mismatch.path.iter().map(|name| format!("/{name}")).collect::<String>();
+    if place.is_empty() { mismatch.reason.clone() } else { format!("{place}: {}", mismatch.reason) }
+}
+
+/// Keywords beside `properties` that say of more members whether they are let in.
+const LETS_IN_MORE: [&str; 14] = [
+    "$dynamicRef",
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "dependencies",
+    "dependentSchemas",
+    "else",
+    "if",
+    "oneOf",
+    "patternProperties",
+    "propertyNames",
+    "then",
+    "unevaluatedProperties",
+];
+
+/// The members of a form that are no fields, where the schema lets in no others.
+fn unknown_fields(schema: &Value, form: &Value) -> Vec<String> {
+    let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty());
+    let (Some(fields), Some(members)) = (fields, form.as_object()) else { return Vec::new() };
+    let lets_in = |keyword: &str| match schema.get(keyword) {
+        Some(Value::Bool(false)) if keyword == "additionalProperties" => false,
+        found => found.is_some(),
+    };
+    if LETS_IN_MORE.into_iter().any(lets_in) {
+        return Vec::new();
+    }
+    members.keys().filter(|name| !fields.contains_key(name)).map(str::to_owned).collect()
+}
+
+fn without(form: Value, unknown: &[String]) -> Value {
+    let Value::Object(members) = form else { return form };
+    let kept = members.iter().filter(|(name, _)| !unknown.iter().any(|other| other == name));
+    Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect())
+}
+
+/// A line that says so, with the field that was meant or those that there are.
+fn unknown_field(name: &str, schema: &Value) -> String {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<&str> = fields.into_iter().flat_map(Object::keys).collect();
+    let shown = shortened(name);
+    match nearest(name, fields.iter().copied()) {
+        Some(near) => format!("`{shown}` is no field of this form; did you mean `{near}`?"),
+        None => format!("`{shown}` is no field of this form; it has {}", listed(&fields)),
+    }
+}
+
+/// The most fields that a line names.
+const MOST_NAMED: usize = 10;
+
+fn listed(fields: &[&str]) -> String {
+    let mut all: Vec<String> = fields.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+    if fields.len() > MOST_NAMED {
+        all.push(format!("and {} more", fields.len().saturating_sub(MOST_NAMED)));
+    }
+    all.join(", ")
+}
+
+/// One field of a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Its member's name.
+    pub name: String,
+    /// What people are asked: the schema's `title`, else the name.
+    pub title: String,
+    /// More about it.
+    pub description: Option<String>,
+    /// Whether the form is not whole without it.
+    pub required: bool,
+    /// What it is unless something else is said.
+    pub default: Option<Value>,
+    /// The only values that it takes, if it is a choice.
+    pub choices: Vec<Value>,
+    schema: Value,
+}
+
+/// The schema of a field with what it may refer to.
+pub(crate) fn on_its_own(field: Value, whole: &Value) -> Value {
+    let Value::Object(mut members) = field else { return field };
+    for key in ["$defs", "definitions"] {
+        if let (None, Some(definitions)) = (members.get(key), whole.get(key)) {
+            members.insert(key, definitions.clone());
+        }
+    }
+    Value::Object(members)
+}
+
+/// The fields of a form, in the order of the schema's `properties`.
+#[must_use]
+pub fn fields(schema: &Value) -> Vec<Field> {
+    let required: Vec<&str> = match schema.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let text = |field: &Value, key: &str| field.get(key).and_then(Value::as_str).map(str::to_owned);
+    let read = |name: &str, field: &Value| Field {
+        name: name.to_owned(),
+        title: text(field, "title").unwrap_or_else(|| name.to_owned()),
+        description: text(field, "description"),
+        required: required.contains(&name),
+        default: field.get("default").cloned(),
+        choices: match field.get("enum") {
+            Some(Value::Array(values)) => values.clone(),
+            _ => Vec::new(),
+        },
+        schema: on_its_own(field.clone(), schema),
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|all| all.iter().map(|(name, field)| read(name, field))).collect()
+}
+
+/// The form that an answer stands for: what was given, with the defaults of the fields that it leaves out.
+///
+/// An answer without a form gives no field, so it is complete where the defaults are.
+///
+/// # Errors
+/// The form does not fit: every place where it does not. A field that is required and has neither a value nor a default is
+/// named, and so is a member that is no field, unless the schema says that there may be others.
+pub fn complete(schema: &Value, given: Option<&Value>) -> Result<Value, FormErrors> {
+    let form = match given {
+        None => with_defaults(schema, Object::default()),
+        Some(Value::Object(given)) => with_defaults(schema, given.clone()),
+        Some(other) => other.clone(),
+    };
+    let unknown = unknown_fields(schema, &form);
+    if unknown.is_empty() {
+        check(schema, &form)?;
+        return Ok(form);
+    }
+    // What else is wrong is said too, but not twice that there are members which are no fields.
+    let mut lines: Vec<String> = unknown.iter().map(|name| unknown_field(name, schema)).collect();
+    if let Err(errors) = check(schema, &without(form, &unknown)) {
+        lines.extend(errors.lines);
+    }
+    Err(FormErrors { lines })
+}
+
+fn with_defaults(schema: &Value, mut given: Object) -> Value {
+    for field in fields(schema) {
+        if let (None, Some(default)) = (given.get(&field.name), field.default) {
+            given.insert(field.name, default);
+        }
+    }
+    Value::Object(given)
+}
+
+impl Field {
+    /// What it takes, for people: `text`, `yes or no`, `blog, mail`.
+    #[must_use]
+    pub fn expects(&self) -> String {
+        if !self.choices.is_empty() {
+            return self.choices.iter().map(spoken).collect::<Vec<_>>().join(", ");
+        }
+        match self.kind() {
+            "boolean" => "yes or no",
+            "integer" => "a whole number",
+            "number" => "a number",
+            "array" => "a JSON list",
+            "object" => "a JSON object",
+            _ => "text",
+        }
+        .to_owned()
+    }
+
+    fn kind(&self) -> &str {
+        self.schema.get("type").and_then(Value::as_str).unwrap_or("string")
+    }
+
+    /// The value that a person's words stand for, checked against the field's own schema.
+    ///
+    /// # Errors
+    /// In a sentence, what was expected.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        let trimmed = text.trim();
+        let chosen = self.choices.iter().find(|choice| spoken(choice).eq_ignore_ascii_case(trimmed));
+        let value = match (chosen, self.kind()) {
+            (Some(choice), _) => choice.clone(),
+            (None, "boolean") => match trimmed.to_ascii_lowercase().as_str() {
+                "y" | "yes" | "true" => Value::from(true),
+                "n" | "no" | "false" => Value::from(false),
+                _ => return Err("expected yes or no".to_owned()),
+            },
+            (None, "string") => Value::from(text),
+            (None, _) => Value::parse_str(trimmed).map_err(|_| format!("expected {}", self.expects()))?,
+        };
+        check(&self.schema, &value).map_err(|errors| errors.to_string())?;
+        Ok(value)
+    }
+}
+
+/// A value as a person would write it.
+fn spoken(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.compact(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Value {
+        Value::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_form_is_told_every_place_where_it_does_not_fit() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["channel"], "additionalProperties": false,
+                "properties": {"channel": {"enum": ["blog", "mail"]}, "copies": {"type": "integer", "minimum": 1}}}"#,
+        );
+        assert_eq!(check(&schema, &parsed(r#"{"channel": "mail", "copies": 2}"#)), Ok(()));
+        let wrong = check(&schema, &parsed(r#"{"channel": "fax", "copies": 0}"#)).unwrap_err();
+        assert_eq!(wrong.lines.len(), 2, "{wrong}");
+        assert!(
+            wrong.to_string().contains("/channel: ") && wrong.to_string().contains("/copies: "),
+            "{wrong}"
+        );
+        assert!(check(&schema, &parsed("{}")).unwrap_err().to_string().contains("channel"));
+    }
+
+    #[test]
+    fn a_field_reads_what_people_write() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["channel"], "properties": {
+                "channel": {"enum": ["blog", "mail"], "title": "Where to"}, "urgent": {"type": "boolean", "default": false},
+                "copies": {"type": "integer", "minimum": 1}, "note": {"type": "string", "maxLength": 3}}}"#,
+        );
+        let fields = fields(&schema);
+        let rows = [
+            (0, "Mail", Ok(r#""mail""#)),
+            (0, "fax", Err(())),
+            (1, "Y", Ok("true")),
+            (1, "maybe", Err(())),
+            (2, " 3 ", Ok("3")),
+            (2, "0", Err(())),
+            (2, "three", Err(())),
+            (3, " a ", Ok(r#"" a ""#)),
+            (3, "long", Err(())),
+        ];
+        for (place, text, expected) in rows {
+            let value = fields[place].parse(text);
+            assert_eq!(
+                value.as_ref().map(Value::compact).map_err(|_| ()),
+                expected.map(str::to_owned),
+                "{text}: {value:?}"
+            );
+        }
+        assert_eq!(
+            (fields[0].title.as_str(), fields[0].required, fields[0].expects().as_str()),
+            ("Where to", true, "blog, mail")
+        );
+    }
+
+    #[test]
+    fn an_answer_is_completed_by_defaults_or_refused_with_the_field_named() {
+        let schema = parsed(
+            r#"{"type": "object", "required": ["channel", "copies"], "additionalProperties": false, "properties": {
+                "channel": {"enum": ["blog", "mail"]}, "copies": {"type": "integer", "default": 2}}}"#,
+        );
+        let rows = [
+            (Some(r#"{"channel": "blog"}"#), Ok(r#"{"channel":"blog","copies":2}"#)),
+            (Some(r#"{"channel": "blog", "copies": 5}"#), Ok(r#"{"channel":"blog","copies":5}"#)),
+            (Some(r#"{"copies": 1}"#), Err("channel")),
+            (Some("{}"), Err("channel")),
+            (None, Err("channel")),
+            (Some(r#"{"channel": "blog", "copies": "5"}"#), Err("/copies: ")),
+            (Some(r#"{"channel": "blog", "copies": null}"#), Err("/copies: ")),
+            (
+                Some(r#"{"channel": "blog", "more": 1}"#),
+                Err("`more` is no field of this form; it has `channel`, `copies`"),
+            ),
+            (
+                Some(r#"{"chanel": "blog"}"#),
+                Err("`chanel` is no field of this form; did you mean `channel`?"),
+            ),
+            (Some(r#"{"chanel": "blog"}"#), Err("\"channel\" is a required property")),
+            (Some("[]"), Err("object")),
+            (Some("null"), Err("object")),
+        ];
+        for (given, expected) in rows {
+            let found = complete(&schema, given.map(parsed).as_ref());
+            match (found, expected) {
+                (Ok(form), Ok(expected)) => assert_eq!(form.compact(), expected, "{given:?}"),
+                (Err(errors), Err(word)) => assert!(errors.to_string().contains(word), "{given:?}: {errors}"),
+                (found, _) => panic!("{given:?}: {found:?}"),
+            }
+        }
+        let defaults =
+            parsed(r#"{"type": "object", "properties": {"copies": {"type": "integer", "default": 2}}}"#);
+        assert_eq!(complete(&defaults, None).map(|form| form.compact()).as_deref(), Ok(r#"{"copies":2}"#));
+    }
+
+    #[test]
+    fn a_member_that_is_no_field_is_refused_unless_the_schema_lets_it_in() {
+        let given = parsed(r#"{"channel": "blog", "chanel": 1}"#);
+        let schema = |more: &str| {
+            let properties = r#""properties": {"channel": {"type": "string"}}"#;
+            parsed(&format!(r#"{{"type": "object", {properties}{more}}}"#))
+        };
+        for (more, taken) in [
+            ("", false),
+            (r#", "additionalProperties": false"#, false),
+            (r#", "required": ["channel"], "minProperties": 1"#, false),
+            (r#", "additionalProperties": true"#, true),
+            (r#", "additionalProperties": {"type": "integer"}"#, true),
+            (r#", "additionalProperties": {"type": "string"}"#, false),
+            (r#", "patternProperties": {"^chan": {}}"#, true),
+            (r#", "unevaluatedProperties": true"#, true),
+            (r#", "anyOf": [{"properties": {"chanel": {}}}]"#, true),
+        ] {
+            let found = complete(&schema(more), Some(&given));
+            assert_eq!(found.is_ok(), taken, "{more}: {found:?}");
+        }
+        let form = complete(&parsed(r#"{"type": "object"}"#), Some(&given));
+        assert_eq!(form.as_ref(), Ok(&given), "a form without fields says what it is called by itself");
+        let wrong = complete(&schema(r#", "additionalProperties": false"#), Some(&given)).unwrap_err();
+        assert_eq!(wrong.lines.len(), 1, "it is said once: {wrong}");
+    }
+
+    #[test]
+    fn a_long_list_of_fields_is_cut() {
+        let fields: Vec<String> = (0..12).map(|nth| format!("\"field-{nth:02}\": {{}}")).collect();
+        let schema = parsed(&format!(r#"{{"type": "object", "properties": {{{}}}}}"#, fields.join(",")));
+        let wrong = complete(&schema, Some(&parsed(r#"{"x": 1}"#))).unwrap_err().to_string();
+        assert!(wrong.ends_with("`field-09`, and 2 more"), "{wrong}");
+    }
+}

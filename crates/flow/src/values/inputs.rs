@@ -1,0 +1,150 @@
+//! The values that a run is given, against the inputs that its flow declares.
+//!
+//! Owns defaults, unknown and missing names, and the reading of `name=value` from a command line. What a declaration may
+//! say is checked when the flow is loaded.
+
+use crate::syntax::suggestion::did_you_mean;
+use crate::values::json_schema::{Mismatch, Schema, shown};
+use core::fmt;
+use envoi_contract::json::{Object, Value};
+use envoi_kernel::flow::{Flow, InputDecl};
+
+/// The most bytes that the inputs of a run have together, as compact JSON.
+pub const MAX_INPUT_BYTES: usize = 1024 * 1024;
+
+/// What is wrong with one input.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// The flow declares no input of this name.
+    #[error("there is no input `{name}`; {}", help.as_deref().unwrap_or("the flow declares none of that name"))]
+    Unknown {
+        /// As it was given.
+        name: String,
+        /// The name that was probably meant, in a sentence.
+        help: Option<String>,
+    },
+    /// No value was given, and there is no default.
+    #[error("input `{name}` is missing; give it a value with `--input {name}=…`")]
+    Missing {
+        /// The declared name.
+        name: String,
+    },
+    /// The value does not fit the schema of the input.
+    #[error("input `{name}`{}: {reason}", within(path))]
+    Mismatch {
+        /// The declared name.
+        name: String,
+        /// Names and indices that lead to the part that does not fit; empty for the whole value.
+        path: Vec<String>,
+        /// In words.
+        reason: String,
+    },
+    /// All of them together have too many bytes: they stand in the run's first event and in its envelope.
+    #[error(
+        "the inputs have {bytes} bytes together, and at most {MAX_INPUT_BYTES} can be given; give the path of a file"
+    )]
+    TooLarge {
+        /// As compact JSON.
+        bytes: usize,
+    },
+    /// A text that should have been JSON.
+    #[error("input `{name}` is not JSON: {reason}")]
+    NotJson {
+        /// The declared name.
+        name: String,
+        /// In words.
+        reason: String,
+    },
+}
+
+fn within(path: &[String]) -> String {
+    if path.is_empty() { String::new() } else { format!(" at `{}`", path.join(".")) }
+}
+
+/// Everything that is wrong with the inputs of a run; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputErrors(pub Vec<InputError>);
+
+impl fmt::Display for InputErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(InputError::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for InputErrors {}
+
+/// Whether these are inputs that the flow can be run with, in one sentence if not.
+pub(crate) fn check_all(flow: &Flow, given: &Object) -> Result<(), String> {
+    resolve(flow, given).map(drop).map_err(|errors| {
+        let told: Vec<String> = errors.0.iter().map(InputError::to_string).collect();
+        format!("flow `{}`: {}", flow.id, told.join("; "))
+    })
+}
+
+/// The inputs of a run, in declared order, with defaults filled in and every value checked against its schema.
+///
+/// # Errors
+/// All unknown names, missing values and mismatches at once.
+pub fn resolve(flow: &Flow, given: &Object) -> Result<Object, InputErrors> {
+    let mut errors: Vec<InputError> =
+        given.keys().filter(|name| declared(flow, name).is_none()).map(|name| unknown(flow, name)).collect();
+    let mut resolved = Object::default();
+    for decl in &flow.inputs {
+        match given.get(&decl.name).or(decl.default.as_ref()) {
+            Some(value) => {
+                errors.extend(check(decl, value));
+                resolved.insert(decl.name.clone(), value.clone());
+            }
+            None => errors.push(InputError::Missing { name: decl.name.clone() }),
+        }
+    }
+    let bytes = resolved.values().fold(0_usize, |sum, value| sum.saturating_add(value.compact().len()));
+    if bytes > MAX_INPUT_BYTES {
+        errors.push(InputError::TooLarge { bytes });
+    }
+    if errors.is_empty() { Ok(resolved) } else { Err(InputErrors(errors)) }
+}
+
+fn declared<'f>(flow: &'f Flow, name: &str) -> Option<&'f InputDecl> {
+    flow.inputs.iter().find(|decl| decl.name == name)
+}
+
+fn unknown(flow: &Flow, name: &str) -> InputError {
+    let help = did_you_mean(name, flow.inputs.iter().map(|decl| decl.name.as_str()));
+    InputError::Unknown { name: name.to_owned(), help }
+}
+
+fn check(decl: &InputDecl, value: &Value) -> Vec<InputError> {
+    let mismatches = match Schema::new(&decl.schema) {
+        Ok(schema) => schema.check(value),
+        Err(mismatch) => vec![mismatch],
+    };
+    let told = |Mismatch { path, reason }| InputError::Mismatch { name: decl.name.clone(), path, reason };
+    mismatches.into_iter().map(told).collect()
+}
+
+/// The value of `--input name=text`.
+///
+/// For a schema of `type: string` it is the text itself. For any other it is read as JSON; a text that is no JSON is taken
+/// as it is where the schema accepts that string.
+///
+/// # Errors
+/// [`InputError::NotJson`]. Whether the value fits is for [`resolve`].
+pub fn parse_argument(decl: &InputDecl, text: &str) -> Result<Value, InputError> {
+    let string = Value::from(text);
+    if decl.schema.get("type").and_then(Value::as_str) == Some("string") {
+        return Ok(string);
+    }
+    match Value::parse_str(text) {
+        Ok(value) => Ok(value),
+        Err(_) if check(decl, &string).is_empty() => Ok(string),
+        Err(error) => Err(InputError::NotJson {
+            name: decl.name.clone(),
+            reason: format!("`{}` ({error})", shown(&string).trim_matches('"')),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
