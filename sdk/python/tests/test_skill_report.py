@@ -9,10 +9,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
 import envoi
+
+_COUNT = "an integer from 0 to 2^53 - 1"
+_COST = "US dollars from 0 to 18 billion: a number, or a decimal string"
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
@@ -85,6 +89,22 @@ class Reports(unittest.TestCase):
             (("s", 1), {"ok": 0}, "/ok", "true or false", "`0`"),
             (("s", 1), {"generated_at": 1}, "/generatedAt", "a string", "`1`"),
             (("s", 1), {"metrics": [1]}, "/metrics", "an object", "an array"),
+            *(
+                (("s", 1), {"metrics": {name: figure}}, f"/metrics/{name}", expected, found)
+                for name, expected, figure, found in (
+                    ("llm_calls", _COUNT, "12", '`"12"`'),
+                    ("llm_calls", _COUNT, 1.5, "`1.5`"),
+                    ("llm_calls", _COUNT, True, "`true`"),
+                    ("tokens_in", _COUNT, -1, "`-1`"),
+                    ("tokens_out", _COUNT, 1e30, "`1e+30`"),
+                    ("cost_usd", _COST, -5, "`-5`"),
+                    ("cost_usd", _COST, "NaN", '`"NaN"`'),
+                    ("cost_usd", _COST, "1e3", '`"1e3"`'),
+                    ("cost_usd", _COST, 18446744074, "`18446744074`"),
+                    ("cost_usd", _COST, 1e300, "`1e+300`"),
+                    ("cost_usd", _COST, [], "an array"),
+                )
+            ),
             (("s", "x" * envoi.json.MAX_BYTES), {}, "", "a document of at most 16 MiB", "16777289 bytes"),
         ):
             with self.assertRaises(envoi.ContractError, msg=pointer) as caught:
@@ -94,6 +114,16 @@ class Reports(unittest.TestCase):
             self.assertEqual((refusal.expected, refusal.found), (expected, found))
         self.assertEqual(envoi.read_skill_report(self.path).data, "old")
         self.assertRaises(envoi.ContractError, envoi.SkillReport(1, "t", "s").to_json)
+
+    def test_figures_that_the_engine_counts_are_written(self) -> None:
+        for metrics in (
+            {"llm_calls": 0, "tokens_in": 2**53 - 1, "tokens_out": 5.0, "cost_usd": "0.000125"},
+            {"cost_usd": 3.5e-05, "llm_calls": None},
+            {"cost_usd": Decimal("18446744073.709551615")},
+            {"cost_usd": -0.0, "other": "anything", "more": -1},
+        ):
+            self.write("s", 1, metrics=metrics)
+            self.assertEqual(set(envoi.read_skill_report(self.path).metrics), set(metrics))
 
     def test_a_refusal_says_where(self) -> None:
         for arguments, named, pointer in (

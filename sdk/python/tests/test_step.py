@@ -132,6 +132,8 @@ class AStep(unittest.TestCase):
             ({"at": at}, {**spent, "\udce9": 1}, (None, spent)),
             ("x" * envoi.json.MAX_BYTES, spent, (None, spent)),
             ([1], [7], ([1], None)),
+            ([1], {**spent, "tokens_in": -3}, ([1], spent)),
+            ([1], {"llm_calls": "7"}, ([1], None)),
             ([1], {"text": "x" * envoi.json.MAX_BYTES}, (None, None)),
         ):
             with self.assertRaises((envoi.JsonError, envoi.ContractError)), envoi.step(environ=self.environ) as step:

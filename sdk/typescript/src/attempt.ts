@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import { Envelope } from "./envelope/envelope.js";
 import { SKILL_ERROR, explained, reason, sayable, words } from "./failure.js";
 import { HandoffEnvelope } from "./handoff/handoff.js";
-import { toJson } from "./json/value.js";
+import { toJson, type JsonObject } from "./json/value.js";
 import { writeWhole } from "./whole-file.js";
 import type { SkillError, SkillReport } from "./skill-report.js";
-import { keepReport, reportOf } from "./skill-report-file.js";
+import { checkMetrics, keepReport, reportOf } from "./skill-report-file.js";
 import { answerOfWords, readAnswer, type Answer } from "./step-answer.js";
 
 /** The feedback of a loop's critic: its text, and the end of its stderr. */
@@ -203,6 +203,7 @@ function readFeedback(content: string): Feedback {
 function isMetric(metric: [unknown, unknown]): metric is [string, unknown] {
   try {
     toJson({ metrics: new Map([metric]) });
+    checkMetrics(toJson(new Map([metric])) as JsonObject);
     return true;
   } catch {
     return false;

@@ -3,6 +3,8 @@
 import { readFileSync } from "node:fs";
 
 import { ContractError } from "./diagnostic.js";
+import { JsonNumber } from "./json/number.js";
+import { describe, type JsonObject, type JsonValue } from "./json/value.js";
 import { formatJson } from "./json/write.js";
 import { REPORTED_FAILURE, SkillReport, type SkillError } from "./skill-report.js";
 import { formatTime } from "./time.js";
@@ -40,7 +42,7 @@ export function writeSkillReport(
 
 /** A report of this moment. @throws ContractError `SKILL_REPORT_INVALID` */
 export function reportOf(skillName: string, data: unknown, { ok, metrics, error }: SkillReportOptions): SkillReport {
-  return SkillReport.from({
+  const report = SkillReport.from({
     ok: ok ?? (error ?? null) === null,
     generatedAt: formatTime(Date.now()),
     skillName,
@@ -48,6 +50,34 @@ export function reportOf(skillName: string, data: unknown, { ok, metrics, error 
     metrics: metrics ?? undefined,
     error: error ?? (ok === false ? { ...REPORTED_FAILURE } : undefined),
   });
+  checkMetrics(report.metrics);
+  return report;
+}
+
+/** The largest cost that the engine holds, in US dollars. */
+const MOST_DOLLARS = 18446744073.709551615;
+
+/** Refuses a figure that the engine would not count. Null says that it is not known. @throws ContractError `SKILL_REPORT_INVALID` */
+export function checkMetrics(metrics: JsonObject | undefined): void {
+  for (const name of ["llm_calls", "tokens_in", "tokens_out"]) {
+    const count = metrics?.get(name) ?? null;
+    if (count === null || (count instanceof JsonNumber && count.toSafeInteger() !== undefined)) continue;
+    throw wrongFigure(name, "an integer from 0 to 2^53 - 1", count);
+  }
+  const cost = metrics?.get("cost_usd") ?? null;
+  if (cost === null || isCost(cost)) return;
+  throw wrongFigure("cost_usd", "US dollars from 0 to 18 billion: a number, or a decimal string", cost);
+}
+
+function isCost(cost: JsonValue): boolean {
+  if (typeof cost === "string") return /^[0-9]+(\.[0-9]+)?$/.test(cost) && Number(cost) <= MOST_DOLLARS;
+  if (!(cost instanceof JsonNumber)) return false;
+  const isNegative = cost.text.startsWith("-") && /^[^eE]*[1-9]/.test(cost.text);
+  return !isNegative && cost.toNumber() <= MOST_DOLLARS;
+}
+
+function wrongFigure(name: string, expected: string, found: JsonValue): ContractError {
+  return new ContractError("SKILL_REPORT_INVALID", { pointer: `/metrics/${name}`, expected, found: describe(found) });
 }
 
 /** Writes a report whole, without a word on stdout. */

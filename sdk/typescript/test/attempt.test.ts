@@ -114,6 +114,8 @@ test("what cannot be said is left out of the report, and no more than that: limi
       [{ seen: new Set() }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
       [{ total: Promise.resolve(3) }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
       [{ toJSON: () => assert.fail("no words") }, {}, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ words: 3 }, { tokens_in: -3 }, '{"words":3}', '{"llm_calls":7,"cost_usd":"1.50"}'],
+      [{ words: 3 }, { llm_calls: "7" }, '{"words":3}', '{"cost_usd":"1.50"}'],
       [{ words: 3 }, { rate: NaN }, '{"words":3}', '{"llm_calls":7,"cost_usd":"1.50"}'],
       [{ seen: new Set() }, { tokens_in: Promise.resolve(1), "half \ud800": 1 }, "null", '{"llm_calls":7,"cost_usd":"1.50"}'],
     ];

@@ -363,12 +363,18 @@ test("no error is no error, however it is said, and a report that would be none 
       ["s", { seen: new Set() }, {}, "/data/seen"],
       ["s", Promise.resolve(1), {}, "/data"],
       ["s", 1, { metrics: { rate: NaN } }, "/metrics/rate"],
+      ...["12", 1.5, -1, 1e30, true].map((figure): [unknown, unknown, object, string] => ["s", 1, { metrics: { llm_calls: figure } }, "/metrics/llm_calls"]),
+      ["s", 1, { metrics: { tokens_out: [] } }, "/metrics/tokens_out"],
+      ...[-5, "NaN", "-1", "1e3", 18446744074, {}].map((figure): [unknown, unknown, object, string] => ["s", 1, { metrics: { cost_usd: figure } }, "/metrics/cost_usd"]),
     ];
     for (const [name, data, options, pointer] of rows) {
       const { code, pointer: found } = refused(() => writeSkillReport(path, name as string, data, options));
       assert.deepEqual([code, found], ["SKILL_REPORT_INVALID", pointer]);
     }
     assert.equal(readFileSync(path, "utf8"), before);
+    for (const metrics of [{ llm_calls: 0, tokens_in: 5, cost_usd: "0.000125" }, { cost_usd: 3.5e-5, llm_calls: null }, { cost_usd: -0, other: -1 }]) {
+      assert.equal(writeSkillReport(path, "s", 1, { metrics }).metrics?.size, Object.keys(metrics).length);
+    }
   });
 });
 

@@ -45,8 +45,11 @@ impl Cost {
         let exponent: i32 = exponent.parse().ok()?;
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let all = format!("{whole}{fraction}");
-        if all.bytes().all(|b| b == b'0') {
+        if all.trim_start_matches('-').bytes().all(|b| b == b'0') {
             return Some(Self::default());
+        }
+        if all.starts_with('-') {
+            return None;
         }
         let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?;
         match usize::try_from(point) {
@@ -210,10 +213,12 @@ mod tests {
             ("1e-400", "0.000000001"),
             ("0e-400", "0.00"),
             ("0.0", "0.00"),
+            ("-0", "0.00"),
+            ("-0.0", "0.00"),
         ] {
             assert_eq!(Cost::of_number(token).map(|c| c.to_string()).as_deref(), Some(shown), "{token}");
         }
-        for token in ["-1", "-1e-3", "1e30", "1e400", "1e99999999999"] {
+        for token in ["-1", "-1e-3", "-1e-400", "-0.001", "1e30", "1e400", "1e99999999999"] {
             assert_eq!(Cost::of_number(token), None, "{token}");
         }
     }

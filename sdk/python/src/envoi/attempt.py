@@ -27,7 +27,7 @@ from .envelope import Envelope
 from .errors import ContractError
 from .failure import SKILL_ERROR, explained, sayable, words
 from .handoff import HandoffEnvelope
-from .skill_report import SkillError, SkillReport, write_skill_report
+from .skill_report import SkillError, SkillReport, check_metrics, write_skill_report
 from .step_answer import Answer
 
 _MARK = "--- stderr\n"
@@ -203,10 +203,11 @@ def step(skill_name: Optional[str] = None, *, environ: Optional[Mapping[str, str
 
 
 def _is_member(metric: Any) -> bool:
-    """Whether JSON can express it at its place in a report."""
+    """Whether JSON can express it at its place in a report, and the engine counts it if it is one of its figures."""
     try:
         json.plain(metric, "/metrics", 1)
-    except json.JsonError:
+        check_metrics(metric)
+    except (json.JsonError, ContractError):
         return False
     return True
 

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
@@ -252,6 +254,37 @@ def _exit_message(exit: Optional[int], signal: Optional[int], stderr: str) -> st
     return "no exit code" if exit is None else f"exit code {exit}"
 
 
+_COUNTS = ("llm_calls", "tokens_in", "tokens_out")
+"""Members of `metrics` that the engine adds up."""
+
+_COUNT = "an integer from 0 to 2^53 - 1"
+
+_COST = "US dollars from 0 to 18 billion: a number, or a decimal string"
+
+_MOST_DOLLARS = Decimal(2**64 - 1) / 10**9
+"""The largest cost that the engine holds."""
+
+
+def check_metrics(metrics: Mapping[str, Any]) -> None:
+    """Raises ContractError `SKILL_REPORT_INVALID` for a figure that the engine would not count. None: it is not known."""
+    for name in _COUNTS:
+        if metrics.get(name) is not None and json.as_count(metrics[name]) is None:
+            raise ContractError(SKILL_REPORT_INVALID, f"/metrics/{name}", _COUNT, describe(metrics[name]))
+    cost = metrics.get("cost_usd")
+    if cost is not None and not _is_cost(cost):
+        raise ContractError(SKILL_REPORT_INVALID, "/metrics/cost_usd", _COST, describe(cost))
+
+
+def _is_cost(cost: Any) -> bool:
+    if isinstance(cost, str):
+        return re.fullmatch("[0-9]+([.][0-9]+)?", cost) is not None and Decimal(cost) <= _MOST_DOLLARS
+    token = json.token_of(cost)
+    if token is None:
+        return False
+    negative, digits, exponent = json.normal(token)
+    return not digits or (not negative and len(digits) + exponent <= 11 and Decimal(token) <= _MOST_DOLLARS)
+
+
 def write_skill_report(
     output_path: Union[str, "PathLike[str]"],
     skill_name: str,
@@ -270,10 +303,13 @@ def write_skill_report(
     appears as a whole or not at all.
 
     Raises JsonError if `data`, `metrics` or `error` cannot be written as JSON, ContractError `SKILL_REPORT_INVALID` if it would
-    not be a valid report, OSError if the file cannot be written; nothing is written then.
+    not be a valid report or the engine would not count a figure in `metrics` (`{"cost_usd": -1}`), OSError if the file cannot be
+    written; nothing is written then.
     """
     if metrics is not None and not isinstance(metrics, Mapping):
         raise ContractError(SKILL_REPORT_INVALID, "/metrics", "an object", describe(metrics))
+    if metrics is not None:
+        check_metrics(metrics)
     if isinstance(error, str):
         error = SkillError.read(error)
     if ok is False and error is None:
