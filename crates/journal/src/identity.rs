@@ -191,3 +191,40 @@ pub(crate) fn unplaced(root: &Path, error: io::Error) -> OpenError {
     let source: Cause = Arc::new(error);
     OpenError::Io { path: root.to_owned(), source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Store,
+        testing::{attempt, commit, run, started, visit},
+    };
+
+    /// Whether the attempt of the store in `root`, opened there, may live elsewhere.
+    fn may_live_elsewhere(root: &Path) -> bool {
+        let store = Store::open(Layout::new(root)).unwrap();
+        store.reader().unwrap().is_of_original(&run("a"), &visit("critic", 1).attempt(1)).unwrap()
+    }
+
+    #[test]
+    fn an_attempt_of_a_store_that_was_renamed_is_known_and_of_one_whose_files_are_others_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        let store = Store::open(Layout::new(&first)).unwrap();
+        let writer = store.writer(store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a")), attempt("critic", 1)])).unwrap();
+        writer.close();
+        drop(store);
+        assert!(!may_live_elsewhere(&first));
+        fs::rename(&first, &second).unwrap();
+        assert!(!may_live_elsewhere(&second), "its processes are the same");
+        // As a backup is restored to the place it was made of: other files under the same path.
+        let bytes = fs::read(Layout::new(&second).db()).unwrap();
+        fs::rename(&second, &first).unwrap();
+        fs::create_dir(&second).unwrap();
+        fs::write(Layout::new(&second).db(), bytes).unwrap();
+        fs::remove_dir_all(&first).unwrap();
+        assert!(may_live_elsewhere(&second));
+        assert!(may_live_elsewhere(&second), "that is remembered");
+    }
+}

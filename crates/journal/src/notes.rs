@@ -203,6 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_is_set_aside_again_says_why_the_last_time() {
+        let place = place();
+        let writer = place.store.writer(place.store.take_epoch().unwrap()).unwrap();
+        writer.commit(commit(&run("a"), 0, [started(&run("a"))])).unwrap();
+        let last = Aside::new(Timestamp::from_millis(9), "RUN_FILES_FAILED", "no room", "here");
+        noted(&writer, set_aside("a", "before")).unwrap();
+        noted(&writer, Note::SetAside { run: run("a"), aside: last.clone() }).unwrap();
+        assert_eq!(place.reader.run(&run("a")).unwrap().aside, Some(last));
+    }
+
+    #[test]
     fn a_run_is_held_by_the_engine_that_began_it_or_took_it_over() {
         let place = place();
         let first = place.store.take_epoch().unwrap();
