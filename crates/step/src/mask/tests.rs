@@ -86,6 +86,7 @@ fn a_secret_is_masked_in_every_spelling() {
         ("a form", "a b/c&d=é", "?a+b%2Fc%26d%3D%C3%A9&", "?***&"),
         ("a URL as far as it must", "a b/c&d=é", "?a%20b/c&d=%C3%A9&", "?***&"),
         ("a URL in a URL", "a b/c", "?a%2520b%252Fc&", "?***&"),
+        ("a form in a form", "a b/c", "?a%2Bb%252Fc&", "?***&"),
         ("JSON in a URL", "a\"b/c", "%7B%22t%22%3A%22a%5C%22b%5C%2Fc%22%7D", "%7B%22t%22%3A%22***%22%7D"),
         ("base64", "hunter2/é", "aHVudGVyMi/DqQ==", "***=="),
         ("base64 after one byte", "hunter2/é", "eGh1bnRlcjIvw6l5", "e***5"),
@@ -140,6 +141,37 @@ fn a_secret_is_masked_in_every_spelling() {
 }
 
 #[test]
+fn a_document_in_base64_hides_no_secret() {
+    let secret = "a&b<c> é/\"d 12";
+    let secrets = Secrets::new(&[secret.to_owned()]);
+    let ascii = |text: &str| text.replace('é', "\\u00e9");
+    let forms = [
+        secret.to_owned(),
+        json(secret),
+        php(secret),
+        go(secret),
+        ascii(&json(secret)),
+        ascii(&php(secret)),
+        url(secret),
+        url(secret).replace("%20", "+"),
+    ];
+    for form in forms {
+        for before in ["", "a", "bc"] {
+            let document = format!("{before}{{\"t\":\"{form}\"}}");
+            let encoded = String::from_iter(letters(document.as_bytes(), STANDARD));
+            assert!(secrets.stand_in(encoded.as_bytes()), "{document}");
+        }
+    }
+}
+
+#[test]
+fn base64_goes_on_behind_an_indentation_and_where_a_line_ends_early() {
+    let indented = format!("aHVudGVy\n{}Mmh1bnRlcjI=", " ".repeat(40));
+    assert_eq!(masked_in_pieces_of(7, &["hunter2hunter2"], &indented), "***=");
+    assert_eq!(masked_in_pieces_of(7, &["hunter2"], "aHV\nudGVyMg=="), "aHV\n***==");
+}
+
+#[test]
 fn what_only_looks_like_a_secret_is_left_alone() {
     let secret = "hunter2/é";
     for text in
@@ -160,6 +192,7 @@ fn what_only_looks_like_a_quoting_is_left_alone() {
         r#"it'"s "é"#,
         r#"it''''s "é"#,
         r#"it'"'"s"#,
+        r#"it'"'""s "é"#,
         r#"it"s "é"#,
         r#"it's \303\25"#,
         r#"it's "\303\2521"#,

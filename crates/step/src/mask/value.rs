@@ -42,11 +42,15 @@ impl Secrets {
     /// A JSON document, masked; as bytes if it is none. The same bytes if there is no secret in it.
     pub(crate) fn mask_document(&self, document: Vec<u8>) -> Document {
         let (bytes, hits) = self.mask_bytes(&document);
-        if hits == 0 {
+        // An escape may be a part of another encoding (`\u0025` of `%2F`): that is found only when it is read.
+        if hits == 0 && !document.contains(&b'\\') {
             return Document { bytes: document, reshaped: false };
         }
         let Ok(original) = Value::parse(&document) else { return Document { bytes, reshaped: false } };
         let value = self.mask_value(&original);
+        if hits == 0 && value == original {
+            return Document { bytes: document, reshaped: false };
+        }
         // The writer's own layout is kept where masking its bytes comes to the same.
         let bytes = match Value::parse(&bytes) {
             Ok(masked) if masked == value => bytes,
@@ -91,6 +95,8 @@ mod tests {
             (r#"{"n": 12345678, "m": -12345678.5}"#, r#"{"n":"***","m":"-***.5"}"#),
             (r#"{"hunter2/é": 1, "hunter2\/é": 2}"#, r#"{"***": 1, "***": 2}"#),
             (r#"{"hunter2/é": 1, "12345678": 2, "***": 3}"#, r#"{"*** 2":1,"*** 3":2,"***":3}"#),
+            (r#"{"a": "x hunter2\u00252F\u00E9 y"}"#, r#"{"a":"x *** y"}"#),
+            (r#"{"a": "x hunter\u002e y"}"#, r#"{"a": "x hunter\u002e y"}"#),
             (r#"{"a": "back\"slash"}"#, r#"{"a":"back\"slash"}"#),
             (r#"{"a": "back\\"}"#, r#"{"a": "***"}"#),
             (r#"not JSON: hunter2/é"#, r#"not JSON: ***"#),
