@@ -63,7 +63,7 @@ pub enum ReplayError {
     /// The snapshot is damaged, or was written by another version; or the state cannot be written as one.
     #[error("the snapshot cannot be read or written: {reason}")]
     Snapshot {
-        /// What the reader said.
+        /// The error of the reader.
         reason: String,
     },
 }
@@ -273,7 +273,7 @@ impl Run {
     }
 
     /// The last attempts, live or not, of visits whose agents' tasks may go on, as far as the run knows. None once the run is
-    /// over or being cancelled: then nobody waits for those tasks any more.
+    /// over or being cancelled: then no attempt waits for those tasks any more.
     pub fn talks(&self) -> impl Iterator<Item = &Arc<AttemptStarted>> {
         let waits = self.control.cancelling.is_none() && !matches!(self.status(), Status::Ended(_));
         self.control.open.values().filter_map(move |open| {
@@ -401,14 +401,14 @@ impl Run {
         self.control.is_live(attempt)
     }
 
-    /// Calls of models that are under way, and the attempt that asked for each, if one did. There may be some when the run
+    /// Calls of models that are under way, and the attempt that made each, if one did. There may be some when the run
     /// is over.
     pub fn calls(&self) -> impl Iterator<Item = (&CallId, Option<&AttemptId>)> {
         self.control.accounts.calls()
     }
 
     /// What each step has used, by its id; one of a flow within a flow is called by both, `build.compile`. The sum of all
-    /// is what it has used itself ([`Run::own_share`]), but for calls of models that no attempt asked for.
+    /// is what it has used itself ([`Run::own_share`]), but for model calls that no attempt made.
     #[must_use]
     pub fn ledger_by_step(&self) -> &BTreeMap<String, Ledger> {
         &self.by_step

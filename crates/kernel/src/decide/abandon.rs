@@ -1,7 +1,7 @@
 //! What a graph does without: the losers of a join, the branches that were not taken, and what a loop repeats while it is
 //! still under way.
 //!
-//! Attempts are ended by whoever runs them ([`crate::model::input::Wants::ending`]); what they still report is recorded and ignored.
+//! Attempts are ended by the engine ([`crate::model::input::Wants::ending`]); what they still report is recorded and ignored.
 
 use crate::{
     decide::{

@@ -1,4 +1,4 @@
-//! What can happen without anybody's doing: visits are skipped, started, or the run ends.
+//! What follows without a new input: visits are skipped or started, or the run ends.
 //!
 //! Every decision ends here. Goes on until nothing more follows: a false condition is a skipped visit and the next one is
 //! looked at; a visit that may start takes the free slot; a bound that is used up ends the run.
@@ -198,7 +198,7 @@ fn entry<'a>(draft: &Draft<'_>, visit: &VisitId, at: &At<'a>) -> Entry<'a> {
     }
 }
 
-/// The attempt of an earlier visit of which nobody has said what became of it, where a person was to.
+/// The attempt of an earlier visit that is still in doubt, where a person had to decide.
 fn doubt(draft: &Draft<'_>, visit: &VisitId, step: &Step) -> Option<Arc<Doubt>> {
     let asks = matches!(step.on_in_doubt, InDoubtPolicy::Ask | InDoubtPolicy::Verify(_));
     let open = draft.control.open.get(visit).filter(|open| asks && open.attempts == 0)?;
@@ -242,7 +242,7 @@ fn start(draft: &mut Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result<bool, Re
     match bounds::room(limits, &draft.control, &budget) {
         Room::Enough => {}
         Room::NotYet => return Ok(false),
-        // Nobody is left to be told, and the answer was no.
+        // No further message can be sent to the agent, and the answer was no.
         Room::Never(_) if agent::is_denied(draft, visit) => {
             agent::deny(draft, visit)?;
             return Ok(true);

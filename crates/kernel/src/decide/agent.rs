@@ -58,7 +58,7 @@ fn cut(text: &str) -> &str {
     text.get(..end.unwrap_or(0)).unwrap_or(text)
 }
 
-/// Whether the live attempt of a visit tells the agent that a person said no.
+/// Whether the live attempt of a visit passes a denial on to the agent.
 pub(crate) fn tells_a_denial(open: &OpenVisit) -> bool {
     call(open).is_some_and(|call| call.denied)
 }
@@ -68,7 +68,7 @@ pub(crate) fn is_denied(draft: &Draft<'_>, visit: &VisitId) -> bool {
     draft.control.open.get(visit).is_some_and(|open| open.agent_session.denied_by.is_some())
 }
 
-/// The agent asks, or nobody knows whether it took what was sent: a person is asked.
+/// The agent has a question, or it is not known whether it took the message: a question is put to a person.
 pub(crate) fn follow(
     draft: &mut Draft<'_>,
     step: &Step,
@@ -95,7 +95,7 @@ pub(crate) fn follow(
     conclude::raise(draft, visit, About::InDoubt, question, settled.data.clone())
 }
 
-/// Closes a visit whose agent asked for what a person denied.
+/// Closes a visit after a person denied what its agent wanted.
 pub(crate) fn deny(draft: &mut Draft<'_>, visit: &VisitId) -> Result<(), Refusal> {
     let open = draft.control.open.get(visit);
     let by = open.and_then(|open| open.agent_session.denied_by.clone()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A step asks a person.
 //!
 //! Nothing runs for that and no slot is needed: the question stands in the journal, and the run waits. A step that the
-//! starter of the run has said yes to is answered in the same commit, and recorded so.
+//! starter of the run has approved in advance is answered in the same commit, and recorded as such.
 
 use crate::{
     decide::{
@@ -48,7 +48,7 @@ pub(crate) fn ask(draft: &mut Draft<'_>, visit: &VisitId, plan: &AskPlan) -> Res
 
 fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &VisitId) -> Result<(), Refusal> {
     let Some(started) = draft.control.started.clone() else { return Err(Refusal::NotStarted) };
-    // Whoever started the run spoke of its own steps, not of those of other flows that have the same name.
+    // The starter named steps of the run's own flow, not steps of the same name in other flows.
     if !visit.scope.is_empty() || !started.yes_to.contains(&visit.step) {
         return Ok(());
     }
@@ -56,14 +56,14 @@ fn answered_already(draft: &mut Draft<'_>, interrupt: &InterruptId, visit: &Visi
         channel: YES_TO.to_owned(),
         ..Answer::new(interrupt.clone(), Choice::Approve, started.by.clone())
     };
-    // A question that takes no such yes stays open, for somebody who can answer it.
+    // A question that takes no approval in advance stays open for a person.
     match answer::take(draft, yes) {
         Err(error @ Refusal::Inconsistent { .. }) => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Input: what a question showed is not what is there any more. The same is asked anew, about what is there now.
+/// Input: what a question showed has changed. The question is put again, about what is there now.
 pub(crate) fn changed(
     mut draft: Draft<'_>,
     interrupt: InterruptId,

@@ -95,7 +95,7 @@ pub(crate) fn conclude(
     leave(draft, visit, Told::of(&conclusion), decided)
 }
 
-/// Writes the hand-off that `told` makes, and obeys what is decided.
+/// Writes the hand-off of `told` and carries out the decision.
 pub(crate) fn leave(
     draft: &mut Draft<'_>,
     visit: &VisitId,

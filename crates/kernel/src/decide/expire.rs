@@ -1,6 +1,6 @@
-//! Nobody has answered in time.
+//! A question expires.
 //!
-//! A question lapses at its hour by the run's own time, which never goes back, and only once; nobody can answer it after
+//! A question lapses at its hour by the run's own time, which never goes back, and only once. It cannot be answered after
 //! that, whether its expiry has been applied or not.
 
 use crate::{
@@ -23,7 +23,7 @@ use envoi_contract::code::Code;
 use envoi_contract::{json::Value, skill_report::SkillError, time::Timestamp};
 use std::sync::Arc;
 
-/// What stands for the words that nobody said.
+/// The text of an answer that did not come in time.
 const SILENCE: &str = "[Expired without an answer]";
 
 /// When a question has lapsed by now.

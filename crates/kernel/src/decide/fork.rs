@@ -32,7 +32,7 @@ pub(crate) fn fork(mut draft: Draft<'_>, fork: Fork) -> Result<Draft<'_>, Refusa
                 workspace: workspace.clone(),
                 shared,
                 yes_to: yes_to.clone(),
-                // Whoever started the old one is not who began this one.
+                // The trace of the old run is not the trace of this one.
                 trace: None,
                 ..started.as_ref().clone()
             };

@@ -27,7 +27,7 @@ pub(crate) fn end_of(draft: &Draft<'_>, at: &At<'_>, mut decided: Decided) -> De
 }
 
 /// Whether a denial or an expiry of `step` may lead to `target`. One that may lead back no more ends the run: a question
-/// about the loop, which anybody could answer with `proceed`, would be a way round those who have to approve.
+/// about the loop, which any person could answer with `proceed`, would be a way round the people who must approve.
 pub(crate) fn may_lead(draft: &Draft<'_>, at: &At<'_>, target: &StepId) -> bool {
     let leads_on = !graph::is_back(at.flow, at.id(), target);
     let routing = &at.step.routing;

@@ -278,7 +278,7 @@ pub(crate) fn attempt(draft: &Draft<'_>, visit: &VisitId, at: &At<'_>) -> Result
     })
 }
 
-/// The failed attempt that the next one tries again: what it said is the feedback where no critic has spoken.
+/// The failed attempt that the next one tries again. Its output is the feedback where there is none of a critic.
 fn failed_before(open: Option<&OpenVisit>) -> Option<&AttemptId> {
     let open = open.filter(|open| open.failures > 0 && open.doubt.is_none())?;
     open.plan.as_ref().map(|plan| &plan.attempt)
@@ -347,7 +347,7 @@ fn command(
     }
 }
 
-/// What is said to another agent. It goes through a file, but stands in the journal.
+/// The message to another agent. It goes through a file, but stands in the journal.
 fn call(values: &Values<'_>, plan: &AgentPlan, open: Option<&OpenVisit>) -> Result<Command, SkillError> {
     let mut data = Object::default();
     for (name, input) in &plan.data {

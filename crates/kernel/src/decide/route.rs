@@ -35,7 +35,7 @@ pub(crate) struct Decided {
     pub(crate) answer: Option<InterruptId>,
     /// With [`Course::Hold`]: the flow, and its step, that a hint leads into.
     pub(crate) into: Option<(FlowId, StepId)>,
-    /// A person said that the run goes on, although goals are open.
+    /// A person decided that the run goes on, although goals are open.
     pub(crate) past_rounds: bool,
     /// In a graph: steps that are not to be done, because another branch is taken.
     pub(crate) instead: Vec<StepId>,
@@ -65,7 +65,7 @@ impl Decided {
         }
     }
 
-    /// What the text said about success, where it was asked: contract 2's `verification_passed`.
+    /// Whether the text reported success, where the step is a critic: contract 2's `verification_passed`.
     pub(crate) fn verified(&self) -> Option<bool> {
         match self.row.as_str() {
             "3" => Some(true),
@@ -103,7 +103,7 @@ impl Decided {
     }
 }
 
-/// What follows when nothing else is said: the next step, or the end; in a graph, and after an item, that is seen from what
+/// What follows by default: the next step, or the end; in a graph, and after an item, that is seen from what
 /// there is.
 pub(crate) fn onward(at: &At<'_>) -> Course {
     match at.flow.after(at.id()) {

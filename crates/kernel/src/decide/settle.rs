@@ -34,7 +34,7 @@ use envoi_contract::{
 };
 
 /// How often `on_in_doubt: rerun` runs a visit again by itself: a command that ends its own supervisor, or a machine
-/// without room, would otherwise be run for ever. Then a person is asked.
+/// without room, would otherwise run for ever. Then a person decides.
 pub const MAX_RERUNS: u32 = 3;
 
 /// The member of an attempt's evidence that says `true` if the attempt was begun before its store was copied: a person
@@ -87,7 +87,7 @@ pub(crate) fn settled(mut draft: Draft<'_>, mut result: AttemptResult) -> Result
     advance(draft)
 }
 
-/// Input: nobody knows how an attempt ended.
+/// Input: the end of an attempt is not known.
 pub(crate) fn in_doubt<'a>(
     mut draft: Draft<'a>,
     attempt: &AttemptId,

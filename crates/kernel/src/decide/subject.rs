@@ -1,4 +1,4 @@
-//! What is shown to whoever answers a question, as one digest.
+//! What a question shows, as one digest.
 //!
 //! The flow, the last hand-off that was not skipped, and the newest version of every artifact. An answer counts for what
 //! was shown: if that has changed, the question is put again.

@@ -20,7 +20,7 @@ use envoi_contract::{
     skill_report::SkillError,
 };
 
-/// Closes the visit that asked.
+/// Closes the visit whose question is answered.
 pub(crate) fn conclude(
     draft: &mut Draft<'_>,
     raised: &InterruptRaised,

@@ -1,8 +1,8 @@
-//! `on_in_doubt: {verify: …}`: a command says whether the attempt that nobody knows about happened.
+//! `on_in_doubt: {verify: …}`: a command finds out whether an attempt in doubt happened.
 //!
 //! A verification is an attempt of the same visit, with a number of its own, and counts as a hop. It has no budget and is no
 //! try. Exit code 0: it happened, and what the verification left stands for the step's. 1: it did not, and is run again.
-//! Anything else says nothing, and a person is asked, with what was said.
+//! Any other end decides nothing: a person decides, with the output of the verification as evidence.
 
 use crate::state::{
     doubt::{self, Doubt, Said},
@@ -70,7 +70,7 @@ pub(crate) fn follow(
     ask(draft, visit, &also, &settled.outcome, stderr)
 }
 
-/// The run went on before anybody had said what became of an attempt: that is asked again, before its step is done again.
+/// The run was reopened while an attempt was in doubt. The question is put again before the step runs again.
 pub(crate) fn ask_again(draft: &mut Draft<'_>, visit: &VisitId, doubt: &Doubt) -> Result<(), Refusal> {
     let question = format!(
         "Attempt `{}` was started and nobody knows whether it finished. Run it again, or fail?",
@@ -120,7 +120,7 @@ fn ask(
     conclude::raise(draft, visit, About::InDoubt, question, Value::Object(members))
 }
 
-/// Adds what the verification said to what is known.
+/// Adds the output of the verification to the evidence.
 fn told(members: &mut Object, outcome: &Outcome, stderr: &str) {
     members.insert("verification", Value::from(ended(outcome)));
     if !stderr.trim_ascii().is_empty() {

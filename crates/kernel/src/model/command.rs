@@ -45,7 +45,7 @@ pub struct Call {
     /// The answer is no: the task is to be cancelled.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub denied: bool,
-    /// A person wants it sent, although nobody knows whether it has been.
+    /// A person decided to send it again, although it is not known whether it was sent.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub resend: bool,
 }

@@ -58,13 +58,13 @@ pub enum Event {
     FlowEntered(Box<FlowEntered>),
     /// The flow that a visit ran is complete.
     FlowReturned(Box<FlowReturned>),
-    /// An attempt may now be started by whoever sees this committed.
+    /// An attempt is announced. It may start once this is committed.
     AttemptStarted(Box<AttemptStarted>),
     /// An attempt is over, or its end can no longer be known.
     AttemptSettled(Box<AttemptSettled>),
-    /// A model may now be called by whoever sees this committed; it counts, whatever becomes of it.
+    /// A model call is announced. It may begin once this is committed, and it counts whatever its outcome.
     ModelCallStarted(Box<ModelCallStarted>),
-    /// A call of a model is over, or nobody knows any more how it ended.
+    /// A model call is over, or its end is not known.
     ModelCallEnded(Box<ModelCallEnded>),
     /// Where a visit leads.
     Routed(Box<Routed>),
@@ -76,7 +76,7 @@ pub enum Event {
     InterruptAnswered(Box<InterruptAnswered>),
     /// One of several people who have to approve did; the question stays open.
     VoteCast(Box<InterruptAnswered>),
-    /// Nobody decided in time.
+    /// The question expired.
     InterruptExpired(InterruptExpired),
     /// The question is void: the run was cancelled, or what it was about has changed and it is put again.
     InterruptCancelled(InterruptCancelled),
@@ -158,10 +158,10 @@ pub struct RunStarted {
     pub run_base: String,
     /// Who started it.
     pub by: Principal,
-    /// Steps whose questions are approved as soon as they are put, because whoever started the run said so.
+    /// Steps whose questions are approved at once, because the starter of the run asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_to: Vec<StepId>,
-    /// The `traceparent` of whoever started it; nothing follows from it but the ids under which it is observed.
+    /// The `traceparent` of the caller that started it. It only sets the ids of traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// On whose behalf, as the caller states it; empty in runs that were started before there was such a thing.
@@ -349,7 +349,7 @@ pub struct AttemptSettled {
     /// Digest of the workspace, for kinds of step that have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_digest: Option<Digest>,
-    /// What the agent said that the attempt talked to, where its visit is not over with that.
+    /// The state of the agent's task, where the visit is not over with this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSaid>,
     /// Members that the report lacked and that the engine filled: `generatedAt`, `skillName`, `data`.
@@ -370,7 +370,7 @@ pub enum AgentSaid {
     },
     /// Its task is over, without success.
     Over,
-    /// Nobody knows whether it took what was sent.
+    /// It is not known whether the agent took the message.
     Unclear,
 }
 
@@ -394,10 +394,10 @@ pub enum Outcome {
     Cancelled,
     /// It could not be started at all.
     CannotStart {
-        /// What the machine said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// Nobody knows whether it finished.
+    /// Its end is not known.
     InDoubt {
         /// What is known: `output_tail`, `ran_ms`, `files_changed`.
         evidence: Value,
@@ -409,7 +409,7 @@ pub enum Outcome {
 pub struct ModelCallStarted {
     /// Its id.
     pub call: CallId,
-    /// The attempt whose command asked for it. `None`: somebody beside the run did, on its account.
+    /// The attempt whose command called. `None`: another caller, on the account of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
     /// Which model, as the configuration names it.
@@ -449,7 +449,7 @@ pub enum CallOutcome {
     Ok,
     /// It was not, or with an error.
     Failed,
-    /// Whoever asked went away, or the engine did; what was used is known as far as it had come.
+    /// The caller or the engine went away. The usage is known up to that point.
     BrokenOff,
 }
 
@@ -479,7 +479,7 @@ pub struct Routed {
     /// The answer that decided it, if a person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<InterruptId>,
-    /// How its flow ends because of this, unless the failure is in somebody's hand; other steps may still be done before.
+    /// How its flow ends because of this, unless a later step handles the failure. Other steps may still run before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<RunEnded>>,
 }
@@ -548,7 +548,7 @@ pub struct InterruptRaised {
     /// When it lapses; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Digest of what is shown to whoever answers: the flow, the last hand-off, the newest version of every artifact.
+    /// Digest of what the question shows: the flow, the last hand-off, the newest version of every artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Digest>,
     /// Artifacts that differed in the workspace when the question was put again, as they were found there.
@@ -583,7 +583,7 @@ pub struct FoundFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum About {
-    /// An attempt was announced and nobody knows how it ended.
+    /// An attempt was announced, and its end is not known.
     InDoubt,
     /// A loop has had its last round.
     Exhausted,
@@ -650,7 +650,7 @@ pub struct InterruptAnswered {
     /// bound added it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raise: Option<Ledger>,
-    /// The id of the request that brought it: who asks twice, because no reply came, is told that it is done.
+    /// The id of the request that brought it. A request that is repeated, because no reply came, is answered as done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
@@ -675,7 +675,7 @@ pub struct InterruptExpired {
 pub struct InterruptCancelled {
     /// Which question.
     pub interrupt: InterruptId,
-    /// Whether the same is asked anew, because what was shown has changed.
+    /// Whether the question is put again, because what it showed has changed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changed: bool,
 }
@@ -703,7 +703,7 @@ pub struct TimerFired {
 pub struct LimitsRaised {
     /// Who.
     pub by: Principal,
-    /// Why, if said.
+    /// The reason, if one was given.
     pub why: Option<String>,
     /// What is added to each bound.
     pub more: Ledger,
@@ -724,7 +724,7 @@ pub struct CancelRequested {
 pub struct RunReopened {
     /// Who.
     pub by: Principal,
-    /// Why, if said.
+    /// The reason, if one was given.
     pub why: Option<String>,
     /// The step that gets a new visit.
     pub step: StepId,
@@ -746,7 +746,7 @@ pub struct RunForked {
     pub at: Seq,
     /// Who.
     pub by: Principal,
-    /// Why, if said.
+    /// The reason, if one was given.
     pub why: Option<String>,
     /// What all runs of the family have used and been given so far: it counts for this one.
     pub family: Share,

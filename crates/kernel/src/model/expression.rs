@@ -27,7 +27,7 @@ pub struct EvaluationError {
     pub expression: String,
     /// What was wrong, in minijinja's words.
     pub reason: String,
-    /// Whether it asked for artifacts that a manifest has: they are too many to be a value.
+    /// Whether it names artifacts that stand in a manifest: they are too many to be a value.
     pub too_large: bool,
 }
 

@@ -1,6 +1,6 @@
 //! What runs that were forked from one another share: their bounds.
 //!
-//! The bounds are those of the flow, once for the whole family. A run knows what it has used itself, and is told what the
+//! The bounds are those of the flow, once for the whole family. A run knows what it has used itself, and gets what the
 //! others have used whenever it begins or goes on; because only one of them goes on at a time, that is all there is to know.
 
 use crate::model::ledger::Ledger;

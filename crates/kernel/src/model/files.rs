@@ -2,7 +2,7 @@
 //!
 //! An event, a hand-off and an envelope are read again as documents of at most 16 MiB, whatever a step leaves. Up to
 //! [`MOST_LISTED`] files stand in the event itself. More are a *manifest*: content of the store, which the event names by its
-//! digest. The kernel never reads one; whoever needs the files (places, lists, comparisons) reads it from the store.
+//! digest. The kernel never reads one. Code that needs the files (places, lists, comparisons) reads it from the store.
 
 use crate::model::ids::{StepId, VisitId};
 use envoi_contract::digest::Digest;

@@ -41,7 +41,7 @@ pub struct Flow {
     pub workspace: String,
     /// Environment for every step.
     pub env: Vec<(String, Template)>,
-    /// Who is told of what.
+    /// The recipients of notices.
     pub notify: Vec<Target>,
     /// At least one, in listed order.
     pub steps: Vec<Step>,
@@ -76,7 +76,7 @@ impl Flow {
         undecided && earlier.filter_map(Step::asks).any(|plan| plan.diverts_to(id))
     }
 
-    /// The step that follows `id` when nothing else is said: `routing.next`, else the next one listed.
+    /// The step that follows `id` by default: `routing.next`, else the next one listed.
     /// `None` is the end of the run.
     #[must_use]
     pub fn after(&self, id: &StepId) -> Option<&Step> {
@@ -178,7 +178,7 @@ pub struct Step {
     /// Whether its `if` itself says what a failure before it means (`success()`, `failure()`, `always()`); else it is skipped
     /// after one.
     pub regardless: bool,
-    /// A JSON Schema of the report's data (checked outside the kernel, before the attempt is told to be over).
+    /// A JSON Schema of the report's data (checked outside the kernel, before the kernel gets the attempt's result).
     pub outputs: Option<Value>,
 }
 

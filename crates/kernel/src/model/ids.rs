@@ -94,7 +94,7 @@ text_id!(
     |text: &str| is_prefixed(text, "tim_")
 );
 text_id!(
-    /// The id of a call of a model: `call_` and 26 letters or digits. Made by whoever calls.
+    /// The id of a call of a model: `call_` and 26 letters or digits. The caller makes it.
     CallId,
     "`call_` and up to 60 of `a-z 0-9`",
     |text: &str| is_prefixed(text, "call_")

@@ -32,7 +32,7 @@ pub enum Input {
         /// For what follows.
         slot: Option<Slot>,
     },
-    /// An attempt was announced, is not running, and nobody knows whether it finished.
+    /// An attempt was announced and is not running, and its end is not known.
     InDoubt {
         /// Which.
         attempt: AttemptId,
@@ -79,7 +79,7 @@ pub enum Input {
         more: Ledger,
         /// Who wants it.
         by: Principal,
-        /// Why, if said.
+        /// The reason, if one was given.
         why: Option<String>,
         /// The id of the request, if it may be made twice.
         request: Option<String>,
@@ -97,7 +97,7 @@ pub enum Input {
     Reopen {
         /// Who wants it.
         by: Principal,
-        /// Why, if said.
+        /// The reason, if one was given.
         why: Option<String>,
         /// What others of its family have used and been given beyond what it knows of.
         elsewhere: Share,
@@ -118,7 +118,7 @@ pub struct Slot {
 pub struct ModelCall {
     /// A new id.
     pub call: CallId,
-    /// The attempt whose command asks for it; it must be live. `None`: somebody beside the run asks.
+    /// The attempt whose command asks for it; it must be live. `None`: the caller is not an attempt of the run.
     pub attempt: Option<AttemptId>,
     /// Which model.
     pub model: String,
@@ -144,7 +144,7 @@ pub struct ModelCalled {
 }
 
 impl ModelCalled {
-    /// Nobody knows how the call ended.
+    /// The end of the call is not known.
     #[must_use]
     pub fn lost(call: CallId) -> Self {
         let outcome = CallOutcome::BrokenOff;
@@ -218,7 +218,7 @@ pub struct Start {
     pub by: Principal,
     /// Steps whose questions are approved as soon as they are put.
     pub yes_to: Vec<StepId>,
-    /// The `traceparent` of whoever starts it.
+    /// The `traceparent` of the caller that starts it.
     pub trace: Option<String>,
     /// On whose behalf, as the caller states it; checked.
     pub requester: Requester,
@@ -315,7 +315,7 @@ pub enum Refusal {
     /// The question cannot be answered that way.
     #[error("`{choice}` is no answer to this question; it takes {accepted}")]
     WrongChoice {
-        /// What was said.
+        /// The choice that was refused.
         choice: &'static str,
         /// What it takes.
         accepted: String,
@@ -340,8 +340,8 @@ pub enum Refusal {
         /// Which.
         interrupt: InterruptId,
     },
-    /// The question is not for whoever started the run.
-    #[error("`{actor}` started the run, and the question takes the answer of somebody else")]
+    /// The starter of the run may not answer this question.
+    #[error("`{actor}` started the run and may not answer this question: another person must")]
     NotByStarter {
         /// Who.
         actor: String,
@@ -432,7 +432,7 @@ pub struct Wants {
     pub interrupts: Vec<InterruptId>,
     /// When those of them that lapse do.
     pub expiries: Vec<(InterruptId, Timestamp)>,
-    /// Attempts that were given up: they are to be ended, and it is to be told how they did.
+    /// Attempts that were given up. They must be ended, and their end must be reported.
     pub ending: Vec<AttemptId>,
     /// Live attempts are to be ended.
     pub cancelling: bool,
@@ -461,11 +461,11 @@ pub struct Fork {
     pub workspace: String,
     /// Whether other runs may have live attempts there at the same time.
     pub shared: bool,
-    /// Steps whose questions are approved as soon as they are put. What was said for the old run does not hold.
+    /// Steps whose questions are approved at once. The list of the old run does not count.
     pub yes_to: Vec<StepId>,
     /// Who wants it.
     pub by: Principal,
-    /// Why, if said.
+    /// The reason, if one was given.
     pub why: Option<String>,
     /// Where it begins: the step, of the run's own flow, as it was entered last. `None`: the step that stopped the run.
     pub from: Option<StepId>,

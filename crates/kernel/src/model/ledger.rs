@@ -110,19 +110,19 @@ pub struct Ledger {
     pub agent_hops: u64,
     /// Loop-backs.
     pub iterations: u64,
-    /// Model calls that reports told of, or that were metered.
+    /// Model calls: those in reports, and those that the bridge metered.
     pub llm_calls: u64,
     /// Milliseconds in which an attempt was live.
     pub wall_time_ms: u64,
-    /// Cost that reports told of, or that was metered.
+    /// Cost: that in reports, and that which the bridge metered.
     pub cost: Cost,
     /// Rounds begun, in a run with goals.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rounds: u64,
-    /// Tokens that models were given, as reports told or providers did. No bound counts them.
+    /// Input tokens, from reports or providers. No bound counts them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_in: u64,
-    /// Tokens that models gave, likewise.
+    /// Output tokens, from reports or providers.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
 }

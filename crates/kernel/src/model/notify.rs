@@ -1,6 +1,6 @@
-//! Who is told of what: the targets that a flow and a configuration declare.
+//! Recipients of notices: the targets that a flow and a configuration declare.
 //!
-//! Owns their shape, and which events are told of. Decides nothing about a run: a notice is never in its way. How one is
+//! Owns their shape, and which events cause a notice. Decides nothing about a run, and no run waits for a notice. How one is
 //! sent is `notify`'s, that none is lost is the engine's and the journal's.
 
 use crate::model::{command::Command, event::Event, secret::SecretSource};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Target {
     /// How it is reached.
     pub to: Address,
-    /// What it is told of, at least one.
+    /// The moments that cause a notice to it, at least one.
     pub on: Vec<Moment>,
 }
 
@@ -36,7 +36,7 @@ pub struct Webhook {
     pub timeout_ms: u64,
 }
 
-/// What a target may be told of.
+/// A moment that may cause a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -62,7 +62,7 @@ impl Moment {
         }
     }
 
-    /// The moment that this event is, if others are told of it.
+    /// The moment of this event, if it causes a notice.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         match event {

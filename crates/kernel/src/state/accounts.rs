@@ -176,7 +176,7 @@ pub(crate) fn charge(by_step: &mut BTreeMap<String, Ledger>, event: &Event, more
     }
 }
 
-/// The step of a visit, with the steps that it lies within; visits and items are not told apart.
+/// The step of a visit, with the steps that it lies within; visits and items are not distinguished.
 fn key(visit: &VisitId) -> String {
     let within = visit.scope.split('.').filter(|part| !part.is_empty() && !is_number(part));
     within.chain([visit.step.as_str()]).collect::<Vec<_>>().join(".")

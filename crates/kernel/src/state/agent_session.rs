@@ -17,9 +17,9 @@ pub(crate) struct AgentSession {
     turn: u32,
     /// The last of them.
     answer: Option<InterruptId>,
-    /// Who denied what the agent asked for.
+    /// The person who denied what the agent wanted.
     pub(crate) denied_by: Option<String>,
-    /// A person wants the next message sent, although nobody knows whether it has been.
+    /// A person decided to send the next message again, although it is not known whether it was sent.
     pub(crate) resend: bool,
 }
 

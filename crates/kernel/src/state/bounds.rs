@@ -57,7 +57,7 @@ pub(crate) fn room(limits: &Limits, control: &Control, budget: &Budget) -> Room 
     {
         let Some(tally) = tally.filter(|tally| !tally.fits(tally.reserved)) else { continue };
         if !tally.fits(0) {
-            return Room::Never(reached(name, tally.told(name)));
+            return Room::Never(reached(name, tally.in_words(name)));
         }
         not_yet = true;
     }
@@ -75,7 +75,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     let cost = (own.cost.nano_usd(), nanos(budget.cost));
     let budgets = [("llm_calls", calls), ("cost_usd", cost)].into_iter().find_map(|(name, (used, max))| {
         let tally = Tally::of(used, max, 0).filter(|tally| !tally.fits(0))?;
-        Some(format!("{} by the attempt", tally.told(name)))
+        Some(format!("{} by the attempt", tally.in_words(name)))
     });
     let calls = Tally::of(used.llm_calls, limits.llm_calls, raised.llm_calls);
     let cost = Tally::of(used.cost.nano_usd(), nanos(limits.cost), raised.cost.nano_usd());
@@ -83,7 +83,7 @@ pub(crate) fn for_a_call(limits: &Limits, control: &Control, attempt: Option<&At
     budgets.or_else(|| {
         limits.into_iter().find_map(|(name, tally, reserved)| {
             let tally = Tally { reserved, ..tally? };
-            (!tally.fits(reserved)).then(|| tally.told(name))
+            (!tally.fits(reserved)).then(|| tally.in_words(name))
         })
     })
 }
@@ -106,14 +106,14 @@ pub(crate) fn is_held_up(flow: &Flow, control: &Control, visit: &VisitId) -> boo
 /// The bound of all loop-backs, if it forbids a further one.
 pub(crate) fn for_a_loop_back(limits: &Limits, raised: &Ledger, used: &Ledger) -> Option<Reached> {
     let tally = Tally::of(used.iterations, limits.iterations, raised.iterations)?;
-    (!tally.fits(0)).then(|| reached("iterations", tally.told("iterations")))
+    (!tally.fits(0)).then(|| reached("iterations", tally.in_words("iterations")))
 }
 
 /// The bound of all rounds, if it forbids a further one.
 pub(crate) fn for_a_round(flow: &Flow, control: &Control) -> Option<Reached> {
     let max = flow.goals.as_ref().map(|goals| goals.max_rounds);
     let tally = Tally::of(control.ledger.rounds, max, control.raised.rounds)?;
-    (!tally.fits(0)).then(|| reached("rounds", tally.told("rounds")))
+    (!tally.fits(0)).then(|| reached("rounds", tally.in_words("rounds")))
 }
 
 /// How one bound stands.
@@ -131,7 +131,7 @@ impl Tally {
     }
 
     /// A step that says what it wants may have all that is left; one that does not is started while anything is. A step that
-    /// wants nothing always fits, also where others have passed the bound: it takes nothing from anybody.
+    /// wants nothing always fits, also where others have passed the bound.
     fn fits(&self, reserved: u64) -> bool {
         let taken = self.used.checked_add(reserved);
         match self.wanted {
@@ -143,7 +143,7 @@ impl Tally {
         }
     }
 
-    fn told(&self, name: &str) -> String {
+    fn in_words(&self, name: &str) -> String {
         let amount = |count: u64| match name {
             "cost_usd" => Cost::from_nano_usd(count).to_string(),
             _ => count.to_string(),

@@ -76,7 +76,7 @@ pub(crate) fn whole(budget: &Budget) -> Ledger {
 }
 
 /// Holds an attempt to its budget: one that used more has failed, whatever else it came to. What was metered of it counts as
-/// if its report told of it.
+/// if its report had it.
 pub(crate) fn hold(mut verdict: Verdict, budget: Option<Budget>, metered: &Ledger) -> Verdict {
     let Some(budget) = budget else { return verdict };
     let metrics = verdict.report.as_ref().and_then(|report| report.metrics.as_ref());

@@ -1,7 +1,7 @@
 //! The part of a run's state that decisions depend on, and how each event changes it.
 //!
 //! Owns the visits that are open, the loops' counters, the ledger, questions and timers. It is small and cheap to clone,
-//! so that a decision can try its events on a copy before anybody commits them. The audit view of the same events, the
+//! so that a decision can try its events on a copy before they are committed. The audit view of the same events, the
 //! pipeline envelope, is kept by [`crate::state::projection`]; nothing here reads it.
 
 use crate::state::{
@@ -94,7 +94,7 @@ pub(crate) struct Control {
     pub(crate) timers: BTreeMap<TimerId, (Timestamp, VisitId)>,
     /// Attempts given up as in doubt, whose result may still arrive.
     pub(crate) abandoned: BTreeSet<AttemptId>,
-    /// Attempts that were given up, are being ended and have not been told to be over.
+    /// Attempts that were given up and are being ended, and whose end is not reported yet.
     #[serde(with = "pairs")]
     pub(crate) ending: BTreeMap<AttemptId, Arc<AttemptStarted>>,
     /// The last hand-off that was not skipped.
@@ -463,7 +463,7 @@ impl Control {
         ready.map(|(id, _)| id)
     }
 
-    /// Whether nothing starts before a person has said what becomes of a bound that is reached.
+    /// Whether nothing starts before a person has decided about a bound that is reached.
     fn waits_for_a_bound(&self) -> bool {
         self.interrupts.values().any(|raised| raised.about == About::Limit)
     }

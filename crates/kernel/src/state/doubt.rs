@@ -9,7 +9,7 @@ use envoi_contract::{json::Value, skill_report::SkillError};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// An attempt of which nobody knows how it ended, until that is settled.
+/// An attempt whose end is not known, until that is settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Doubt {

@@ -87,7 +87,7 @@ pub(crate) enum Kept {
     Items(Box<ForEachItems>),
     /// The scope of the flow that it ran.
     Flow(String),
-    /// Nobody had said what became of its last attempt: it is not done again before somebody does.
+    /// Its last attempt is in doubt. It does not run again before that is decided.
     Doubt(Arc<Doubt>),
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct LoopState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Diverted {
-    /// The step that asked.
+    /// The step whose question it was.
     pub(crate) step: StepId,
     /// Who denied; `None`: its time was over.
     pub(crate) by: Option<String>,

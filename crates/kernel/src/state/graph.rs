@@ -100,7 +100,7 @@ pub(crate) fn due<'f>(
 pub(crate) fn has_failed_before(flow: &Flow, flow_state: &FlowState, step: &StepId) -> bool {
     let has_failed =
         |state: &crate::state::flow_state::StepState| matches!(state.standing, Some(Standing::Failed(_)));
-    // Most runs go well, and this is asked for every step that waits.
+    // Most runs go well, and this runs for every step that waits.
     if !flow_state.steps.values().any(has_failed) {
         return false;
     }
@@ -168,6 +168,6 @@ pub(crate) fn take_up_failed(flow: &Flow, flow_state: &mut FlowState) {
         }));
     }
     flow_state.reset(&again);
-    // A person who was to say where a step leads is not asked any more.
+    // The question where a step leads is not put any more.
     flow_state.steps.values_mut().for_each(|state| state.held = false);
 }

@@ -3,7 +3,7 @@
 use crate::{model::ids::StepId, state::bounds::Reached};
 use envoi_contract::json::{Object, Value};
 
-/// What the person is asked.
+/// The text of the question.
 pub(crate) fn question(reached: &Reached) -> String {
     format!("A bound of the run is reached: {}. Raise it, or stop?", reached.reason)
 }

@@ -109,7 +109,7 @@ pub(crate) fn go_back(
         (flow.position(from), flow.position(to), flow.step(from).and_then(|step| body(flow, step)))
     {
         // Loops that cross this one keep their count: two that started each other over would never end.
-        // In a graph the ways into them are not told one by one.
+        // In a graph the ways into them are not known one by one.
         let entered = |body: &Body| flow.graph || body.contains(to);
         start_over(flow, loops, |body| outer.has_within(body) && !body.contains(from) && entered(body));
     }

@@ -320,7 +320,7 @@ fn handoff_written(envelope: &mut Envelope, flow: &Flow, control: &Control, even
     envelope.outputs.insert(stage.clone(), Value::Object(output));
     envelope_size::outputs(envelope, |stage| report_of(control, stage));
     if handoff.routing_signal.decision == Decision::Loop {
-        // A critic that wrote nothing to its text still said so much.
+        // A critic without a text still has a decision.
         let said = if handoff.summary.is_empty() { &handoff.routing_signal.reason } else { &handoff.summary };
         envelope.loop_feedback.push(said.clone());
     }

@@ -1,4 +1,4 @@
-//! The status of a run: a pure function of its state, never a word that somebody set.
+//! The status of a run: a pure function of its state, never a stored word.
 
 use crate::state::bounds;
 use crate::{

@@ -66,7 +66,7 @@ pub(crate) enum VisitState {
     Asked,
     /// A person has answered what its step asks; what follows stands in the same commit.
     Answered(Arc<InterruptAnswered>),
-    /// Nobody has answered in time; what follows stands in the same commit.
+    /// The question expired; what follows stands in the same commit.
     Expired,
     /// Its last attempt is settled and known; what follows stands in the same commit. After doubt, and when an agent asks, a
     /// visit is `Ready` again unless a question or its hand-off follows.

@@ -20,6 +20,6 @@ pub struct AgentPlan {
     pub interface: Option<Template>,
     /// The name of the flow's secret for `Authorization: Bearer`.
     pub token: Option<String>,
-    /// The file says `on_in_doubt: rerun` in so many words: a message is sent again where nobody knows whether it was taken.
+    /// The file has `on_in_doubt: rerun`: a message is sent again when it is not known whether the agent took it.
     pub resends: bool,
 }

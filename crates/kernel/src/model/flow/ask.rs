@@ -7,11 +7,11 @@ use envoi_contract::{envelope::InterruptKind, json::Value};
 /// A question before its message is filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskPlan {
-    /// What is asked for: a clarification takes words (or a form), every other kind a decision.
+    /// The kind of the question: a clarification takes words (or a form), every other kind a decision.
     pub kind: InterruptKind,
     /// The question, in Markdown.
     pub message: Template,
-    /// A JSON Schema of the response; whoever takes the answer checks it before the run hears of it.
+    /// A JSON Schema of the response. The engine checks an answer against it before the kernel gets it.
     pub schema: Option<Value>,
     /// Milliseconds until the question lapses; `None`: never.
     pub expires_in_ms: Option<u64>,
@@ -19,7 +19,7 @@ pub struct AskPlan {
     pub on_deny: Option<StepId>,
     /// Where an expiry leads.
     pub on_expire: Overdue,
-    /// Whoever started the run may not answer.
+    /// The starter of the run may not answer.
     pub not_by_starter: bool,
     /// How many different people have to approve, at least 1.
     pub quorum: u32,

@@ -13,6 +13,6 @@ pub struct GoalsPlan {
     pub to: StepId,
     /// The most rounds, from 1 (contract 3: `max_stages`).
     pub max_rounds: u64,
-    /// After so many rounds without any goal reached a person is asked, from 1 (contract 3: `is_stuck`).
+    /// A person decides after this many rounds without a reached goal, from 1 (contract 3: `is_stuck`).
     pub stuck_after: u64,
 }
