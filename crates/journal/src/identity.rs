@@ -227,4 +227,18 @@ mod tests {
         assert!(may_live_elsewhere(&second));
         assert!(may_live_elsewhere(&second), "that is remembered");
     }
+
+    #[test]
+    fn an_original_that_cannot_be_read_is_still_there_and_another_name_of_a_folder_is_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, link] = ["first", "second", "link"].map(|name| folder.path().join(name));
+        drop(Store::open(Layout::new(&first)).unwrap());
+        std::os::unix::fs::symlink(&first, &link).unwrap();
+        assert_eq!(Store::open_any(Layout::new(&link)).unwrap().standing().unwrap(), Standing::Home);
+        fs::create_dir(&second).unwrap();
+        fs::copy(Layout::new(&first).db(), Layout::new(&second).db()).unwrap();
+        fs::write(Layout::new(&first).db(), "no database").unwrap();
+        let error = Store::open(Layout::new(&second)).unwrap_err();
+        assert!(matches!(&error, OpenError::Copied { original, .. } if *original == first), "{error}");
+    }
 }
