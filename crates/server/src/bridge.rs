@@ -254,13 +254,18 @@ impl BridgeRequest {
         body: Bytes,
         read: fn(&Models, &[u8]) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        let (app, longest) = (Arc::clone(&self.app), self.app.settings.limits.request);
-        let turns = (&self.app.parse_turns, self.caller.tenant.as_str());
-        parse(turns, longest, body, move |body| read(&app.settings.models, body)).await
+        let app = Arc::clone(&self.app);
+        let longest = self.app.settings.limits.request;
+        parse(&self.app.parse_turns, &self.caller.tenant, longest, body, move |body| {
+            read(&app.settings.models, body)
+        })
+        .await
     }
 
     async fn account(&self) -> Result<Account, Refusal> {
-        let (app, caller, headers) = (Arc::clone(&self.app), self.caller.clone(), self.headers.clone());
+        let app = Arc::clone(&self.app);
+        let caller = self.caller.clone();
+        let headers = self.headers.clone();
         Ok(blocking(move || caller.account(&app, &headers)).await?)
     }
 
@@ -346,7 +351,8 @@ impl BridgeRequest {
 
 /// Returns when the server is to stop.
 async fn stop_requested(stopping: &mut watch::Receiver<bool>) {
-    drop(stopping.wait_for(|stop| *stop).await);
+    // An error means that the server is gone, which is a stop too.
+    stopping.wait_for(|stop| *stop).await.ok();
 }
 
 /// The request for one message. Only `text` has the role of the user.
@@ -370,7 +376,7 @@ impl Drop for DrainWhenDropped {
     fn drop(&mut self) {
         let passing = self.0.take().filter(|passing| passing.state == State::Open && passing.meter.is_open());
         if let (Some(passing), Ok(runtime)) = (passing, Handle::try_current()) {
-            drop(runtime.spawn(passing.drain()));
+            runtime.spawn(passing.drain());
         }
     }
 }
@@ -454,7 +460,8 @@ impl PassThrough {
     async fn drain(mut self) {
         let mut stopping = self.stopping.clone();
         tokio::select! {
-            done = timeout(DRAINING, self.read_on()) => drop(done),
+            // In time or not, the call ends with what is known by then.
+            _ = timeout(DRAINING, self.read_on()) => {}
             () = stop_requested(&mut stopping) => {}
         }
         self.meter.end(CallOutcome::BrokenOff).await;

@@ -56,7 +56,7 @@ pub use auth::{attempt_token::AttemptTokens, token};
 #[cfg(feature = "serve")]
 pub use envoi_notify::Reach;
 #[cfg(feature = "serve")]
-pub use http::tls::Tls;
+pub use http::tls::{Tls, TlsError};
 #[cfg(feature = "serve")]
 pub use models::catalog::{Models, Offer, Provider};
 #[cfg(feature = "serve")]

@@ -192,7 +192,9 @@ const fn get(
     params: &'static [Param],
     outcomes: &'static [Outcome],
 ) -> Operation {
-    let (method, gate, scopes) = (Method::Get, Gate::Token, READ);
+    let method = Method::Get;
+    let gate = Gate::Token;
+    let scopes = READ;
     Operation { id, method, path, gate, scopes, summary, params, body: Content::None, outcomes }
 }
 

@@ -221,7 +221,7 @@ async fn perform(
     let tenant = bearer.tenant.clone();
     let (parts, mut body) = request.into_parts();
     let done = match bearer.scopes.allow(operation.scopes) {
-        true => work(&app, operation, way, (parts, &mut body), bearer).await,
+        true => work(&app, operation, way, parts, &mut body, bearer).await,
         false => Err(scope_too_small(operation)),
     };
     let response = match done {
@@ -239,7 +239,8 @@ async fn work(
     app: &Arc<App>,
     operation: &Operation,
     way: Handling,
-    (mut parts, body): (Parts, &mut Body),
+    mut parts: Parts,
+    body: &mut Body,
     bearer: Bearer,
 ) -> Result<Response, Problem> {
     let limits = &app.settings.limits;

@@ -92,7 +92,8 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let hosts = host_names(address, encrypted, &settings.hosts);
         let app = Arc::new(App::new(settings, hosts, store, desk.clone(), stopping.clone()));
-        let (wakes, pushes) = (Arc::clone(&app.commits), Arc::clone(&app.push_scheduler));
+        let wakes = Arc::clone(&app.commits);
+        let pushes = Arc::clone(&app.push_scheduler);
         desk.watch(Arc::new(move |run, records| {
             wakes.committed(run, records);
             pushes.committed(run, envoi_engine::now());
@@ -105,7 +106,8 @@ impl Server {
             clock: SteadyClock::new(Timestamp::default()),
             log: app.settings.log,
         })?;
-        let (router, places) = (router(&app), Arc::clone(&app.connections.permits));
+        let router = router(&app);
+        let places = Arc::clone(&app.connections.permits);
         let stopped = runtime.spawn(async move {
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => accept(Listener { listener, acceptor, router, stopping }, places).await,
@@ -128,7 +130,8 @@ impl Server {
         let until = Instant::now() + patience;
         stop.send_replace(true);
         dispatcher.close();
-        drop(runtime.block_on(async { tokio::time::timeout(patience, stopped).await }));
+        // What is not over in time is broken off below.
+        runtime.block_on(async { tokio::time::timeout(patience, stopped).await.ok() });
         runtime.shutdown_background();
         dispatcher.wait(until);
     }
@@ -171,11 +174,13 @@ async fn accept(mut door: Listener, places: Arc<Semaphore>) {
             continue;
         };
         // Events are small and wanted at once.
-        drop(stream.set_nodelay(true));
+        // Without either of these the connection is slower or takes more memory, and works.
+        stream.set_nodelay(true).ok();
         // What the machine takes of a slow reader is bounded too; left to itself it grows to megabytes.
-        set_socket_send_buffer_size(&stream, BUFFER).unwrap_or_default();
-        let (acceptor, router, stopping) =
-            (door.acceptor.clone(), door.router.clone(), door.stopping.clone());
+        set_socket_send_buffer_size(&stream, BUFFER).ok();
+        let acceptor = door.acceptor.clone();
+        let router = door.router.clone();
+        let stopping = door.stopping.clone();
         connections.spawn(async move {
             let _place = place;
             match acceptor {
@@ -200,7 +205,8 @@ async fn serve_connection(
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    let (router, seat) = (TowerToHyperService::new(router), ConnectionOwner::default());
+    let router = TowerToHyperService::new(router);
+    let seat = ConnectionOwner::default();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
         router.call(request)
@@ -211,7 +217,8 @@ async fn serve_connection(
         _ = connection.as_mut() => return,
         _ = stopping.wait_for(|stop| *stop) => connection.as_mut().graceful_shutdown(),
     }
-    drop(connection.await);
+    // An error on the way is the client's to see.
+    connection.await.ok();
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn tls(store: &Store, files: Option<&(String, String)>) -> Result<Option<Tls>, F
     let root = store.layout().root();
     let load = |(certificate, key): &(String, String)| Tls::load(&root.join(certificate), &root.join(key));
     files.map(load).transpose().map_err(|reason| {
-        Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason)
+        Failure::new(BAD_INPUT, "TLS_UNUSABLE", reason.to_string())
             .hint("`server.tls` names a certificate and its key, both PEM files that can be read")
     })
 }

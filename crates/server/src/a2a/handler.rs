@@ -53,10 +53,10 @@ pub(crate) async fn answer(app: Arc<App>, mut request: HttpRequest) -> Response 
     let below = route::below(parts.uri.path()).unwrap_or_default().to_owned();
     let (operation, response) = match route::find(&parts.method, &below) {
         Ok(Route { flow, target: route::Target::Rpc }) => {
-            over_rpc(&app, (parts, &mut body), bearer, flow).await
+            over_rpc(&app, parts, &mut body, bearer, flow).await
         }
         Ok(Route { flow, target: route::Target::Rest(rest) }) => {
-            (operation_name(rest.method), over_rest(&app, (parts, &mut body), bearer, flow, rest).await)
+            (operation_name(rest.method), over_rest(&app, parts, &mut body, bearer, flow, rest).await)
         }
         Err(RouteError::Path) => ("a2a", refusal::of(&parts, Problem::not_found("path", parts.uri.path()))),
         Err(RouteError::Verb) => {
@@ -105,7 +105,8 @@ enum Outcome {
 
 async fn over_rpc(
     app: &Arc<App>,
-    (mut parts, body): (Parts, &mut Body),
+    mut parts: Parts,
+    body: &mut Body,
     bearer: Bearer,
     flow: Option<String>,
 ) -> (&'static str, Response) {
@@ -162,7 +163,8 @@ fn with_retry_after(mut response: Response, fault: &Fault) -> Response {
 
 async fn over_rest(
     app: &Arc<App>,
-    (mut parts, body): (Parts, &mut Body),
+    mut parts: Parts,
+    body: &mut Body,
     bearer: Bearer,
     flow: Option<String>,
     rest: RestTarget,
@@ -280,7 +282,8 @@ async fn perform(
     match request.params {
         Params::Send(message) => send_and_wait(app, client, message).await.map(Outcome::Reply),
         Params::Stream(message) => {
-            let (shared, owned) = (Arc::clone(app), client.clone());
+            let shared = Arc::clone(app);
+            let owned = client.clone();
             // Before anything is done: what is refused has changed nothing.
             let permit = client.permit(app)?;
             let beginning = start_key(&message);
@@ -335,7 +338,8 @@ async fn in_turn<T: Send + 'static>(
 
 async fn send_and_wait(app: &Arc<App>, client: Client, request: SendRequest) -> Result<Reply, Fault> {
     let Configuration { history_length, return_immediately, .. } = request.configuration;
-    let (shared, owned) = (Arc::clone(app), client.clone());
+    let shared = Arc::clone(app);
+    let owned = client.clone();
     // 0.3 leaves the choice to the server. A client that does not ask to wait may not be able to, so that it gets the
     // task at once.
     let waits = !return_immediately.unwrap_or(true);
@@ -363,7 +367,7 @@ fn at_once(app: &App, client: &Client, params: Params) -> Result<Reply, Fault> {
         Params::PushSet(push) => push_configs::set(app, client, &push),
         Params::PushGet { task_id, id } => push_configs::get(app, client, &task_id, id.as_deref()),
         Params::PushList { task_id, page_size, page_token } => {
-            push_configs::list(app, client, &task_id, (page_size, page_token.as_deref()))
+            push_configs::list(app, client, &task_id, page_size, page_token.as_deref())
         }
         Params::PushDelete { task_id, id } => push_configs::delete(app, client, &task_id, &id),
         Params::ExtendedCard => agent_card::extended(app, client).map(Reply::Card),

@@ -54,7 +54,7 @@ pub(crate) fn set(app: &App, client: &Client, push: &PushConfig) -> Result<Reply
     check(app, push)?;
     let from =
         app.read(|reader| reader.next_seq(&run)).map_err(|error: ReadError| internal_fault(app, error))?;
-    let (row, _) = keep(app, client, (&run, push), from)?;
+    let (row, _) = keep(app, client, &run, push, from)?;
     announce(app, &row);
     Ok(Reply::Push(shown(&row, &client.bearer.id)))
 }
@@ -95,7 +95,8 @@ pub(crate) fn id_of(token_id: &str, push: &PushConfig) -> String {
 pub(crate) fn keep(
     app: &App,
     client: &Client,
-    (run, push): (&RunId, &PushConfig),
+    run: &RunId,
+    push: &PushConfig,
     next_seq: Seq,
 ) -> Result<(PushRow, Option<Box<PushRow>>), Fault> {
     check_room(app, client, run, push)?;
@@ -125,9 +126,13 @@ pub(crate) fn keep(
 
 /// Sends to this configuration, which was just kept, from now on.
 pub(super) fn announce(app: &App, row: &PushRow) {
-    let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_default();
-    let whose = dispatcher::owner_of(tenant, &app.settings.a2a.push, row);
-    app.push_scheduler.add((row.run.clone(), row.id.clone()), whose, row.due_at);
+    let tenant = app.read(|reader| reader.tenant_of(&row.run)).unwrap_or_else(|error: ReadError| {
+        // Logged only: without its tenant the configuration counts for its run alone.
+        internal_fault(app, error);
+        None
+    });
+    let owner = dispatcher::owner_of(tenant, &app.settings.a2a.push, row);
+    app.push_scheduler.add((row.run.clone(), row.id.clone()), owner, row.due_at);
 }
 
 /// `GetTaskPushNotificationConfig`.
@@ -142,12 +147,13 @@ pub(crate) fn list(
     app: &App,
     client: &Client,
     task: &str,
-    (size, token): (Option<u32>, Option<&str>),
+    page_size: Option<u32>,
+    page_token: Option<&str>,
 ) -> Result<Reply, Fault> {
     let rows = of(app, client, task)?;
     // A page goes on behind the id that its token is.
-    let behind = rows.iter().filter(|row| token.is_none_or(|token| row.id.as_str() > token));
-    let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
+    let behind = rows.iter().filter(|row| page_token.is_none_or(|after| row.id.as_str() > after));
+    let size = page_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(MAX_CONFIGS);
     let page: Vec<&PushRow> = behind.clone().take(size).collect();
     let more = behind.count() > page.len();
     let next_page_token = page.last().filter(|_| more).map(|row| row.id.clone()).unwrap_or_default();

@@ -20,11 +20,11 @@ use super::{
     },
 };
 use crate::{
-    push::event_source::{EventSource, EventSources, Notification},
+    push::event_source::{EventSource, EventSources, Notification, SourceError},
     state::app::App,
 };
 use envoi_contract::time::Timestamp;
-use envoi_journal::{Aside, PushRow, ReadError};
+use envoi_journal::{Aside, PushRow, RunRow};
 use envoi_kernel::{Record, ids::Seq};
 use std::{collections::VecDeque, sync::Arc};
 
@@ -32,10 +32,9 @@ use std::{collections::VecDeque, sync::Arc};
 pub(crate) struct RunEventSources(pub(crate) Arc<App>);
 
 impl EventSources for RunEventSources {
-    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String> {
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError> {
         let app = Arc::clone(&self.0);
-        let seen =
-            loader::load_without_events(&app, &push.run).map_err(|_| "the task cannot be read".to_owned())?;
+        let seen = loader::load_without_events(&app, &push.run).map_err(|_| SourceError::Task)?;
         Ok(Box::new(RunEvents {
             version: if push.version == Version::V03.word() { Version::V03 } else { Version::V10 },
             base: push.base.clone(),
@@ -68,14 +67,14 @@ struct RunEvents {
 }
 
 impl EventSource for RunEvents {
-    fn next(&mut self) -> Result<Option<Notification>, String> {
+    fn next(&mut self) -> Result<Option<Notification>, SourceError> {
         self.telling_aside = None;
         while self.waiting.is_empty() {
             let moment = self.moment()?;
             if moment.is_empty() {
                 return self.set_aside_or_taken_up();
             }
-            let updates = self.seen.fold.apply(&moment).map_err(|error| error.to_string())?;
+            let updates = self.seen.fold.apply(&moment)?;
             self.waiting.extend(updates.into_iter().filter(|update| update.position.seq() >= self.from));
             if self.version == Version::V03 {
                 // The last task of the moment contains all of it.
@@ -101,11 +100,10 @@ impl EventSource for RunEvents {
 
 impl RunEvents {
     /// The events of the next moment; none if there is none yet.
-    fn moment(&mut self) -> Result<Vec<Record>, String> {
+    fn moment(&mut self) -> Result<Vec<Record>, SourceError> {
         if self.unheard.is_empty() {
             let LoadedTask { run, fold, .. } = &self.seen;
-            let read = self.app.read(|reader| loader::next_records(reader, run, fold));
-            self.unheard = read.map_err(|error: ReadError| error.to_string())?.into();
+            self.unheard = self.app.read(|reader| loader::next_records(reader, run, fold))?.into();
         }
         let at = self.unheard.front().map(|record| record.at);
         let count = self.unheard.iter().take_while(|record| Some(record.at) == at).count();
@@ -113,9 +111,9 @@ impl RunEvents {
     }
 
     /// That the run is set aside, or is not any more, if the receiver does not know it.
-    fn set_aside_or_taken_up(&mut self) -> Result<Option<Notification>, String> {
-        let row = self.app.read(|reader| reader.run(&self.seen.run));
-        let aside = row.map_err(|error: ReadError| error.to_string())?.aside;
+    fn set_aside_or_taken_up(&mut self) -> Result<Option<Notification>, SourceError> {
+        let row: RunRow = self.app.read(|reader| reader.run(&self.seen.run))?;
+        let aside = row.aside;
         let standing = self.seen.fold.standing();
         let aside = aside.filter(|_| !standing.state.is_terminal());
         let since = aside.as_ref().map(|why| why.since);
@@ -137,7 +135,7 @@ impl RunEvents {
         Ok(Some(self.notification(place, next_seq, &item)))
     }
 
-    fn written(&self, update: &TaskUpdate) -> Result<Notification, String> {
+    fn written(&self, update: &TaskUpdate) -> Result<Notification, SourceError> {
         let item = match self.version {
             Version::V03 => StreamItem::Task(self.task(None)?),
             Version::V10 => self.item(update),
@@ -155,13 +153,9 @@ impl RunEvents {
     }
 
     /// The task as it stands, with the messages that have come since.
-    fn task(&self, aside: Option<&Aside>) -> Result<Task, String> {
-        let messages = self.app.read(|reader| reader.messages(&self.seen.run));
-        let said: Vec<_> = messages
-            .map_err(|error: ReadError| error.to_string())?
-            .iter()
-            .filter_map(loader::client_message)
-            .collect();
+    fn task(&self, aside: Option<&Aside>) -> Result<Task, SourceError> {
+        let messages = self.app.read(|reader| reader.messages(&self.seen.run))?;
+        let said: Vec<_> = messages.iter().filter_map(loader::client_message).collect();
         let shelf = StoredContent { app: &self.app, base: &self.base, room: &ReplyBudget::default() };
         Ok(TaskWriter { ids: &self.seen.ids, content: &shelf, aside }.task(&self.seen.fold, &said, true))
     }

@@ -135,7 +135,9 @@ pub(crate) async fn of_task(
 ) -> Result<Response, Fault> {
     let after = last_seen.map(|id| StreamPosition::parse(id).ok_or_else(unknown_position)).transpose()?;
     let permit = client.permit(app)?;
-    let (shared, owned, id) = (Arc::clone(app), client.clone(), id.to_owned());
+    let shared = Arc::clone(app);
+    let owned = client.clone();
+    let id = id.to_owned();
     let run = on_thread(move || loader::run_of(&shared, &owned, &id)).await?;
     let commits = app.commits.of_run(&run);
     let version = client.version;

@@ -50,16 +50,20 @@ pub(crate) fn list(app: &App, client: &Client, query: &ListQuery) -> Result<Task
         page.statuses = words(state).iter().map(|word| (*word).to_owned()).collect();
         if page.statuses.is_empty() {
             // No run ever stands like that.
-            let (tasks, next_page_token) = (Vec::new(), String::new());
-            return Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size: 0 });
+            return Ok(TaskPage {
+                tasks: Vec::new(),
+                next_page_token: String::new(),
+                page_size: query.page_size,
+                total_size: 0,
+            });
         }
     }
     let (rows, total_size) =
         app.read(|reader| reader.task_page(&page)).map_err(|error: ReadError| internal_fault(app, error))?;
     let full = u32::try_from(rows.len()).is_ok_and(|found| found == query.page_size);
     let next_page_token = rows.last().filter(|_| full).map(page_token).unwrap_or_default();
-    let room = ReplyBudget::default();
-    let tasks = rows.iter().map(|row| listed(app, client, query, (row, &room))).collect::<Result<_, _>>()?;
+    let budget = ReplyBudget::default();
+    let tasks = rows.iter().map(|row| listed(app, client, query, row, &budget)).collect::<Result<_, _>>()?;
     Ok(TaskPage { tasks, next_page_token, page_size: query.page_size, total_size })
 }
 
@@ -67,10 +71,11 @@ fn listed(
     app: &App,
     client: &Client,
     query: &ListQuery,
-    (row, room): (&RunRow, &ReplyBudget),
+    row: &RunRow,
+    budget: &ReplyBudget,
 ) -> Result<Task, Fault> {
     let seen = loader::load(app, &row.run)?;
-    let mut task = seen.task_within(app, &client.base, query.include_artifacts, room);
+    let mut task = seen.task_within(app, &client.base, query.include_artifacts, budget);
     task.limit_history(query.history_length);
     // The row matched the filter. The task has that state in the list, even if the run has gone on since.
     if query.state.is_some_and(|state| state != task.status.state) {
@@ -109,7 +114,8 @@ fn page_position(token: &str) -> Result<(Timestamp, RunId), Fault> {
 /// `CancelTask`: returns once it is over, or after as long as a request may take.
 pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<Task, Fault> {
     client.require(&[Scope::Run])?;
-    let (owned, id) = (client.clone(), id.to_owned());
+    let owned = client.clone();
+    let id = id.to_owned();
     let shared = Arc::clone(app);
     let run = wait::on_thread(move || request_cancel(&shared, &owned, &id)).await?;
     let seen = tokio::time::timeout(app.settings.limits.request, wait::until(app, &run, at_end)).await;
@@ -118,7 +124,8 @@ pub(crate) async fn cancel(app: &Arc<App>, client: &Client, id: &str) -> Result<
         // It is being ended; its steps take their time.
         Err(_) => on_run_thread(app, &run, loader::load).await?,
     };
-    let (shared, base) = (Arc::clone(app), client.base.clone());
+    let shared = Arc::clone(app);
+    let base = client.base.clone();
     wait::on_thread(move || Ok(seen.task(&shared, &base, true))).await
 }
 

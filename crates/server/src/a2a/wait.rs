@@ -66,7 +66,8 @@ pub(crate) async fn on_run_thread<T: Send + 'static>(
     run: &RunId,
     work: impl FnOnce(&App, &RunId) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    let (shared, run) = (Arc::clone(app), run.clone());
+    let shared = Arc::clone(app);
+    let run = run.clone();
     on_thread(move || work(&shared, &run)).await
 }
 

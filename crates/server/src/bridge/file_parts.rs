@@ -71,7 +71,8 @@ fn given(
     mut left: u64,
     read: impl Fn(&AttachmentRef, &mut u64) -> Result<Value, NotGiven>,
 ) -> FileParts {
-    let (mut parts, mut lines) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut lines = Vec::new();
     for reference in references {
         match read(reference, &mut left) {
             Ok(part) => parts.push(part),

@@ -57,7 +57,8 @@ type Issues = Vec<(String, String)>;
 ///
 /// Two names that differ are refused: whichever was taken, the caller would pay for a model that it may not have meant.
 fn model(members: &Object, issues: &mut Issues) -> Option<String> {
-    let (model, model_id) = (text(members, "model", issues), text(members, "model_id", issues));
+    let model = text(members, "model", issues);
+    let model_id = text(members, "model_id", issues);
     if model.is_some() && model_id.is_some() && model != model_id {
         issues.push(("model_id".to_owned(), "names another model than `model`".to_owned()));
     }

@@ -65,10 +65,16 @@ impl Meter {
         chosen: ChosenModel,
         permit: Permit,
     ) -> Result<Self, Denied> {
-        let (began, usage) = (Instant::now(), None);
-        let app_of = Arc::clone(app);
-        let (open, trace) = (None, None);
-        let mut meter = Self { app: app_of, chosen, open, trace, began, usage, pieces: 0, _permit: permit };
+        let mut meter = Self {
+            app: Arc::clone(app),
+            chosen,
+            open: None,
+            trace: None,
+            began: Instant::now(),
+            usage: None,
+            pieces: 0,
+            _permit: permit,
+        };
         let Some(run) = account.run else { return Ok(meter) };
         let call = call_id(app).map_err(Denied::Failed)?;
         let of_attempt = account.attempt.is_some();
@@ -78,12 +84,14 @@ impl Meter {
             model: meter.chosen.model.clone(),
             provider: meter.chosen.offer.provider.clone(),
         };
-        let (shared, of) = (Arc::clone(app), run.clone());
+        let shared = Arc::clone(app);
+        let of = run.clone();
         // From here on the call is open, even if the client has gone away: then the meter is dropped on this thread.
         let begin = move || {
             Ok(shared.desk.model_call(&of, asked, || submit::caller_of_run(&shared, &of).ok()).map(|_| {
                 meter.trace = traced(&shared, &run, &call);
-                (meter.open, meter.began) = (Some((run, call)), Instant::now());
+                meter.open = Some((run, call));
+                meter.began = Instant::now();
                 meter
             }))
         };
@@ -122,13 +130,13 @@ impl Meter {
     /// Charges the call; it is durable when this returns. A failure to store it goes to the server's log.
     pub(crate) async fn end(&mut self, outcome: CallOutcome) {
         if let Some(charge) = self.charge(outcome) {
-            drop(
-                blocking(move || {
-                    charge();
-                    Ok(())
-                })
-                .await,
-            );
+            let charged = blocking(move || {
+                charge();
+                Ok(())
+            });
+            if let Err(problem) = charged.await {
+                self.app.note(&problem);
+            }
         }
     }
 
@@ -178,7 +186,8 @@ impl Charge {
 impl Drop for Meter {
     fn drop(&mut self) {
         if let (Some(charge), Ok(runtime)) = (self.charge(CallOutcome::BrokenOff), Handle::try_current()) {
-            drop(runtime.spawn_blocking(charge));
+            // It goes on by itself; a failure is logged there.
+            runtime.spawn_blocking(charge);
         }
     }
 }

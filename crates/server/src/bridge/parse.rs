@@ -15,7 +15,8 @@ const SMALL: usize = 64 * 1024;
 
 /// What is read of a body for this client, whose turn comes within `longest`.
 pub(super) async fn parse<T: Send + 'static>(
-    (lanes, client): (&FairSemaphore, &str),
+    turns: &FairSemaphore,
+    client: &str,
     longest: Duration,
     body: Bytes,
     read: impl FnOnce(&[u8]) -> Result<T, Refusal> + Send + 'static,
@@ -23,7 +24,7 @@ pub(super) async fn parse<T: Send + 'static>(
     if body.len() <= SMALL {
         return read(&body);
     }
-    let turn = in_time(longest, async { Ok(lanes.acquire(client).await) }).await?;
+    let turn = in_time(longest, async { Ok(turns.acquire(client).await) }).await?;
     let read = move || {
         let _turn = turn;
         Ok(read(&body))
@@ -39,11 +40,11 @@ mod tests {
     #[test]
     fn a_large_body_keeps_no_socket_waiting() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let lanes = FairSemaphore::new(1, 1);
+        let turns = FairSemaphore::new(1, 1);
         for (bytes, here) in [(0, true), (SMALL, true), (SMALL + 1, false)] {
             let read = move |body: &[u8]| Ok((thread::current().id(), body.len()));
             let body = Bytes::from(vec![0; bytes]);
-            let read = parse((&lanes, "north"), Duration::from_secs(60), body, read);
+            let read = parse(&turns, "north", Duration::from_secs(60), body, read);
             let (thread, read) = runtime.block_on(read).unwrap();
             assert_eq!((thread == thread::current().id(), read), (here, bytes));
         }

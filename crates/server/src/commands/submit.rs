@@ -10,7 +10,8 @@ use std::{path::Path, sync::mpsc, thread};
 
 /// Sends a request to the engine, and returns its notes once the engine has accepted it. The journal has the result.
 pub(crate) fn submit(app: &App, request: Request) -> Result<Vec<String>, Problem> {
-    let (ask, run) = (request.name(), request.run().map(RunId::as_str));
+    let ask = request.name();
+    let run = request.run().map(RunId::as_str);
     tracing::info!(ask, run, "asked");
     let (client, heard) = mpsc::channel();
     let desk = app.desk.clone();

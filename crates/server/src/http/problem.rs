@@ -23,8 +23,14 @@ pub(crate) struct Problem {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        let (code, detail) = (code.to_owned(), detail.into());
-        Self { status, code, detail, hint: None, retry_after_s: None, cause: None }
+        Self {
+            status,
+            code: code.to_owned(),
+            detail: detail.into(),
+            hint: None,
+            retry_after_s: None,
+            cause: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

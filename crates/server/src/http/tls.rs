@@ -1,14 +1,41 @@
 //! TLS with a certificate from files.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{
-        ServerConfig,
+        self, ServerConfig,
         crypto::ring,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        pki_types::{
+            CertificateDer, PrivateKeyDer,
+            pem::{self, PemObject as _},
+        },
     },
 };
+
+/// A certificate and its key that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The file cannot be read, or holds no such PEM.
+    #[error("{}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: pem::Error,
+    },
+    /// The certificate is not one for a server, or not that of the key.
+    #[error("{}: {source}", .path.display())]
+    Unusable {
+        /// The file of the certificate.
+        path: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+}
 
 /// A certificate and its key, read and fit for each other. Cheap to clone.
 #[derive(Clone)]
@@ -21,19 +48,20 @@ impl Tls {
     /// command can check them before it starts anything.
     ///
     /// # Errors
-    /// A sentence that names the file.
-    pub fn load(certificate: &Path, key: &Path) -> Result<Self, String> {
-        let told = |path: &Path, error: &dyn core::fmt::Display| format!("{}: {error}", path.display());
+    /// [`TlsError`] names the file.
+    pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        let unreadable = |path: &Path, source| TlsError::Unreadable { path: path.to_owned(), source };
+        let unusable = |source| TlsError::Unusable { path: certificate.to_owned(), source };
         let chain = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| told(certificate, &error))?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| told(key, &error))?;
+            .map_err(|error| unreadable(certificate, error))?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, error))?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| told(certificate, &error))?
+            .map_err(unusable)?
             .with_no_client_auth()
             .with_single_cert(chain, secret)
-            .map_err(|error| told(certificate, &error))?;
+            .map_err(unusable)?;
         Ok(Self { config: Arc::new(config) })
     }
 

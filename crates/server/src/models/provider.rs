@@ -26,7 +26,7 @@ use tokio::{
 };
 use tokio_rustls::{
     TlsConnector,
-    rustls::{ClientConfig, crypto::ring, pki_types::ServerName},
+    rustls::{self, ClientConfig, crypto::ring, pki_types::ServerName},
 };
 
 /// How long a provider may take to be connected to.
@@ -63,7 +63,7 @@ impl From<ProviderError> for PostError {
 /// How providers are reached. Roots are read when the first one is, that is encrypted.
 #[derive(Default)]
 pub(crate) struct ProviderClient {
-    tls: OnceLock<Result<Arc<ClientConfig>, String>>,
+    tls: OnceLock<Result<Arc<ClientConfig>, rustls::Error>>,
 }
 
 /// An answer whose body is still to come.
@@ -127,7 +127,8 @@ impl ProviderClient {
         let stream = TcpStream::connect((bare, port))
             .await
             .map_err(|error| ProviderError::because("it cannot be connected to", error))?;
-        drop(stream.set_nodelay(true));
+        // Without it the request is only slower.
+        stream.set_nodelay(true).ok();
         if !encrypted {
             return shake_hands(stream).await;
         }
@@ -149,13 +150,10 @@ impl ProviderClient {
     }
 }
 
-fn config() -> Result<Arc<ClientConfig>, String> {
-    let told = |error: tokio_rustls::rustls::Error| error.to_string();
+fn config() -> Result<Arc<ClientConfig>, rustls::Error> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(told)?
-        .with_platform_verifier()
-        .map_err(told)?
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
         .with_no_client_auth();
     Ok(Arc::new(config))
 }
@@ -167,7 +165,7 @@ async fn shake_hands(
         .await
         .map_err(|error| ProviderError::because("it does not speak HTTP", error))?;
     // The waiting request gets the same error from its sender.
-    let task = tokio::spawn(async move { drop(connection.await) });
+    let task = tokio::spawn(async move { connection.await.ok() });
     Ok((sender, Connection(task.abort_handle())))
 }
 

@@ -151,7 +151,7 @@ impl Worker {
         };
         let mut source = match source {
             Ok(source) => source,
-            Err(error) => return self.came_to(&mut row, None, Outcome::failed(error)),
+            Err(error) => return self.came_to(&mut row, None, Outcome::failed(error.to_string())),
         };
         let (after, source_is_sound) = self.tell(&mut row, source.as_mut())?;
         if after != TurnResult::Gone && source_is_sound {
@@ -170,7 +170,9 @@ impl Worker {
                 Ok(Some(item)) => item,
                 Ok(None) if source.is_over() => return Ok((self.done(row)?, true)),
                 Ok(None) => return Ok((TurnResult::Idle, true)),
-                Err(error) => return Ok((self.came_to(row, None, Outcome::failed(error))?, false)),
+                Err(error) => {
+                    return Ok((self.came_to(row, None, Outcome::failed(error.to_string()))?, false));
+                }
             };
             let reached = item.next_seq;
             let outcome = http_post(row, item).post(&row.url, &self.parts.reach);

@@ -5,11 +5,25 @@
 
 use super::scheduler::Key;
 use envoi_contract::time::Timestamp;
-use envoi_journal::PushRow;
-use envoi_kernel::ids::Seq;
+use envoi_journal::{PushRow, ReadError};
+use envoi_kernel::{ApplyError, ids::Seq};
 
 /// Readings that are kept between two turns. Beside them there is one for each turn under way.
 const MOST_KEPT: usize = 32;
+
+/// A run that cannot be read. It is tried again like a receiver that fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SourceError {
+    /// Its state or its flow cannot be loaded; the cause is in the server's log.
+    #[error("the task cannot be read")]
+    Task,
+    /// Its events cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its events do not follow each other.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
 
 /// One notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +43,8 @@ pub(crate) trait EventSource: Send {
     /// The next notification; the same one until [`EventSource::delivered`].
     ///
     /// # Errors
-    /// A sentence: the run cannot be read.
-    fn next(&mut self) -> Result<Option<Notification>, String>;
+    /// [`SourceError`]: the run cannot be read.
+    fn next(&mut self) -> Result<Option<Notification>, SourceError>;
 
     /// It has arrived.
     fn delivered(&mut self);
@@ -44,8 +58,8 @@ pub(crate) trait EventSources: Send + Sync {
     /// A reading from the configuration's place on.
     ///
     /// # Errors
-    /// A sentence: the run cannot be read.
-    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String>;
+    /// [`SourceError`]: the run cannot be read.
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError>;
 }
 
 /// Readings that were made and may be needed again, those used last at the end.
@@ -64,7 +78,7 @@ impl SourceCache {
     pub(crate) fn put(&mut self, key: Key, made: Timestamp, source: Box<dyn EventSource>) {
         self.0.push((key, made, source));
         if self.0.len() > MOST_KEPT {
-            drop(self.0.remove(0));
+            self.0.remove(0);
         }
     }
 }
@@ -77,7 +91,7 @@ mod tests {
     struct Nothing;
 
     impl EventSource for Nothing {
-        fn next(&mut self) -> Result<Option<Notification>, String> {
+        fn next(&mut self) -> Result<Option<Notification>, SourceError> {
             Ok(None)
         }
 

@@ -246,9 +246,9 @@ impl State {
     fn end_turn(&mut self, key: &Key) {
         let Some(Owner { receiver, .. }) = self.turns.remove(key) else { return };
         match self.busy.get(&receiver).map_or(0, |busy| busy.saturating_sub(1)) {
-            0 => drop(self.busy.remove(&receiver)),
-            left => drop(self.busy.insert(receiver, left)),
-        }
+            0 => self.busy.remove(&receiver),
+            left => self.busy.insert(receiver, left),
+        };
     }
 }
 

@@ -35,13 +35,15 @@ pub(crate) async fn upload(
     request: ApiRequest,
     body: &mut Body,
 ) -> Result<Response, Problem> {
-    let (limit, longest) = (app.settings.limits.artifact_bytes, app.settings.limits.request);
+    let limit = app.settings.limits.artifact_bytes;
+    let longest = app.settings.limits.request;
     let _incoming = app.incoming_body(&request.bearer)?;
     let blobs = app.store.blobs();
     let mut waited = Duration::ZERO;
     let mut incoming: Incoming = blocking(move || Ok(blobs.receive()?)).await?;
     loop {
-        let (since, patience) = (Instant::now(), patience(longest, incoming.size_bytes(), waited));
+        let since = Instant::now();
+        let patience = patience(longest, incoming.size_bytes(), waited);
         let came = tokio::time::timeout(patience, piece(body)).await.map_err(|_| too_slow(longest))?;
         let Some(piece) = came? else { break };
         waited = waited.saturating_add(since.elapsed());

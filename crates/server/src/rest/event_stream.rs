@@ -68,7 +68,7 @@ pub(crate) async fn run(app: &Arc<App>, request: ApiRequest) -> Result<Response,
         None => 0,
         Some(id) => id.parse::<u64>().map_err(|_| bad_id())?.saturating_add(1),
     };
-    let (shared, request) = (Arc::clone(app), request);
+    let shared = Arc::clone(app);
     let (request, run, over) = blocking(move || {
         let run = request.run(&shared)?;
         let row = shared.read(|reader| reader.run(&run).map_err(Problem::from))?;
@@ -114,7 +114,8 @@ fn last_seen(reader: &Reader, request: &ApiRequest) -> Result<u64, Problem> {
         return Ok(0);
     }
     let (run, seq) = id.split_once(':').ok_or_else(bad_id)?;
-    let (run, seq) = (RunId::new(run).map_err(|_| bad_id())?, seq.parse().map_err(|_| bad_id())?);
+    let run = RunId::new(run).map_err(|_| bad_id())?;
+    let seq = seq.parse().map_err(|_| bad_id())?;
     reader.place_of(&request.bearer.tenant, &run, seq)?.ok_or_else(bad_id)
 }
 

@@ -23,7 +23,8 @@ const STREAMS: [&str; 2] = ["stdout", "stderr"];
 
 /// `listLogs`.
 pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
-    let (from, limit) = (request.after()?, request.limit()?);
+    let from = request.after()?;
+    let limit = request.limit()?;
     let run = request.run(app)?;
     let attempts = app.read(|reader| reader.attempts_started(&run, from, limit).map_err(Problem::from))?;
     let full = u32::try_from(attempts.len()).is_ok_and(|found| found == limit);
@@ -46,7 +47,8 @@ pub(crate) fn list(app: &App, request: &ApiRequest) -> Result<Response, Problem>
 /// `getLog`.
 pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
     let run = request.run(app)?;
-    let (name, stream) = (request.param("attempt"), request.param("stream"));
+    let name = request.param("attempt");
+    let stream = request.param("stream");
     let none = || Problem::not_found("log", &format!("{name}/{stream}"));
     // As it is written, so that no path is made of anything else.
     let attempt = AttemptId::parse(name).ok().filter(|attempt| attempt.to_string() == name);

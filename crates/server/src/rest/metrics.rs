@@ -7,7 +7,6 @@ use crate::{
 };
 use axum::response::Response;
 use envoi_journal::ReadError;
-use std::fmt::Write as _;
 
 /// `getMetrics`. The names are documented in `docs/server.md`.
 pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> {
@@ -21,13 +20,12 @@ pub(crate) fn get(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
         ("envoi_attempts_live", "Attempts that are announced and not settled.", counts.live_attempts),
     ];
     for (name, about, value) in gauges {
-        // A String takes everything that is written to it.
-        write!(text, "# HELP {name} {about}\n# TYPE {name} gauge\n{name} {value}\n").unwrap_or_default();
+        text.push_str(&format!("# HELP {name} {about}\n# TYPE {name} gauge\n{name} {value}\n"));
     }
     let name = "envoi_http_requests_total";
-    write!(text, "# HELP {name} Requests that were answered.\n# TYPE {name} counter\n").unwrap_or_default();
+    text.push_str(&format!("# HELP {name} Requests that were answered.\n# TYPE {name} counter\n"));
     for ((operation, status), count) in app.request_counts.of_tenant(tenant) {
-        writeln!(text, "{name}{{operation=\"{operation}\",status=\"{status}\"}} {count}").unwrap_or_default();
+        text.push_str(&format!("{name}{{operation=\"{operation}\",status=\"{status}\"}} {count}\n"));
     }
     Ok(response::text("text/plain; version=0.0.4", text))
 }

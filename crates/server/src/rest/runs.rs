@@ -92,7 +92,8 @@ pub(crate) fn why(app: &App, request: &ApiRequest) -> Result<Response, Problem> 
 
 /// A page of events. A page that is full of bytes has fewer than the limit.
 fn event_page(app: &App, request: &ApiRequest, told: Told) -> Result<Response, Problem> {
-    let (from, limit) = (request.after()?, request.limit()?);
+    let from = request.after()?;
+    let limit = request.limit()?;
     let run = request.run(app)?;
     // One row more than the page has shows whether there is another page.
     let most = limit.saturating_add(1);

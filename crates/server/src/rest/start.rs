@@ -59,7 +59,8 @@ pub(crate) fn fork(app: &App, request: &ApiRequest) -> Result<Response, Problem>
     let members = request.members(&["from", "workspace", "yes_to", "why"])?;
     let bad_step = |_| Problem::bad_request("`from` is not the id of a step");
     let step = text(&members, "from")?.map(StepId::new).transpose().map_err(bad_step)?;
-    let (workspace, yes_to) = (workspace(&members)?, yes_to(&members)?);
+    let workspace = workspace(&members)?;
+    let yes_to = yes_to(&members)?;
     let why = text(&members, "why")?.map(str::to_owned);
     let from = request.run(app)?;
     let body = Digest::of(format!("fork {from}\n{}", Value::Object(members.clone()).compact()).as_bytes());
@@ -157,7 +158,8 @@ impl<'m> StartBody<'m> {
             Some(Value::Object(inputs)) => inputs.clone(),
             Some(_) => return Err(Problem::bad_request("`inputs` is not an object")),
         };
-        let (workspace, yes_to) = (workspace(members)?, yes_to(members)?);
+        let workspace = workspace(members)?;
+        let yes_to = yes_to(members)?;
         Ok(Self { flow, inputs, workspace, yes_to, requester: requester(members)? })
     }
 }
@@ -170,7 +172,8 @@ fn requester(members: &Object) -> Result<Requester, Problem> {
         Some(Value::Object(metadata)) => metadata.clone(),
         Some(_) => return Err(Problem::bad_request("`metadata` is not an object")),
     };
-    let (user_id, session_id) = (stated("user_id")?, stated("session_id")?);
+    let user_id = stated("user_id")?;
+    let session_id = stated("session_id")?;
     Ok(Requester { user_id, session_id, metadata, raw_input: stated("raw_input")? })
 }
 

@@ -98,9 +98,9 @@ fn form_answer(
 ) -> Result<AnswerContent, Fault> {
     let yes = yes(&question.choices).unwrap_or(Choice::Respond);
     match (data, words) {
-        (Some(data), words) => form_or_decision(question, (form, yes), data, words),
+        (Some(data), words) => form_or_decision(question, form, yes, data, words),
         (None, Some(words)) => match Value::parse_str(words) {
-            Ok(data @ Value::Object(_)) => form_or_decision(question, (form, yes), &data, None),
+            Ok(data @ Value::Object(_)) => form_or_decision(question, form, yes, &data, None),
             // A yes without a form: the engine fills in the defaults, or names the fields that are missing.
             _ => decision(question, words).ok_or_else(|| {
                 not_an_answer(question, "the text is no form: an object in JSON, or a data part")
@@ -112,7 +112,8 @@ fn form_answer(
 
 fn form_or_decision(
     question: &Question,
-    (form, yes): (&Value, Choice),
+    form: &Value,
+    yes: Choice,
     data: &Value,
     words: Option<&str>,
 ) -> Result<AnswerContent, Fault> {

@@ -3,7 +3,7 @@
 use super::{
     answer, envelope,
     pending_push_config::PendingPushConfig,
-    record::{FollowFrom, Sent, already_done, digest, forget_refused, new_row, was_done},
+    record::{FollowFrom, RowIds, Sent, already_done, digest, forget_refused, new_row, was_done},
 };
 use crate::{
     a2a::{
@@ -38,7 +38,8 @@ const CHANNEL: &str = "a2a";
 pub(crate) fn answer(
     app: &App,
     client: &Client,
-    (message, pending): (&Message, PendingPushConfig<'_>),
+    message: &Message,
+    pending: PendingPushConfig<'_>,
     run: &RunId,
 ) -> Result<Sent, Fault> {
     client.require(&[Scope::Answer])?;
@@ -47,7 +48,7 @@ pub(crate) fn answer(
         .map_err(|error: ReadError| internal_fault(app, error))?;
     let request = request_id(client, &context, run, message);
     let _lock = app.key_locks.lock(&request);
-    let row = new_row(app, client, message, (run, &context, run.as_str()), request);
+    let row = new_row(app, client, message, RowIds { run, context: &context, task: run.as_str(), request });
     if was_done(app, &row)? {
         return already_done(&row, pending);
     }
@@ -209,7 +210,8 @@ fn resolve(
 ) -> Result<(), Fault> {
     for (place, reference) in references.iter_mut().enumerate().filter(|(_, reference)| meant(reference)) {
         let resolved = attachments::resolve(app, &client.bearer.tenant, reference).map_err(|unreadable| {
-            let (place, id) = (place.saturating_add(1), &reference.artifact_id);
+            let place = place.saturating_add(1);
+            let id = &reference.artifact_id;
             let detail = format!("attachment {place} (`{id}`) cannot be read: {}", unreadable.reason);
             Fault::new(Kind::InvalidParams).detail(detail).code("ATTACHMENT_UNREADABLE")
         })?;

@@ -33,8 +33,9 @@ pub(crate) struct StoredPushConfig<'a> {
 impl<'a> PendingPushConfig<'a> {
     /// Stores it for a run; notifications begin with the event `from`.
     pub(crate) fn store(&self, run: &RunId, from: Seq) -> Result<StoredPushConfig<'a>, Fault> {
-        let (app, push) = (self.app, self.push);
-        let row = push.map(|push| push_configs::keep(app, self.client, (run, push), from)).transpose()?;
+        let app = self.app;
+        let push = self.push;
+        let row = push.map(|push| push_configs::keep(app, self.client, run, push, from)).transpose()?;
         Ok(StoredPushConfig { app, row })
     }
 
@@ -63,11 +64,9 @@ impl StoredPushConfig<'_> {
     /// The message was refused.
     pub(crate) fn revoke(self) {
         let Some((row, before)) = &self.row else { return };
-        drop(
-            self.app
-                .store
-                .take_back_push(row, before.as_deref())
-                .map_err(|error| internal_fault(self.app, error)),
-        );
+        if let Err(error) = self.app.store.take_back_push(row, before.as_deref()) {
+            // Logged only: the client gets the refusal of its message.
+            internal_fault(self.app, error);
+        }
     }
 }

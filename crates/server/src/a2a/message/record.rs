@@ -82,26 +82,34 @@ pub(crate) fn forget_refused(
     app.note(&problem);
     if !matches!(problem.code.as_str(), "ENGINE_STOPPING" | "STORE_FAILED") {
         push.revoke();
-        drop(app.store.forget_message(row).map_err(|error| internal_fault(app, error)));
+        if let Err(error) = app.store.forget_message(row) {
+            // Logged only: the client gets the refusal itself.
+            internal_fault(app, error);
+        }
     }
     problem.into()
 }
 
-pub(crate) fn new_row(
-    app: &App,
-    client: &Client,
-    message: &Message,
-    (run, context, task): (&RunId, &str, &str),
-    request: String,
-) -> MessageRow {
+/// Where a message belongs.
+pub(crate) struct RowIds<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) context: &'a str,
+    /// The task that it is sent to; empty for a message that starts one.
+    pub(crate) task: &'a str,
+    /// The id of its request to the engine.
+    pub(crate) request: String,
+}
+
+/// The row of a message that comes now.
+pub(crate) fn new_row(app: &App, client: &Client, message: &Message, ids: RowIds<'_>) -> MessageRow {
     MessageRow {
-        run: run.clone(),
+        run: ids.run.clone(),
         token: client.bearer.id.clone(),
-        context: context.to_owned(),
-        task: task.to_owned(),
+        context: ids.context.to_owned(),
+        task: ids.task.to_owned(),
         message_id: message.id.clone(),
         digest: digest(client, message),
-        request,
+        request: ids.request,
         body: stored_form(message),
         at: app.now(),
     }

@@ -53,9 +53,9 @@ pub(crate) fn send(app: &App, client: &Client, request: &SendRequest) -> Result<
             if let Some(push) = push {
                 push_configs::check_room(app, client, &run, push)?;
             }
-            answer_task::answer(app, client, (message, pending), &run)
+            answer_task::answer(app, client, message, pending, &run)
         }
-        About::Nothing => start_task::start_task(app, client, (message, pending)),
+        About::Nothing => start_task::start_task(app, client, message, pending),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     inputs,
     pending_push_config::PendingPushConfig,
-    record::{FollowFrom, Sent, already_done, digest, forget_refused, message_text, new_row},
+    record::{FollowFrom, RowIds, Sent, already_done, digest, forget_refused, message_text, new_row},
 };
 use crate::{
     a2a::{
@@ -41,7 +41,8 @@ const OURS: &str = "urn:envoi:a2a:";
 pub(crate) fn start_task(
     app: &App,
     client: &Client,
-    (message, pending): (&Message, PendingPushConfig<'_>),
+    message: &Message,
+    pending: PendingPushConfig<'_>,
 ) -> Result<Sent, Fault> {
     client.require(&[Scope::Run])?;
     // Whatever has become of the flow since.
@@ -65,7 +66,12 @@ pub(crate) fn start_task(
         context: context.clone(),
         at: app.now(),
     };
-    let row = new_row(app, client, message, (&fresh, &context, ""), fresh.to_string());
+    let row = new_row(
+        app,
+        client,
+        message,
+        RowIds { run: &fresh, context: &context, task: "", request: fresh.to_string() },
+    );
     // The same message twice at once: the second one waits until the run of the first is there to be found.
     let _lock = app.key_locks.lock(&format!("{}\n{context}\n{}", row.token, row.message_id));
     let kept = app.store.keep_task(&task, &row).map_err(|error| internal_fault(app, error))?;
@@ -80,8 +86,8 @@ pub(crate) fn start_task(
         let detail = "this token has started as many runs in a minute as it may";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STARTS", detail).retry_after(seconds)
     });
-    let requester = requester(message, &context);
-    match may.and_then(|()| start(app, client, &kept.run, registered, (inputs, workspace, requester))) {
+    let options = StartOptions { inputs, workspace, requester: requester(message, &context) };
+    match may.and_then(|()| start(app, client, &kept.run, registered, options)) {
         Ok(()) => {
             push.announce();
             Ok(Sent { run: kept.run, from: FollowFrom::TheStart })
@@ -102,14 +108,22 @@ fn first_message(app: &App, client: &Client, message: &Message) -> Result<Option
     begun.map_err(|error: ReadError| internal_fault(app, error))
 }
 
+/// What a message states about the run that it starts.
+struct StartOptions {
+    inputs: Object,
+    workspace: WorkspaceUse,
+    requester: Requester,
+}
+
 fn start(
     app: &App,
     client: &Client,
     run: &RunId,
     registered: RegisteredFlow,
-    (inputs, workspace, requester): (Object, WorkspaceUse, Requester),
+    options: StartOptions,
 ) -> Result<(), Problem> {
     let request = start::of_flow(app, run.clone(), registered, client.principal())?;
+    let StartOptions { inputs, workspace, requester } = options;
     let request = StartRequest { inputs, workspace, trace: client.trace.clone(), requester, ..request };
     submit(app, Request::Start(Box::new(request))).map(drop)
 }

@@ -92,8 +92,9 @@ fn rpc(verb: &http::Method, flow: Option<&str>) -> Result<Route, RouteError> {
 }
 
 fn rest_of(verb: &http::Method, segments: &[&str], flow: Option<&str>) -> Result<Route, RouteError> {
-    let (get, post, delete) =
-        (*verb == http::Method::GET, *verb == http::Method::POST, *verb == http::Method::DELETE);
+    let get = *verb == http::Method::GET;
+    let post = *verb == http::Method::POST;
+    let delete = *verb == http::Method::DELETE;
     let when = |fits: bool, method: Method| if fits { Ok(method) } else { Err(RouteError::Verb) };
     let (method, task, config) = match *segments {
         ["message:send"] => (when(post, Method::Send), None, None),
@@ -134,7 +135,8 @@ fn decoded(segment: &str) -> Option<String> {
             continue;
         }
         let mut digit = || char::from(rest.next()?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let (high, low) = (digit()?, digit()?);
+        let high = digit()?;
+        let low = digit()?;
         bytes.push(high << 4 | low);
     }
     String::from_utf8(bytes).ok()

@@ -202,6 +202,15 @@ pub(crate) enum UpdateKind {
     File(Arc<FileVersion>),
 }
 
+/// What the last message of a run that succeeded is made of.
+#[derive(Debug, Default)]
+pub(crate) struct RunResult {
+    /// The last text of its last step.
+    pub(crate) last_text: Option<Blob>,
+    /// Reports whose data is too large to stand in the journal, if the run's data is such.
+    pub(crate) reports: BTreeSet<Digest>,
+}
+
 impl Fold {
     /// A run without any event applied.
     pub(crate) fn new(flow: Arc<Flow>) -> Self {
@@ -220,13 +229,9 @@ impl Fold {
     /// A run in this state, with only the records `said` applied: enough to show the task, not to apply what follows.
     ///
     /// `reports` are the digests of reports whose data is too large to stand in the journal, if the run's last data is such.
-    pub(crate) fn standing_as(
-        run: Run,
-        said: &[Record],
-        files: Vec<FileVersion>,
-        (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
-    ) -> Self {
+    pub(crate) fn standing_as(run: Run, said: &[Record], files: Vec<FileVersion>, result: RunResult) -> Self {
         let files = files.into_iter().map(|made| (made.path.clone(), Arc::new(made))).collect();
+        let RunResult { last_text, reports } = result;
         let mut fold = Self { files, last_text, reports, ..Self::new(Arc::clone(run.flow())) };
         fold.run = run;
         for record in said {

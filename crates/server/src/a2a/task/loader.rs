@@ -1,7 +1,7 @@
 //! Loads runs as tasks from the store: checks whose they are, and applies their events.
 
 use super::{
-    fold::Fold,
+    fold::{Fold, RunResult},
     snapshot,
     writer::{ClientMessage, ContentSource, TaskIds, TaskWriter},
 };
@@ -25,7 +25,7 @@ use envoi_kernel::{
     event::{Blob, EndStatus},
     ids::{RunId, Seq},
 };
-use std::{cell::Cell, collections::BTreeSet, sync::Arc};
+use std::{cell::Cell, sync::Arc};
 
 /// The status of a hand-off that has no text.
 const SKIPPED: &str = "skipped";
@@ -147,7 +147,9 @@ pub(crate) fn load(app: &App, run: &RunId) -> Result<LoadedTask, Fault> {
                 .read(|reader| from_snapshot(reader, run, state))
                 .map_err(|error| internal_fault(app, error))?;
         }
-        None => drop(seen.fold.apply(&records).map_err(|error| internal_fault(app, error))?),
+        None => {
+            seen.fold.apply(&records).map_err(|error| internal_fault(app, error))?;
+        }
         // The state of another version: the events are the truth.
         Some(Err(_)) => {
             let all = app.read(|reader| reader.records(run, 0, None));
@@ -186,18 +188,19 @@ fn opened(app: &App, run: &RunId) -> Result<(LoadedTask, Loaded), Fault> {
 fn from_snapshot(reader: &Reader, run: &RunId, state: Run) -> Result<Fold, ReadError> {
     let mut said = reader.records_before(run, &snapshot::SAID, state.next_seq(), None)?;
     said.reverse();
-    let last = match state.status() {
+    let result = match state.status() {
         // Text and data are part of a success only.
         Status::Ended(ended) if ended.status == EndStatus::Succeeded => {
-            let text = last_text(reader, run, state.next_seq())?;
+            let last_text = last_text(reader, run, state.next_seq())?;
             let mut place = state.next_seq();
-            (text, snapshot::report_of_last_data(&state, || settled_before(reader, run, &mut place))?)
+            let reports = snapshot::report_of_last_data(&state, || settled_before(reader, run, &mut place))?;
+            RunResult { last_text, reports }
         }
-        _ => (None, BTreeSet::new()),
+        _ => RunResult::default(),
     };
     let places = if state.files().is_empty() { Vec::new() } else { reader.listed_places(run)? };
     let sizes = places.into_iter().filter_map(|place| place.digest.zip(place.size_bytes)).collect();
-    Ok(snapshot::standing(state, &said, &sizes, last))
+    Ok(snapshot::standing(state, &said, &sizes, result))
 }
 
 fn last_text(reader: &Reader, run: &RunId, end: Seq) -> Result<Option<Blob>, ReadError> {

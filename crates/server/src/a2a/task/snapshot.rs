@@ -4,7 +4,7 @@
 //! Pure: names the events to read, and [`super::loader`] reads them. The result is the same task as [`Fold::apply`]
 //! makes of all events.
 
-use super::fold::{self, FileVersion, Fold};
+use super::fold::{self, FileVersion, Fold, RunResult};
 use envoi_contract::digest::Digest;
 use envoi_kernel::{
     Record, Run,
@@ -22,12 +22,7 @@ pub(crate) const SETTLED: [&str; 1] = ["attempt_settled"];
 
 /// A run in this state. `said` are its events of the kinds [`SAID`], the oldest first; `sizes` are those of its files'
 /// content.
-pub(crate) fn standing(
-    run: Run,
-    said: &[Record],
-    sizes: &BTreeMap<Digest, u64>,
-    (last_text, reports): (Option<Blob>, BTreeSet<Digest>),
-) -> Fold {
+pub(crate) fn standing(run: Run, said: &[Record], sizes: &BTreeMap<Digest, u64>, result: RunResult) -> Fold {
     // What has no known size is too large to be carried.
     let sized = |digest| Blob { digest, size: sizes.get(&digest).copied().unwrap_or(u64::MAX) };
     let made =
@@ -37,7 +32,7 @@ pub(crate) fn standing(
         .iter()
         .map(|handed| FileVersion { path: handed.path(), blob: Some(handed.list.clone()) });
     let made = made.chain(lists).collect();
-    Fold::standing_as(run, said, made, (last_text, reports))
+    Fold::standing_as(run, said, made, result)
 }
 
 /// The report that the run's last data refers to, if the engine has put the reference there; empty if it has not.

@@ -5,9 +5,12 @@
 mod receiver;
 
 use super::*;
-use crate::auth::{
-    scope::{Scope, Scopes},
-    token::{NewToken, create},
+use crate::{
+    auth::{
+        scope::{Scope, Scopes},
+        token::{NewToken, create},
+    },
+    push::event_source::SourceError,
 };
 use envoi_journal::{
     Layout, Writer,
@@ -41,19 +44,18 @@ struct Reading {
 }
 
 impl EventSources for Events {
-    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, String> {
-        let reader = self.0.reader().map_err(|error| error.to_string())?;
-        reader.run(&push.run).map_err(|error| error.to_string())?;
+    fn open(&self, push: &PushRow) -> Result<Box<dyn EventSource>, SourceError> {
+        let reader = self.0.reader()?;
+        reader.run(&push.run)?;
         let (run, from) = (push.run.clone(), push.next_seq);
         Ok(Box::new(Reading { reader, run, next: 0, from, waiting: VecDeque::new(), is_over: false }))
     }
 }
 
 impl EventSource for Reading {
-    fn next(&mut self) -> Result<Option<Notification>, String> {
+    fn next(&mut self) -> Result<Option<Notification>, SourceError> {
         if self.waiting.is_empty() {
-            let records =
-                self.reader.records(&self.run, self.next, None).map_err(|error| error.to_string())?;
+            let records = self.reader.records(&self.run, self.next, None)?;
             for record in records {
                 self.next = record.seq + 1;
                 self.is_over = matches!(record.event, Event::RunEnded(_));

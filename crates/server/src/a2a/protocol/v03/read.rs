@@ -51,8 +51,8 @@ fn params(method: Method, fields: &FieldReader<'_>) -> Option<Params> {
             Params::PushList { task_id: fields.required_word("id")?, page_size: None, page_token: None }
         }
         Method::PushDelete => {
-            let (task_id, id) =
-                (fields.required_word("id"), fields.required_word("pushNotificationConfigId"));
+            let task_id = fields.required_word("id");
+            let id = fields.required_word("pushNotificationConfigId");
             Params::PushDelete { task_id: task_id?, id: id? }
         }
         Method::ExtendedCard => Params::ExtendedCard,
@@ -135,7 +135,8 @@ fn part(fields: &FieldReader<'_>) -> Option<Part> {
             Some(Part { metadata, ..Part::of(Content::Data(data)) })
         }
         PartKind::File => fields.required_inner("file", |file| {
-            let (filename, media_type) = (file.word("name"), file.word("mimeType"));
+            let filename = file.word("name");
+            let media_type = file.word("mimeType");
             Some(Part { content: file_content(file)?, metadata: metadata.clone(), filename, media_type })
         }),
     }

@@ -46,7 +46,8 @@ fn params(method: Method, fields: &FieldReader<'_>) -> Option<Params> {
             Params::PushSet(push_config(fields)?)
         }
         Method::PushGet => {
-            let (task_id, id) = (fields.required_word("taskId"), fields.required_word("id"));
+            let task_id = fields.required_word("taskId");
+            let id = fields.required_word("id");
             Params::PushGet { task_id: task_id?, id: Some(id?) }
         }
         Method::PushList => {
@@ -55,7 +56,8 @@ fn params(method: Method, fields: &FieldReader<'_>) -> Option<Params> {
             Params::PushList { task_id: fields.required_word("taskId")?, page_size, page_token }
         }
         Method::PushDelete => {
-            let (task_id, id) = (fields.required_word("taskId"), fields.required_word("id"));
+            let task_id = fields.required_word("taskId");
+            let id = fields.required_word("id");
             Params::PushDelete { task_id: task_id?, id: id? }
         }
         Method::ExtendedCard => Params::ExtendedCard,
@@ -103,7 +105,8 @@ fn part(fields: &FieldReader<'_>) -> Option<Part> {
         fields.present(name).filter(|value| name == "data" || !value.is_null())
     });
     let metadata = fields.free("metadata");
-    let (filename, media_type) = (fields.word("filename"), fields.word("mediaType"));
+    let filename = fields.word("filename");
+    let media_type = fields.word("mediaType");
     let content = match there {
         [Some(_), None, None, None] => Content::Text(fields.text("text")?),
         [None, Some(_), None, None] => Content::Raw(raw(fields, "raw")?),

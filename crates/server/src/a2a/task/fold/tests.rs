@@ -210,7 +210,7 @@ impl Life {
         let mut settled = settled.cloned();
         let before = || Ok::<Vec<Record>, std::convert::Infallible>(settled.by_ref().take(page).collect());
         let report = snapshot::report_of_last_data(&run, before).unwrap();
-        snapshot::standing(run, &said, &sizes.collect(), (last_text, report))
+        snapshot::standing(run, &said, &sizes.collect(), RunResult { last_text, reports: report })
     }
 
     /// Wherever a client begins, breaks off and comes back, its updates add up to the task.
