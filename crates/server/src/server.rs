@@ -145,7 +145,7 @@ fn host_names(address: SocketAddr, encrypted: bool, configured: &[String]) -> Ve
         names.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
     }
     names.extend(configured.iter().cloned());
-    // Clients leave out the port that their scheme parts.
+    // Clients leave out the port that their scheme implies.
     let usual = if encrypted { ":443" } else { ":80" };
     let without: Vec<String> =
         names.iter().filter_map(|name| name.strip_suffix(usual)).map(str::to_owned).collect();

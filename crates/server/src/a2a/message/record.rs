@@ -72,7 +72,7 @@ pub(crate) fn was_done(app: &App, row: &MessageRow) -> Result<bool, Fault> {
     done.map_err(|error: ReadError| internal_fault(app, error))
 }
 
-/// A message that was refused is forgotten, with what it pending, unless it may be done all the same: when it comes again, it is.
+/// A message that was refused is forgotten, with the push configuration that it brought. It stays if the engine may still do it: then the same message is done when it comes again.
 pub(crate) fn forget_refused(
     app: &App,
     row: &MessageRow,
